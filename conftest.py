@@ -15,9 +15,9 @@ settings.load_profile("oplet")
 
 @pytest.fixture(autouse=True, scope="session")
 def oplet_of_an_index() -> Iterator[None]:
-    """Messages advise packages as they do where oplet came from an index; tests/test_advice_in_a_clone.py has the others."""
-    from oplet.plugins import sources
+    """Messages advise packages as they do where oplet came from an index; tests/repository/test_advice_in_a_clone.py has the others."""
+    from oplet.plugins import install_commands
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "_direct_url", lambda: "")
+        patch.setattr(install_commands, "_direct_url", lambda: "")
         yield

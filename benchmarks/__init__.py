@@ -1,1 +1,1 @@
-"""Side-by-side measurements; `python -m benchmarks` runs them all."""
+"""Side-by-side measurements with other runtimes; `python -m benchmarks` runs them all."""

@@ -1,9 +1,9 @@
-"""Every measurement in one run, as Markdown, JSON and a picture.
+"""Runs all measurements, and writes Markdown, JSON and a plot.
 
     python -m benchmarks FOLDER [--out FOLDER] [--rounds N] [--only SECTION ...] [--onnx FOLDER]
 
-FOLDER holds .tflite files, or the .zip files of recorded cases. Run it from the repository's root, on an idle machine. What is not
-installed is left out and said so; see benchmarks/requirements.txt.
+FOLDER holds .tflite files, or the .zip files of recorded cases. Run it from the repository's root, on an idle machine. Runtimes
+that are not installed are left out, with a note; see benchmarks/requirements.txt.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from benchmarks.native import can_run, native
 from benchmarks.plot import plot_ratios
 from benchmarks.resources import arena, loading, start
 from benchmarks.scaling import batches, threads
-from oplet.model.files.whole_file import write_whole
-from oplet.tools.children import run_python
+from oplet.model.files.atomic_write import write_atomically
+from oplet.tools.subprocesses import run_python
 
 _HERE = Path(__file__).resolve().parent
-#: Measurements that are programs of their own.
+#: Measurements that run as separate programs.
 _PROGRAMS = ("opening", "building", "starting")
 _SECTIONS = ("latency", "start", "loading", "arena", "dispatch", "native", "batch", "threads", "engines", *_PROGRAMS)
 _PACKAGES = ("oplet", "oplet-numba-ops", "numpy", "numba", "openvino", "ai-edge-litert", "tflite-micro", "onnx")
@@ -76,13 +76,13 @@ def main() -> None:
             else:
                 section.lines += ["", "There is no picture: matplotlib is not installed."]
         report.append(section.markdown)
-        write_whole(arguments.out / "results.md", "\n".join(report))
-        write_whole(arguments.out / "results.json", json.dumps(data, indent=1))
+        write_atomically(arguments.out / "results.md", "\n".join(report))
+        write_atomically(arguments.out / "results.json", json.dumps(data, indent=1))
     print("\n".join(report))
 
 
 def tell(line: str) -> None:
-    """Say how far it is."""
+    """Print the progress."""
     print(line, file=sys.stderr, flush=True)
 
 

@@ -1,10 +1,10 @@
-"""What it costs to write and read a large graph, and whether the time stays linear in its size.
+"""Time to build, write and read large graphs, and how it grows with the number of nodes.
 
     python benchmarks/building.py [--nodes N ...] [--rounds N]
 
-For graphs of so many nodes, the milliseconds (best of the rounds) until the builder has them, until they are bytes, until the bytes
-are tables again, until the tables are verified, until an interpreter exists and until it is ready to run; then the microseconds a
-node, and how these grow from the smallest graph to the largest: 1.0 is linear.
+For each number of nodes: milliseconds (best of the rounds) to build the graph, write it to bytes, read the bytes into tables, verify the
+tables, construct an interpreter and allocate its tensors; then microseconds per node, and their ratio between the largest and the smallest
+graph: 1.0 is linear.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def describe(nodes: int) -> ModelBuilder:
 
 
 def timed(times: list[float], step: Callable[[], T]) -> T:
-    """Run a step and note what it took, without the collector of garbage, which counts what other steps left."""
+    """Run a step and append its seconds. The garbage collector is off: it would count garbage of other steps."""
     gc.collect()
     gc.disable()
     try:
@@ -65,7 +65,7 @@ def timed(times: list[float], step: Callable[[], T]) -> T:
 
 
 def measure(nodes: int) -> list[float]:
-    """The seconds of each step for a graph of so many nodes."""
+    """The seconds of each step for a graph of this many nodes."""
     times: list[float] = []
     builder = timed(times, lambda: describe(nodes))
     data = timed(times, builder.to_bytes)
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    measure(30)  # what the first use of each part imports is not the graph's
+    measure(30)  # warm-up: first uses import modules
     print(f"{'nodes':>8}" + "".join(f"{step + ' ms':>14}" for step in STEPS))
     found = {}
     for nodes in arguments.nodes:

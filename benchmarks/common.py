@@ -1,6 +1,6 @@
-"""What the measurements share: models, inputs, taking turns, and tables.
+"""Shared parts of the measurements: models, inputs, alternating runs, and tables.
 
-Import it before numpy: it has BLAS use one thread.
+It must be imported before numpy, because it limits BLAS to one thread.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# Before numpy is imported: its BLAS reads these once.
+# BLAS reads these once, when numpy is imported.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
@@ -26,12 +26,12 @@ __all__ = ["Section", "geometric_mean", "models", "random_value", "table", "take
 
 @dataclass
 class Section:
-    """What one measurement says.
+    """The results of one measurement.
 
     Attributes:
-        title: its headline.
-        lines: Markdown.
-        data: the numbers, for JSON and for the plot.
+        title: the heading.
+        lines: the results in Markdown.
+        data: the results as numbers, for JSON and for the plot.
     """
 
     title: str
@@ -44,7 +44,7 @@ class Section:
 
 
 def models(folder: Path, least_bytes: int) -> Iterator[tuple[str, bytes]]:
-    """Every different model in the folder that is large enough, with its name.
+    """The distinct models in a folder that are large enough, with their names.
 
     The folder holds .tflite files, or .zip files of recorded cases with a `model.tflite` in each case's folder.
     """
@@ -64,7 +64,7 @@ def models(folder: Path, least_bytes: int) -> Iterator[tuple[str, bytes]]:
 
 
 def random_value(details: Mapping[str, Any], seed: int = 0) -> NDArray[Any]:
-    """A value for an input: reals in 0..1, small whole numbers, which fit every quantized type."""
+    """A random value for an input: floats in 0..1, or small integers that fit every quantized type."""
     random = np.random.default_rng(seed)
     dtype, shape = np.dtype(details["dtype"]), tuple(details["shape"])
     if dtype.kind == "f":
@@ -77,15 +77,15 @@ def random_value(details: Mapping[str, Any], seed: int = 0) -> NDArray[Any]:
 def take_turns(
     invokes: Mapping[str, Callable[[], object]], rounds: int, rare: Sequence[str] = (), every: int = 5, burst: int = 1
 ) -> dict[str, list[float]]:
-    """The seconds of each runner's runs, round by round; NaN where it sat out.
+    """Run all runners in turn, round by round; returns the seconds of each, NaN for rounds in which it did not run.
 
-    Who begins changes from round to round, so that the machine's moods, and what a run leaves in the caches, fall on all alike.
+    The order rotates, so that changes in the machine's speed and the state of the caches affect all runners alike.
 
     Args:
-        rounds: how many.
-        rare: runners that are so slow that they take part in one round of `every` only.
-        burst: how often one runs in its turn. Of several runs the first does not count, since threads of the one before may
-            still wait for work, on a core; the median of the others does.
+        rounds: the number of rounds.
+        rare: slow runners, which take part in one of `every` rounds.
+        burst: runs of a runner in its turn. Of several runs the first is dropped, because threads of the previous runner may still
+            spin on a core; the median of the others counts.
     """
     clock = time.perf_counter
     names = list(invokes)
@@ -111,7 +111,7 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    """A Markdown table, numbers' columns (called "name#") to the right."""
+    """A Markdown table; columns named "name#" hold numbers and are aligned to the right."""
     head = [column.rstrip("#") for column in columns]
     rule = ["---:" if column.endswith("#") else "---" for column in columns]
     return [f"| {' | '.join(str(cell).replace('|', '/') for cell in row)} |" for row in (head, rule, *rows)]

@@ -1,4 +1,4 @@
-"""What the runtime costs an op, above the numpy call itself: a chain of 1,000 additions of 64 numbers.
+"""Dispatch overhead of the runtime for each op, beyond the numpy call: a chain of 1,000 additions of 64 numbers.
 
 python -m benchmarks.dispatch [--nodes N] [--rounds N]
 """
@@ -35,7 +35,7 @@ def chain(nodes: int, size: int = 64) -> bytes:
 
 
 def dispatch(nodes: int = 1000, rounds: int = 200) -> common.Section:
-    """Measure the chain."""
+    """Measure the dispatch overhead on the chain."""
     arrays = [np.zeros(64, np.float32) for _ in range(2)]
     c = np.full(64, 1e-3, np.float32)
     calls = [(arrays[node % 2], c, arrays[1 - node % 2]) for node in range(nodes)]

@@ -1,9 +1,9 @@
-"""Delegates, and the choice between them, against LiteRT as it comes.
+"""Delegates, and `auto`, which chooses among them, compared with LiteRT and XNNPACK.
 
     python -m benchmarks.engines FOLDER [--least-bytes N] [--rounds N] [--threads N ...]
 
-A call is what a program does: `set_tensor` of every input, `invoke`, `get_tensor` of every output. Each model's engines take turns of several calls, as
-threads that wait for work keep a core busy, which others would pay for. `auto` measures (or remembers) first, which does not count.
+A call is what a program does: `set_tensor` of every input, `invoke`, `get_tensor` of every output. The engines alternate in bursts of several
+calls, because threads of the previous engine may still spin on a core. The time that `auto` takes to measure engines does not count.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import numpy as np  # isort: skip
 __all__ = ["engines"]
 
 _RIVAL = "litert-xnnpack"
-#: Calls of a turn.
+#: Calls in a burst.
 _BURST = 6
-#: Engines of oplet's, and the distributions that they need.
+#: oplet's engines, and the distributions that they need.
 _ENGINES = {"litert": "oplet-litert-delegate", "openvino": "oplet-openvino-delegate", "auto": "oplet"}
 
 
 def _call(interpreter: Any) -> Callable[[], object]:
-    """What sets the inputs, runs the model, and reads the outputs."""
+    """A callable that sets the inputs, runs the model, and reads the outputs."""
     interpreter.allocate_tensors()
     values = [(detail["index"], common.random_value(detail)) for detail in interpreter.get_input_details()]
     outputs = [detail["index"] for detail in interpreter.get_output_details()]
@@ -47,7 +47,7 @@ def _call(interpreter: Any) -> Callable[[], object]:
 
 
 def _engine(name: str, content: bytes, num_threads: int) -> tuple[Callable[[], object], str]:
-    """A call of one engine, and what runs the model in it."""
+    """A call of one engine, and the name of what runs the model in it."""
     from oplet import Interpreter, load_delegate
 
     delegates: Any = "auto" if name == "auto" else [load_delegate(name)]
@@ -61,7 +61,7 @@ def _engine(name: str, content: bytes, num_threads: int) -> tuple[Callable[[], o
 def engines(
     found: Sequence[tuple[str, bytes]], counts: Sequence[int], rounds: int, tell: Callable[[str], None] = print
 ) -> common.Section:
-    """Measure every model on every number of threads."""
+    """Measure every model with every number of threads."""
     names = [name for name, package in _ENGINES.items() if runners.is_installed(package)]
     rows: list[list[str]] = []
     data: dict[str, Any] = {"models": {}, "means": {}}

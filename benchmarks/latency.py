@@ -1,10 +1,10 @@
-"""Latencies of models, side by side: oplet with numpy's and with numba's kernels, LiteRT, and others where they can.
+"""Latencies of models, side by side: oplet with numpy's and with numba's kernels, LiteRT, and other runtimes where they can run them.
 
     python -m benchmarks.latency FOLDER [--least-bytes N] [--rounds N] [--onnx FOLDER] [--markdown FILE]
 
 FOLDER holds .tflite files, or the .zip files of recorded cases with a `model.tflite` in each case's folder. Each model's runners
-take turns in one process of one thread, so that the machine's moods fall on all of them alike; ratios are of runs of the same
-round. Believe the ratios, not the milliseconds.
+alternate in one process with one thread, so that changes in the machine's speed affect all of them alike; ratios are those of runs in the
+same round. The ratios are reliable, the milliseconds less so.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from benchmarks import common, runners  # first: it has BLAS use one thread
 
 import numpy as np  # isort: skip
 
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 
 __all__ = ["latency", "ratio_of"]
 
-#: What is divided by what.
+#: The ratios that are reported: (numerator, denominator).
 _PAIRS = (
     ("oplet-numpy", "litert"),
     ("oplet-numpy", "litert-xnnpack"),
@@ -35,7 +35,7 @@ _PAIRS = (
 
 
 def ratio_of(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float] | None:
-    """Median and quartiles of the ratios, round by round; None without a round that both took part in."""
+    """Median and quartiles of the ratios of the rounds; None if there is no round with both."""
     ratios = np.asarray(ours) / np.asarray(theirs)
     ratios = ratios[~np.isnan(ratios)]
     if not len(ratios):
@@ -47,7 +47,7 @@ def ratio_of(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, flo
 def measure(
     name: str, content: bytes, rounds: int, onnx_folder: Path | None = None
 ) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """The seconds of each runner's runs, and why runners could not run the model."""
+    """The seconds of each runner's runs, and the reasons of runners that cannot run the model."""
     invokes: dict[str, Callable[[], object]] = {}
     refused = {}
     for kind in runners.RUNNERS:
@@ -59,7 +59,7 @@ def measure(
             for _ in range(1 if kind in runners.SLOW else 3):
                 invoke()
             invokes[kind] = invoke
-        except Exception as error:  # each runtime has classes of its own
+        except Exception as error:  # each runtime has its own exception classes
             refused[kind] = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     return common.take_turns(invokes, rounds, rare=runners.SLOW), refused
 
@@ -109,7 +109,7 @@ def latency(
 
 
 def _reasons(refused: dict[str, dict[str, str]]) -> list[str]:
-    """Why there is no number, said once for all models that it is true of."""
+    """The reasons for missing numbers, each with all the models that it applies to."""
     models: dict[tuple[str, str], list[str]] = {}
     for model, kinds in refused.items():
         for kind, why in kinds.items():
@@ -132,7 +132,7 @@ def main() -> None:
     section = latency(found, arguments.rounds, arguments.onnx, tell=lambda line: print(line, file=sys.stderr, flush=True))
     print(section.markdown)
     if arguments.markdown:
-        write_whole(arguments.markdown, section.markdown)
+        write_atomically(arguments.markdown, section.markdown)
 
 
 if __name__ == "__main__":

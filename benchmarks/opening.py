@@ -1,9 +1,9 @@
-"""What it costs to import oplet and to open a large model.
+"""Time and memory to import oplet and to open a large model.
 
     python benchmarks/opening.py [--megabytes N]
 
-Prints the import time beyond numpy's, and for a model of N megabytes of constants the seconds until its interpreter exists and the
-resident memory that it added.
+Prints the import time beyond numpy's, and for a model with N megabytes of constants the seconds to construct its interpreter and the
+increase in resident memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from oplet.tools.children import run_python
+from oplet.tools.subprocesses import run_python
 
 IMPORT = """
 import time, numpy
@@ -40,7 +40,7 @@ print(time.perf_counter() - start, resident() - before)
 
 
 def child(code: str, *arguments: str) -> list[float]:
-    """What a fresh process prints, as numbers."""
+    """The numbers that a fresh process prints."""
     done = run_python(["-c", code, *arguments], capture_output=True, text=True, check=True)
     return [float(word) for word in done.stdout.split()]
 

@@ -1,4 +1,4 @@
-"""The ratios as a picture; takes matplotlib."""
+"""A plot of the ratios; needs matplotlib."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SHOWN = (
 
 
 def plot_ratios(models: Mapping[str, Mapping[str, Any]], path: Path) -> bool:
-    """Draw each model's ratios with their middle halves.
+    """Plot each model's ratios with their interquartile ranges.
 
     Args:
-        models: `data["models"]` of the section of latencies.
+        models: `data["models"]` of the latency section.
         path: the .png file.
 
     Returns:
-        False if there is no matplotlib to draw with.
+        False if matplotlib is not installed.
     """
     try:
         import matplotlib

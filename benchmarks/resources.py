@@ -1,8 +1,8 @@
-"""What it takes to begin: loading, allocating, the first inference, memory; and the arena against LiteRT's.
+"""Startup costs: loading, allocating, the first inference, memory; and the size of the arena compared with LiteRT's.
 
     python -m benchmarks.resources FOLDER [--least-bytes N] [--rounds N]
 
-Each measurement is of a fresh process; the runtimes' processes take turns.
+Each measurement is taken in a fresh process; the runtimes' processes alternate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import common, runners  # first: it has BLAS use one thread
-from oplet.tools.children import run_python
+from oplet.tools.subprocesses import run_python
 
 __all__ = ["arena", "loading", "start"]
 
@@ -27,7 +27,7 @@ _KINDS = ("oplet-numpy", "oplet-numba", "litert", "litert-xnnpack")
 _STEPS = ("import", "load", "allocate", "first", "again", "resident")
 _ROOT = Path(__file__).resolve().parents[1]
 
-#: A process of its own: milliseconds of each step, and the MiB that the model added to those of the imports.
+#: The subprocess's code: milliseconds of each step, and the MiB that the model adds to those of the imports.
 _CHILD = """
 import json, sys, time
 from pathlib import Path
@@ -68,7 +68,7 @@ def _child(kind: str, path: Path) -> list[float] | None:
 
 
 def start(found: Sequence[tuple[str, bytes]], rounds: int, tell: Callable[[str], None] = print) -> common.Section:
-    """Measure, for every model, what it takes to begin."""
+    """Measure the startup costs of every model."""
     kinds = [kind for kind in _KINDS if runners.installed(kind)]
     section = common.Section("Start and memory", data={"models": {}})
     rows: list[list[str]] = []
@@ -114,7 +114,7 @@ def start(found: Sequence[tuple[str, bytes]], rounds: int, tell: Callable[[str],
 
 
 def loading(found: Sequence[tuple[str, bytes]], rounds: int) -> common.Section:
-    """Loading and allocating when everything is imported, against LiteRT's `allocate_tensors`, pair by pair."""
+    """Measure loading and allocating after all imports, compared with LiteRT, pair by pair."""
     kinds = [kind for kind in _KINDS if runners.installed(kind)]
     rows: list[list[str]] = []
     data: dict[str, Any] = {"models": {}}
@@ -128,7 +128,7 @@ def loading(found: Sequence[tuple[str, bytes]], rounds: int) -> common.Section:
                 except (ValueError, RuntimeError):
                     continue
                 if not number:
-                    times[kind].clear()  # it imported what the model needs
+                    times[kind].clear()  # the first round imported modules
         rival = times.get("litert-xnnpack")
         for kind, pairs in times.items():
             if not pairs or not rival:
@@ -159,7 +159,7 @@ def _means(title: str, means: dict[str, float]) -> str:
 
 
 def arena(found: Sequence[tuple[str, bytes]]) -> common.Section:
-    """The bytes that tensors share, in oplet and in LiteRT without a delegate."""
+    """Sizes of the arena, in oplet and in LiteRT without a delegate."""
     rows, ratios = [], []
     data: dict[str, Any] = {"models": {}}
     for name, content in found:
@@ -192,10 +192,12 @@ def _litert_arena(content: bytes) -> int:
     interpreter = runners.make("litert", content)
     interpreter.allocate_tensors()
     runners.feed(interpreter)
-    interpreter.invoke()  # tensors whose shapes depend on data have no memory before
+    interpreter.invoke()  # tensors whose shapes depend on data are allocated during invoke
     used = {int(detail["index"]) for detail in interpreter.get_input_details()}
     for op in interpreter._get_ops_details():
-        if used.intersection(map(int, op["inputs"])):  # else it is made of constants once, and kept elsewhere
+        if used.intersection(
+            map(int, op["inputs"])
+        ):  # without such an input it is computed from constants once, outside the arena
             used.update(map(int, op["outputs"]))
     low, high = None, 0
     for index in used:

@@ -1,4 +1,4 @@
-"""The runtimes that are measured, each with a model loaded and its inputs set."""
+"""Runners of the runtimes that are measured, each with a model loaded and its inputs set."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ RUNNERS = {
     "onnx.reference": "onnx",
 }
 OPLET = ("oplet-numpy", "oplet-numba")
-#: Those that are so slow that they do not take part in every round.
+#: Slow runners, which do not take part in every round.
 SLOW = ("litert-reference", "tflite-micro", "onnx.reference")
 
 _RESOLVERS = {"litert-xnnpack": "AUTO", "litert": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "litert-reference": "BUILTIN_REF"}
-#: tflite-micro wants to know; what is not used costs nothing.
+#: Size of tflite-micro's arena in bytes; unused memory costs nothing.
 _MICRO_ARENA = 256 << 20
 
 
 def installed(kind: str) -> bool:
-    """Whether the package is there that the runner needs."""
+    """Whether the package that a runner needs is installed."""
     return is_installed(RUNNERS[kind])
 
 
 def is_installed(package: str) -> bool:
-    """Whether a distribution is there."""
+    """Whether a distribution is installed."""
     try:
         version(package)
     except PackageNotFoundError:
@@ -47,7 +47,7 @@ def is_installed(package: str) -> bool:
 
 @cache
 def _plugins(kind: str) -> Any:
-    """The plugins of a runner, found once, as a program that runs several models finds them."""
+    """The plugins of a runner; they are discovered once, as in a program that runs several models."""
     from oplet.plugins.manager import PluginManager
 
     return PluginManager(block=["oplet-numba-ops"] if kind == "oplet-numpy" else [])
@@ -73,10 +73,10 @@ def feed(interpreter: Any) -> None:
 
 
 def prepared(kind: str, name: str, content: bytes, onnx_folder: Path | None = None) -> Callable[[], object]:
-    """What runs the model once, on the same values in each runtime.
+    """A callable that runs the model once, on the same values in each runtime.
 
     Raises:
-        Exception: it cannot run the model, of whatever class the runtime has for that.
+        Exception: the runtime cannot run the model; each runtime has its own exception classes.
     """
     if kind == "tflite-micro":
         return _micro(content)
@@ -100,7 +100,7 @@ def _micro(content: bytes) -> Callable[[], object]:
 
 
 def _onnx(name: str, folder: Path | None) -> Callable[[], object]:
-    """The same net in ONNX: NAME.onnx, which `python -m tf2onnx.convert --tflite NAME.tflite` made."""
+    """A callable that runs the ONNX version, NAME.onnx, made by `python -m tf2onnx.convert --tflite NAME.tflite`."""
     if folder is None:
         raise ValueError("no --onnx FOLDER was given")
     path = folder / f"{name}.onnx"

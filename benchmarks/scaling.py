@@ -1,9 +1,9 @@
-"""How latency grows with the batch and falls with threads.
+"""Scaling of latency with the batch size and with the number of threads.
 
     python -m benchmarks.scaling FOLDER [--rounds N] [--batches N ...] [--threads N ...]
 
-Batches are of a small net made here, whose graph has no shape written into it; threads are measured on the models of FOLDER with
-more than 50 million multiply-adds.
+Batches are measured on a small net made here, whose graph holds no fixed shapes; threads on the models of FOLDER with more than 50 million
+multiply-adds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LARGE = 50_000_000
 
 
 def small_net(size: int = 56, channels: int = 32, blocks: int = 4) -> bytes:
-    """Blocks of a depthwise and a pointwise convolution, an addition around each."""
+    """Blocks of a depthwise and a pointwise convolution, each with a residual addition."""
     from oplet import ModelBuilder
     from oplet.schema.enums import ActivationFunctionType, Padding
     from oplet.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions
@@ -61,7 +61,7 @@ def small_net(size: int = 56, channels: int = 32, blocks: int = 4) -> bytes:
 
 
 def batches(sizes: Sequence[int], rounds: int) -> common.Section:
-    """Milliseconds by batch size, and a picture's against that of a batch of one."""
+    """Milliseconds by batch size, and milliseconds per example relative to a batch of one."""
     content = small_net()
     rows = []
     data: dict[str, dict[int, float]] = {}
@@ -91,7 +91,7 @@ def batches(sizes: Sequence[int], rounds: int) -> common.Section:
 
 
 def multiply_adds(content: bytes) -> int:
-    """Multiply-adds of convolutions and fully connected layers in an inference."""
+    """The number of multiply-adds of convolutions and fully connected layers in an inference."""
     interpreter = runners.make("oplet-numpy", content)
     interpreter.allocate_tensors()
     total = 0
@@ -123,7 +123,7 @@ def _with_threads(kind: str, content: bytes, counts: Sequence[int]) -> dict[str,
 def threads(
     found: Sequence[tuple[str, bytes]], counts: Sequence[int], rounds: int, tell: Callable[[str], None] = print
 ) -> common.Section:
-    """How much faster the large models are on more threads than on the first of the counts."""
+    """Speedup of the large models with more threads, relative to the first count."""
     rows = []
     data: dict[str, Any] = {"models": {}}
     kinds = [kind for kind in _KINDS if runners.installed(kind)]
@@ -136,7 +136,7 @@ def threads(
         if amount < _LARGE:
             continue
         seconds: dict[str, list[float]] = {}
-        for kind in kinds:  # one after the other: threads that wait for work keep a core busy, which others would pay for
+        for kind in kinds:  # not alternating: idle threads of one runner would spin on cores that another one uses
             seconds |= common.take_turns(_with_threads(kind, content, counts), rounds)
         cells = [name, f"{amount / 1e6:.0f}"]
         for kind in kinds:

@@ -1,10 +1,10 @@
-"""From the start of a process to a model's answer: a program of `oplet build --pyz`, the whole of oplet, and ai-edge-litert.
+"""Time from process start to a model's answer: a program of `oplet build --pyz`, the whole of oplet, and ai-edge-litert.
 
     python benchmarks/starting.py MODEL [--rounds N] [--markdown FILE]
 
-MODEL is a .tflite file. Every runner is a fresh process that reads the same inputs from a file and gives the outputs; the
-runners take turns, so that the machine's moods fall on all of them alike: believe the ratios, not the milliseconds. "numpy" only
-imports numpy, below which nothing in Python that uses it can come.
+MODEL is a .tflite file. Every runner is a fresh process that reads the same inputs from a file and writes the outputs; the
+runners alternate, so that changes in the machine's speed affect all of them alike: the ratios are reliable, the milliseconds less so.
+The runner "numpy" only imports numpy, which is the lower bound for programs that use it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from oplet import Interpreter
-from oplet.model.files.whole_file import write_whole
-from oplet.tools.building.packing.programs import build_program
-from oplet.tools.children import run_python
+from oplet.model.files.atomic_write import write_atomically
+from oplet.tools.building.build_program import build_program
+from oplet.tools.subprocesses import run_python
 
 RUN = """
 import sys
@@ -40,14 +40,14 @@ LITERT = RUN.format(imported="from ai_edge_litert.interpreter import Interpreter
 
 
 def write_inputs(model: Path, target: Path) -> None:
-    """A value for each input, of small numbers that every type holds."""
+    """Write a value for each input, of small numbers that every type can hold."""
     details = Interpreter(model_path=model).get_input_details()
     random = np.random.default_rng(0)
     np.savez(target, **{d["name"]: random.integers(0, 2, d["shape"]).astype(d["dtype"]) for d in details})
 
 
 def commands(model: Path, folder: Path) -> dict[str, list[str]]:
-    """The runners, as Python's arguments, each with where it writes its outputs as its last argument."""
+    """The runners, as arguments of Python; the last argument is the path of the outputs."""
     program = build_program([model], "starting_app", folder, pyz=True, with_models=True)
     print(f"{program.path.name}: {program.path.stat().st_size} bytes", file=sys.stderr)
     inputs = folder / "inputs.npz"
@@ -67,7 +67,7 @@ def outputs(path: Path) -> list[np.ndarray]:
 
 
 def measure(runners: dict[str, list[str]], folder: Path, rounds: int) -> dict[str, list[float]]:
-    """Seconds of every round, by runner."""
+    """The seconds of every round, by runner."""
     environment = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     times: dict[str, list[float]] = {name: [] for name in runners}
     for number in range(rounds + 1):
@@ -75,7 +75,7 @@ def measure(runners: dict[str, list[str]], folder: Path, rounds: int) -> dict[st
             target = folder / f"{name}.npz"
             start = time.perf_counter()
             run_python([*command, str(target)], environment=environment, check=True, capture_output=True)
-            if number:  # the first round compiles modules and fills the system's cache
+            if number:  # the first round compiles modules and fills the file cache
                 times[name].append(time.perf_counter() - start)
     expected = outputs(folder / "oplet.npz")
     for name in ("pyz", "litert"):
@@ -99,7 +99,7 @@ def main() -> None:
         lines.append(f"| {runner} | {statistics.median(seconds) * 1e3:.0f} | {ratios[0]:.2f} | {ratios[1]:.2f} |")
     print("\n".join(lines))
     if arguments.markdown:
-        write_whole(arguments.markdown, "\n".join(lines) + "\n")
+        write_atomically(arguments.markdown, "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

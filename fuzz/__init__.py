@@ -1,1 +1,1 @@
-"""Fuzzing: mutate valid models, run each under limits, and see that nothing but errors of oplet comes out."""
+"""Fuzzing: valid models are mutated and run under limits; only errors of oplet may be raised."""

@@ -1,4 +1,4 @@
-"""python -m fuzz: run mutated models by the million, show one again, or write the seeds to files.
+"""The command line of the fuzzer: run mutated models by the million, run one again, add up reports, or write the seeds to files.
 
 python -m fuzz run --count 1000000 --state STATE.json [--seeds PLACE ...] [--first N] [--engines numpy:3,numba:2,litert:2,openvino:1]
 python -m fuzz show NUMBER [--state STATE.json | --seeds PLACE ... --engines ...] [--engine NAME] [--save FILE.tflite]
@@ -18,18 +18,18 @@ from pathlib import Path
 from fuzz.campaign import Campaign
 from fuzz.corpus import everywhere, load_seeds
 from fuzz.engines import TURNS, engine_of, limits_of, turns_of
+from fuzz.exercise import make_folder
 from fuzz.report import report_of
 from fuzz.run_model import watch_warnings
-from fuzz.uses import make_folder
 from fuzz.worker import model_of, outcome_of
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; 1 if something was found."""
+    """Run a command; returns 1 if there are findings."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="run models and count what came of them")
+    run = commands.add_parser("run", help="run models and count the outcomes")
     run.add_argument("--count", type=int, default=1_000_000)
     run.add_argument("--first", type=int, default=0, help="the first number")
     run.add_argument("--state", type=Path, help="where counts are kept; a campaign that was stopped goes on from there")
@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
                 archive.writestr(zipfile.ZipInfo(f"{number} {name.replace('/', ' ')}.tflite"), data, zipfile.ZIP_DEFLATED)
         return 0
     for name, data in load_seeds():
-        write_whole(chosen.folder / f"{name}.tflite", data)
+        write_atomically(chosen.folder / f"{name}.tflite", data)
     return 0
 
 
@@ -91,7 +91,7 @@ def _show(chosen: argparse.Namespace) -> int:
     seeds = load_seeds(places)
     name, data = model_of(seeds, chosen.number)
     if chosen.save:
-        write_whole(chosen.save, data)
+        write_atomically(chosen.save, data)
     engine = chosen.engine or engine_of(chosen.number, turns)
     print(f"a mutation of {name}, {len(data)} bytes; {engine}, {limits_of(chosen.number)} limits", flush=True)
     watch_warnings()

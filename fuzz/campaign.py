@@ -1,8 +1,8 @@
-"""Run very many mutated models in processes of their own, and count what came of them.
+"""Fuzzing campaigns: many mutated models are run in worker processes, and the outcomes are counted.
 
-Each engine has a process of its own: what one spoils in its memory is not laid at another's door. They take turns by shares
-of the numbers. The parent watches: a model that takes longer than it may is a hang, a process that dies is a crash; either way a
-new process goes on behind it. Counts are written to a file all the time, and a campaign that was stopped goes on from there.
+Each engine has its own process, so that memory corruption is blamed on the right engine. The numbers of the models are divided among the
+engines. The parent watches the workers: a model that exceeds its time is a hang, a process that dies is a crash; in both cases a new process
+continues with the next model. Counts are saved continually, and a campaign that was stopped continues from the saved state.
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ from typing import Any
 
 from fuzz.engines import TURNS, engine_of, limits_of, turns_of
 from fuzz.worker import PROGRESS
-from oplet.model.files.whole_file import write_whole
-from oplet.tools.children import python_process
+from oplet.model.files.atomic_write import write_atomically
+from oplet.tools.subprocesses import python_process
 
-__all__ = ["BAD", "Campaign"]
+__all__ = ["FAILURES", "Campaign"]
 
-#: Seconds after which a model hangs: of the processor's time, as other programs may have the machine; and of the clock's.
+#: Seconds after which a model counts as a hang: of processor time, as other programs may slow the machine down; and of wall-clock time.
 _HANG_SECONDS = 10.0
 _HANG_CLOCK = 60.0
 
-#: What it takes longer to begin with: Python starts, the seeds are read, engines are loaded, and machine code may be compiled.
+#: Additional seconds for a worker's start: Python starts, seeds are read, engines are loaded, and machine code may be compiled.
 _START_SECONDS = 240.0
 
-#: The campaign takes one core.
+#: Environment variables of a worker: one thread.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
-#: Numbers that a process goes through before another takes its place.
-_LIFE = 40_000
+#: Numbers that a process runs before it is replaced.
+_NUMBERS_PER_PROCESS = 40_000
 
-#: Findings of a kind that are kept with their numbers.
+#: Most numbers that are kept for a finding.
 _KEPT = 5
 
-#: In the page: nothing runs yet. -1 is for: all were run.
+#: Values in the shared page besides the running number: nothing runs yet; -1 means that all were run.
 _STARTING = -2
 
-#: Kinds of findings that must not be.
-BAD = ("crash", "hang", "escaped", "memory", "slow", "wrong", "warned")
+#: Kinds of outcomes that count as failures.
+FAILURES = ("crash", "hang", "escaped", "memory", "slow", "wrong", "warned")
 
 
 class Campaign:
-    """Numbers `first` to `first + count - 1`.
+    """A campaign over the numbers `first` to `first + count - 1`.
 
     Attributes:
-        turns: the engines, and how often each has its turn.
-        next: the number that each engine goes on from.
-        counts: by engine, limits, kind, stage and error.
-        findings: what should not happen, by engine, kind and place: how often, and the first numbers with their messages.
-        times: by engine, the seconds that its processes took.
+        turns: the engines, with their shares of the numbers.
+        next: the number that each engine continues from.
+        counts: numbers of outcomes by engine, limits, kind, stage and error.
+        findings: failures by engine, kind and place: their number, and the first models' numbers with messages.
+        times: the running time of each engine's processes, in seconds.
     """
 
     def __init__(
@@ -77,8 +77,8 @@ class Campaign:
         self.places = [os.path.abspath(place) for place in places]
         self.state = state
         self.times: dict[str, float] = dict.fromkeys(self.turns, 0.0)
-        self._engine = next(iter(self.turns))  # of the process that runs now
-        self._answered = 0  # how many numbers it answered
+        self._engine = next(iter(self.turns))  # of the present process
+        self._answered = 0  # numbers that the process has finished
         self.counts: Counter[str] = Counter()
         self.findings: dict[str, dict[str, Any]] = {}
         if state is not None and state.exists():
@@ -89,11 +89,11 @@ class Campaign:
 
     @property
     def clean(self) -> bool:
-        """Whether every model was run or refused as it should be; accidents and differences do not count."""
-        return not any(key.split()[1] in BAD for key in self.findings)
+        """Whether there are no failures; accidents and differences do not count."""
+        return not any(key.split()[1] in FAILURES for key in self.findings)
 
     def run(self) -> None:
-        """Run until all numbers were run; an interrupt saves what was counted."""
+        """Run until all numbers are done; an interrupt saves the counts."""
         with tempfile.TemporaryDirectory() as scratch:
             page_path = os.path.join(scratch, "page")
             Path(page_path).write_bytes(PROGRESS.pack(-1))
@@ -107,9 +107,9 @@ class Campaign:
                 self.save()
 
     def _process(self, page_path: str, page: mmap.mmap) -> None:
-        """Run a worker until it has done its share, dies or hangs."""
+        """Run a worker until it finishes its share, dies or hangs."""
         engine, first = self._engine, self.next[self._engine]
-        share = self.first + ((first - self.first) // _LIFE + 1) * _LIFE
+        share = self.first + ((first - self.first) // _NUMBERS_PER_PROCESS + 1) * _NUMBERS_PER_PROCESS
         stop = min(self.stop, share)
         self._answered = 0
         PROGRESS.pack_into(page, 0, _STARTING)
@@ -141,7 +141,7 @@ class Campaign:
         self.save()
 
     def _watch(self, process: subprocess.Popen[bytes], page: mmap.mmap) -> bool:
-        """Read what the worker writes until it ends; True if it had to be stopped."""
+        """Read the worker's output until it ends; returns True if it had to be stopped."""
         stream = process.stdout
         if stream is None:
             return False
@@ -170,7 +170,7 @@ class Campaign:
                     longer = _START_SECONDS if number == _STARTING else 0
                     spent = _processor_seconds(process.pid) - used
                     if spent > _HANG_SECONDS + longer or now - since > _HANG_CLOCK + 4 * longer:
-                        process.send_signal(signal.SIGABRT)  # faulthandler says where it is
+                        process.send_signal(signal.SIGABRT)  # makes faulthandler print the traceback
                         process.wait()
                         for line in (rest + (stream.read() or b"")).split(b"\n"):
                             if line:
@@ -190,7 +190,7 @@ class Campaign:
         self._answered += 1
 
     def find(self, number: int, limits: str, kind: str, stage: str, error: str, place: str, message: str) -> None:
-        """Note what should not happen."""
+        """Note a finding."""
         self.counts[f"{self._engine} {limits} {kind} {stage} {error}"] += 1
         found = self.findings.setdefault(f"{self._engine} {kind} {error} {place}", {"count": 0, "examples": []})
         found["count"] += 1
@@ -198,7 +198,7 @@ class Campaign:
             found["examples"].append([number, message])
 
     def _reached(self) -> dict[str, int]:
-        """Where each engine goes on: behind the answers of the process that runs now."""
+        """The number that each engine continues from, after those that the present process has finished."""
         reached = dict(self.next)
         number, left = reached[self._engine], self._answered
         while left > 0:
@@ -208,12 +208,12 @@ class Campaign:
         return reached
 
     def save(self) -> None:
-        """Write counts and findings to the state's file."""
+        """Write counts and findings to the state file."""
         if self.state is not None:
-            write_whole(self.state, json.dumps(self.content(), indent=1))
+            write_atomically(self.state, json.dumps(self.content(), indent=1))
 
     def content(self) -> dict[str, Any]:
-        """What the state's file holds."""
+        """The contents of the state file."""
         return {
             "first": self.first,
             "next": self._reached(),
@@ -228,7 +228,7 @@ class Campaign:
 
 
 def _processor_seconds(pid: int) -> float:
-    """What a process used of the processor so far."""
+    """The processor time that a process has used."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

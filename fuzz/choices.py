@@ -1,4 +1,4 @@
-"""Where a mutation's decisions come from: a seeded generator, or the bytes that a fuzzing engine hands out."""
+"""Sources of a mutation's decisions: a seeded random generator, or the bytes of a fuzzing engine."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ T = TypeVar("T")
 
 
 class Choices(Protocol):
-    """Decisions."""
+    """A source of decisions."""
 
     def below(self, limit: int) -> int:
-        """A number of 0 to limit - 1."""
+        """An integer from 0 to limit - 1."""
         ...
 
     def chance(self, percent: int) -> bool:
-        """True in that many cases of 100."""
+        """True with a probability of `percent` / 100."""
         ...
 
     def choice(self, options: Sequence[T]) -> T:
@@ -27,12 +27,12 @@ class Choices(Protocol):
         ...
 
     def raw(self, count: int) -> bytes:
-        """So many bytes."""
+        """`count` bytes."""
         ...
 
 
 class SeededChoices:
-    """Decisions of Python's generator: the same for the same seed, on every machine and Python."""
+    """Decisions of Python's random generator; the same seed gives the same ones on every machine and Python."""
 
     def __init__(self, seed: str) -> None:
         self._random = random.Random(seed)
@@ -51,7 +51,7 @@ class SeededChoices:
 
 
 class FuzzedChoices:
-    """Decisions read from the input of a fuzzing engine (`atheris.FuzzedDataProvider`); zeros when it has no more."""
+    """Decisions from the input of a fuzzing engine (`atheris.FuzzedDataProvider`); zeros when it is used up."""
 
     def __init__(self, provider: Any) -> None:
         self._provider = provider

@@ -1,4 +1,4 @@
-"""The seed models: those that `seeds` makes, and those of folders and archives."""
+"""The corpus of seed models: those of `fuzz.seeds`, and those of folders and archives."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 
 __all__ = ["Seeds", "everywhere", "load_seeds"]
 
-#: Larger models say nothing that smaller ones do not, and take longer.
+#: Largest seed model in bytes: larger ones find nothing more, and take longer.
 _LARGEST = 60 << 10
 
-#: One of so many of the models that `tests/everywhere` makes.
+#: Every `_ONE_OF`-th of the models of `tests/everywhere` is taken.
 _ONE_OF = 8
 
 Seeds = list[tuple[str, bytes]]
 
 
 def load_seeds(places: Sequence[str | Path] = (), largest: int = _LARGEST) -> Seeds:
-    """Names and bytes of the seed models, in the order of their names.
+    """Names and bytes of the seed models, sorted by name.
 
     Args:
-        places: take the .tflite files in these folders or archives, also those inside .zip files, after our own.
-        largest: leave out files that are larger.
+        places: folders or archives of further .tflite files, also inside .zip files; they come after our own.
+        largest: largest file that is taken, in bytes.
     """
     from fuzz.seeds import make_seeds
 
@@ -46,7 +46,7 @@ def _models(place: Path) -> Seeds:
 
 
 def everywhere() -> Seeds:
-    """Some of the models that the tests make of every operator with every type, rank and emptiness; the same each time."""
+    """A fixed sample of the models of tests/everywhere: every operator with every type, rank and empty shapes."""
     recipes = importlib.import_module("tests.everywhere.recipes")
     made = [single for op in recipes.RECIPES for single in recipes.singles(op)]
     return [(single.name, single.model) for single in made if zlib.crc32(single.name.encode()) % _ONE_OF == 0]

@@ -1,4 +1,4 @@
-"""What models are run with: numpy's kernels, the compiled ones, or a delegate; a number says whose turn it is."""
+"""Engines that models are run with: numpy's kernels, the compiled ones, or a delegate; a model's number determines its engine and limits."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from oplet.errors import ModelError
 
 __all__ = ["DEFAULT", "DOCUMENTED", "LIMITS", "TURNS", "Engine", "engine_of", "installed", "limits_of", "opened", "turns_of"]
 
-#: Of how many numbers each engine has how many. OpenVINO takes long to compile a graph.
+#: Default shares of the engines. OpenVINO's is small, as it takes long to compile a graph.
 TURNS = "numpy:3,numba:2,litert:2,openvino:1"
 
-#: What docs/reliability.md advises for models of strangers.
+#: The limits that docs/reliability.md recommends for untrusted models.
 DOCUMENTED = Limits(
     max_arena_bytes=64 << 20,
     max_tensor_bytes=64 << 20,
@@ -25,16 +25,16 @@ DOCUMENTED = Limits(
     max_seconds=2.0,
 )
 
-#: What holds where nobody says anything: there is no deadline, so whoever runs the model asks it to stop.
+#: The default limits, which have no deadline; a watchdog asks the model to stop.
 DEFAULT = Limits()
 
-#: By name; they take turns too.
+#: The limits by name; they alternate too.
 LIMITS = {"documented": DOCUMENTED, "default": DEFAULT}
 
 #: The plugin of the compiled kernels.
 _COMPILED = "oplet-numba-ops"
 
-#: Which package each engine needs, and how many bytes of addresses beyond those that it takes when nothing was run yet.
+#: For each engine the package that it needs, and the bytes of address space that it needs beyond those of the fresh process.
 _NEEDS = {
     "numpy": ("oplet_builtin_ops", 2 << 30),
     "numba": ("oplet_numba_ops", 3 << 30),
@@ -44,11 +44,11 @@ _NEEDS = {
 
 
 class Engine:
-    """One way of running a model.
+    """A way of running a model.
 
     Attributes:
-        name: "numpy", "numba", or the name of the delegate, which numpy's kernels serve beside.
-        address_space: bytes that a process needs beyond what it has.
+        name: "numpy", "numba", or the name of a delegate, whose remaining nodes numpy's kernels run.
+        address_space: bytes of address space that a process needs beyond those of the fresh process.
     """
 
     def __init__(self, name: str) -> None:
@@ -62,22 +62,22 @@ class Engine:
                 raise ModelError(f"No package brings the delegate '{name}'.")
 
     def interpreter(self, **arguments: Any) -> Interpreter:
-        """An interpreter that runs with it."""
+        """An interpreter with this engine."""
         delegates = [self._delegate.create()] if self._delegate is not None else None
         return Interpreter(plugins=self._plugins, experimental_delegates=delegates, **arguments)
 
 
 @cache
 def opened(name: str) -> Engine:
-    """The engine of a name; there is one of each in a process."""
+    """The engine of a name; a process has one of each."""
     return Engine(name)
 
 
 def turns_of(text: str) -> dict[str, int]:
-    """Read "numpy:3,numba:2": the engines, and how often each has its turn.
+    """Parse shares of engines, such as "numpy:3,numba:2".
 
     Raises:
-        ValueError: an engine is unknown, or a number is none.
+        ValueError: an engine is unknown, or a share is not a number.
     """
     turns: dict[str, int] = {}
     for part in text.split(","):
@@ -91,7 +91,7 @@ def turns_of(text: str) -> dict[str, int]:
 
 
 def installed(turns: Mapping[str, int]) -> dict[str, int]:
-    """Those engines that can be had here."""
+    """The engines that are installed."""
     needs = {"numba": "numba", "litert": "ai_edge_litert", "openvino": "openvino"}
     return {
         name: count
@@ -101,12 +101,12 @@ def installed(turns: Mapping[str, int]) -> dict[str, int]:
 
 
 def _turn(number: int) -> int:
-    # Not the number itself: seeds take turns by it too, and each of them is to meet every engine.
+    # A hash of the number, since the number itself selects the seed: each seed is to be run with every engine.
     return zlib.crc32(b"%d" % number)
 
 
 def engine_of(number: int, turns: Mapping[str, int]) -> str:
-    """Whose turn a number is."""
+    """The name of the engine that runs a number."""
     left = _turn(number) % sum(turns.values())
     for name, count in turns.items():
         left -= count
@@ -116,5 +116,5 @@ def engine_of(number: int, turns: Mapping[str, int]) -> str:
 
 
 def limits_of(number: int) -> str:
-    """The name of the limits that hold for a number: both by turns."""
+    """The name of the limits for a number; they alternate."""
     return "default" if _turn(number) >> 16 & 1 else "documented"

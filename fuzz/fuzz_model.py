@@ -1,4 +1,4 @@
-"""Whole models under atheris: its bytes decide which seed is mutated, how, and what the inputs are.
+"""Atheris target for whole models: the input bytes decide which seed is mutated and how, and the values of inputs.
 
 python -m fuzz.fuzz_model [CORPUS] [options of libFuzzer]
 """
@@ -20,11 +20,11 @@ SEEDS = load_seeds()
 
 
 class Found(Exception):
-    """A model that neither ran nor was refused as it should be."""
+    """A model caused a failure."""
 
 
 def run(data: bytes) -> None:
-    """One input of the engine."""
+    """Run one input of the fuzzing engine."""
     choices = FuzzedChoices(atheris.FuzzedDataProvider(data))
     name, seed = choices.choice(SEEDS)
     model = mutate(seed, choices)

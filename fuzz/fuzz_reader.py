@@ -1,4 +1,4 @@
-"""The reader under atheris: any bytes decode and verify, or are refused with a ModelError.
+"""Atheris target for the reader: any bytes are decoded and verified, or refused with a ModelError.
 
 python -m fuzz.fuzz_reader [CORPUS] [options of libFuzzer]
 """
@@ -16,7 +16,7 @@ with atheris.instrument_imports(include=["oplet"]):
 
 
 def read(data: bytes) -> None:
-    """One input of the engine."""
+    """Run one input of the fuzzing engine."""
     try:
         verify(Model.from_bytes(data))
     except ModelError:

@@ -1,4 +1,4 @@
-"""Mutations of what holds nodes together: the borders of subgraphs, their calls, signatures, metadata."""
+"""Mutations of the graph's structure: inputs and outputs of subgraphs, calls, signatures, metadata."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from fuzz.choices import Choices
 from fuzz.node_mutations import other_op
-from fuzz.parts import flip_field, some_index, some_subgraph
+from fuzz.random_parts import flip_field, some_index, some_subgraph
 from oplet.schema import options as o
 from oplet.schema import stablehlo_options as h
 from oplet.schema import tables
@@ -18,7 +18,7 @@ __all__ = ["MUTATIONS"]
 
 
 def _borders(choices: Choices, root: tables.Model) -> None:
-    """Other inputs or outputs of a subgraph."""
+    """Change the inputs or outputs of a subgraph."""
     subgraph = some_subgraph(choices, root)
     name = choices.choice(("inputs", "outputs"))
     value = getattr(subgraph, name)
@@ -36,7 +36,7 @@ def _borders(choices: Choices, root: tables.Model) -> None:
 
 
 def _calls(choices: Choices, root: tables.Model) -> None:
-    """Other subgraphs for control flow to call."""
+    """Change the subgraphs that control flow calls."""
     subgraphs = root.subgraphs or []
     found = [
         (options, field)
@@ -88,7 +88,7 @@ def _metadata(choices: Choices, root: tables.Model) -> None:
 
 
 def _called(choices: Choices, root: tables.Model) -> None:
-    """The main subgraph becomes one that a node calls: a branch, a body, a composite's decomposition, what is called once."""
+    """Turn the main subgraph into one that a node calls: a branch, a loop's body, a composite's decomposition, a CALL_ONCE."""
     subgraphs = list(root.subgraphs or [])
     if not subgraphs:
         return
@@ -132,7 +132,7 @@ def _called(choices: Choices, root: tables.Model) -> None:
 
 
 def _condition(choices: Choices, root: tables.Model, body: tables.SubGraph) -> tables.SubGraph:
-    """What ends a loop: a constant, or a value that is fed."""
+    """A loop's condition: a constant, or a value that is an input."""
     given = [] if body.inputs is None else [index for index in body.inputs.tolist() if 0 <= index < len(body.tensors or [])]
     arguments = [(body.tensors or [])[index] for index in given]
     buffers = root.buffers = list(root.buffers or [tables.Buffer()])
@@ -147,7 +147,7 @@ def _condition(choices: Choices, root: tables.Model, body: tables.SubGraph) -> t
 
 
 def _several_signatures(choices: Choices, root: tables.Model) -> None:
-    """A signature for every subgraph, some twice; tensors may be missing, or come under one name."""
+    """Add a signature for every subgraph, or several; tensors may be missing, or share a name."""
     made = []
     for index, subgraph in enumerate((root.subgraphs or [])[:6]):
         for key in choices.choice((("a",), ("a", "b"), ("serving_default",))):
@@ -163,7 +163,7 @@ def _several_signatures(choices: Choices, root: tables.Model) -> None:
     root.signature_defs = made
 
 
-#: What is done, as often as it stands here.
+#: The mutations; repeated ones are chosen more often.
 MUTATIONS = (
     *[_borders] * 2, *[_calls] * 2, *[_subgraph_field] * 1, *[_signature] * 1, *[_metadata] * 1, *[_called] * 2,
     *[_several_signatures] * 2,

@@ -1,19 +1,18 @@
-"""Make a broken model of a valid one, or of two.
+"""Mutation of one or two valid models into a broken one.
 
-What is done follows from the seed models and a number alone, so that a number is the name of a bug.
-Most mutations are made on the decoded tables: the file stays a FlatBuffer, and the damage reaches the planner and the
-kernels. Some make up for what the verifier would refuse (the buffer of a constant grows with its shape), because what
-every check but the last one catches is not worth a million runs. The rest is damage to the bytes.
+The mutation depends only on the seed models and a number, so that the number identifies a bug. Most mutations change the decoded tables: the
+file stays a valid FlatBuffer, and the change reaches the planner and the kernels. Some are followed by repairs (the buffer of a constant grows
+with its shape), because models that the verifier refuses test nothing beyond it. The rest change bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from fuzz import bytewise, file_mutations, graph_mutations, node_mutations, tensor_mutations
+from fuzz import byte_mutations, file_mutations, graph_mutations, node_mutations, tensor_mutations
 from fuzz.choices import Choices, SeededChoices
-from fuzz.parts import flip_field
-from fuzz.splices import chained, spliced
+from fuzz.random_parts import flip_field
+from fuzz.splice_mutations import chained, spliced
 from oplet.errors import ModelError
 from oplet.schema import tables
 from oplet.schema.decode import decode
@@ -23,17 +22,17 @@ __all__ = ["mutate", "mutated"]
 
 
 def mutated(seed: bytes, name: str, number: int, other: bytes = b"") -> bytes:
-    """The mutation of a seed model that has this number.
+    """The mutation of a seed model with this number.
 
     Args:
-        name: the seed's name, part of what decides.
-        other: a second seed, whose parts may be put into the first.
+        name: the seed's name, on which the mutation depends too.
+        other: a second seed, parts of which may be spliced into the first.
     """
     return mutate(seed, SeededChoices(f"{name} {number}"), other)
 
 
 def mutate(seed: bytes, choices: Choices, other: bytes = b"") -> bytes:
-    """A broken model: some mutations of the tables, of the bytes, or both; now and then of two models in one."""
+    """A mutated model: its tables, its bytes, or both are changed, and sometimes two models are spliced."""
     kind = choices.below(100)
     data = seed
     if kind < 88:
@@ -45,10 +44,10 @@ def mutate(seed: bytes, choices: Choices, other: bytes = b"") -> bytes:
                 choices.choice(_MUTATIONS)(choices, root)
             data = encode(root)
         except _CANNOT:
-            return bytewise.damage(seed, choices)
+            return byte_mutations.damage(seed, choices)
     if kind >= 84:
         for _ in range(_count(choices)):
-            data = bytewise.damage(data, choices)
+            data = byte_mutations.damage(data, choices)
     return file_mutations.attached(data, choices) if choices.chance(1) else data
 
 
@@ -63,12 +62,12 @@ def _anything(choices: Choices, root: tables.Model) -> None:
     flip_field(choices, root)
 
 
-#: What the tables cannot hold, or one mutation could not do with what another left.
+#: Errors of mutations that cannot be encoded, or that do not work after another one.
 _CANNOT = (ModelError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 Mutation = Callable[[Choices, tables.Model], None]
 
-#: What is done, as often as it stands here.
+#: The mutations; repeated ones are chosen more often.
 _MUTATIONS: tuple[Mutation, ...] = (
     *tensor_mutations.MUTATIONS, *node_mutations.MUTATIONS, *graph_mutations.MUTATIONS, *file_mutations.MUTATIONS,
     *[chained] * 3, *[_anything] * 1,

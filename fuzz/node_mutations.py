@@ -1,4 +1,4 @@
-"""Mutations of nodes: operators, versions, options, and what they read and write."""
+"""Mutations of nodes: operators, versions, options, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fuzz import bytewise, values
+from fuzz import byte_mutations, edge_values
 from fuzz.choices import Choices
-from fuzz.parts import flip_field, fresh, some_index, some_operator, some_subgraph
+from fuzz.random_parts import flip_field, fresh, some_index, some_operator, some_subgraph
 from oplet.model.builders.operator_options import options_class
 from oplet.model.save.packing import pack_flexbuffer
 from oplet.schema import tables
@@ -66,7 +66,7 @@ def _second_options() -> frozenset[type[Table]]:
 
 
 def other_op(choices: Choices, root: tables.Model) -> None:
-    """Another operator on the same tensors, with options of its own."""
+    """Replace a node's operator, with options of the new one's type."""
     codes = root.operator_codes = list(root.operator_codes or [])
     op = choices.choice(list(BuiltinOperator))
     codes.append(
@@ -90,7 +90,7 @@ def _version(choices: Choices, root: tables.Model) -> None:
 
 
 def _node_tensors(choices: Choices, root: tables.Model) -> None:
-    """Rewire a node."""
+    """Change a node's inputs or outputs."""
     subgraph = some_subgraph(choices, root)
     if not subgraph.operators:
         return
@@ -136,7 +136,7 @@ def _nodes(choices: Choices, root: tables.Model) -> None:
 
 
 def _chain(choices: Choices, root: tables.Model) -> None:
-    """A second node after a node: another operator reads what it writes."""
+    """Add a node that reads the outputs of another one."""
     subgraph = some_subgraph(choices, root)
     tensors, operators = subgraph.tensors, subgraph.operators
     outputs = [] if subgraph.outputs is None else subgraph.outputs.tolist()
@@ -164,15 +164,15 @@ def _custom_options(choices: Choices, root: tables.Model) -> None:
     operator = some_operator(choices, root)
     if operator.custom_options is not None and operator.custom_options.size and choices.chance(70):
         data = operator.custom_options.tobytes()
-        operator.custom_options = np.frombuffer(bytewise.damage(data, choices), np.uint8)
+        operator.custom_options = np.frombuffer(byte_mutations.damage(data, choices), np.uint8)
     elif choices.chance(50):
         operator.custom_options = np.frombuffer(choices.raw(1 + choices.below(64)), np.uint8)
     else:
-        operator.large_custom_options_offset = values.int_value(choices, 0, 2**64 - 1)
-        operator.large_custom_options_size = values.int_value(choices, 0, 2**64 - 1)
+        operator.large_custom_options_offset = edge_values.int_value(choices, 0, 2**64 - 1)
+        operator.large_custom_options_size = edge_values.int_value(choices, 0, 2**64 - 1)
 
 
-#: Custom ops that packages of this repository serve, and one that nobody does.
+#: Custom ops that packages of this repository serve, and an unknown one.
 _CUSTOM = (
     "Atan", "AudioSpectrogram", "Convolution2DTransposeBias", "Landmarks2TransformMatrix", "MaxPoolingWithArgmax2D",
     "MaxUnpooling2D", "Mfcc", "Nobody", "NumericVerify", "SignalDelay", "SignalEnergy", "SignalFftAutoScale", "SignalFilterBank",
@@ -188,7 +188,7 @@ _KEYS = (
 
 
 def _custom_op(choices: Choices, root: tables.Model) -> None:
-    """A custom op, with a FlexBuffers map of options that may be its own."""
+    """Turn a node into a custom op, with a FlexBuffers map of options that may be valid."""
     operator = some_operator(choices, root)
     codes = root.operator_codes = list(root.operator_codes or [])
     if choices.chance(60):
@@ -206,21 +206,21 @@ def _custom_op(choices: Choices, root: tables.Model) -> None:
 
 
 def _flexible(choices: Choices, depth: int = 0) -> Any:
-    """A value of FlexBuffers."""
+    """A random FlexBuffers value."""
     kind = choices.below(9 if depth < 3 else 6)
     if kind <= 2:
-        return values.small_int(choices)
+        return edge_values.small_int(choices)
     if kind == 3:
-        return values.int_value(choices, -(2**63), 2**63 - 1)
+        return edge_values.int_value(choices, -(2**63), 2**63 - 1)
     if kind == 4:
-        return values.float_value(choices)
+        return edge_values.float_value(choices)
     if kind == 5:
         return choices.choice(("", "SAME", "x" * 40, True, None, b"\xff\0"))
     inner = [_flexible(choices, depth + 1) for _ in range(choices.below(5))]
     return inner if kind < 8 else {choices.choice(_KEYS): value for value in inner}
 
 
-#: What is done, as often as it stands here.
+#: The mutations; repeated ones are chosen more often.
 MUTATIONS = (
     *[_options] * 6, *[_new_options] * 2, *[other_op] * 4, *[_version] * 1, *[_node_tensors] * 4, *[_nodes] * 2, *[_chain] * 2,
     *[_custom_options] * 1, *[_custom_op] * 1,

@@ -1,4 +1,4 @@
-"""The counts of campaigns together, as tables in Markdown."""
+"""Report of several campaigns: their counts added up, as Markdown tables."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FINDINGS = {
 
 
 def report_of(states: list[dict[str, Any]]) -> str:
-    """A row for each outcome, a column for each engine, and what was found, with the first numbers."""
-    counts: Counter[tuple[str, str]] = Counter()  # by what came of it and engine
+    """A table with a row for each outcome and a column for each engine, and a list of findings with the first numbers."""
+    counts: Counter[tuple[str, str]] = Counter()  # by outcome and engine
     limits: Counter[str] = Counter()
     times: dict[str, float] = {}
     for state in states:

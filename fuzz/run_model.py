@@ -1,4 +1,4 @@
-"""Run one model under limits and say what came of it.
+"""Run one model under limits and classify the outcome.
 
 python -m fuzz.run_model MODEL [NUMBER [ENGINE [LIMITS]]]
 """
@@ -16,26 +16,26 @@ from typing import Any, NamedTuple
 
 from fuzz.choices import Choices, SeededChoices
 from fuzz.engines import DEFAULT, DOCUMENTED, LIMITS, Engine, opened
-from fuzz.stopping import Stopper
-from fuzz.uses import Run
+from fuzz.exercise import Run
+from fuzz.watchdog import Watchdog
 from oplet import Limits
 from oplet.errors import OpletError
 
 __all__ = ["Outcome", "run_model", "watch_warnings"]
 
-#: Seconds of processor time that one call may take where a deadline of two seconds holds.
+#: Most seconds of processor time for one call with a deadline of two seconds.
 _LONGEST = 4.5
 
 
 class Outcome(NamedTuple):
-    """What came of a model.
+    """The outcome of running a model.
 
     Attributes:
-        kind: "ok"; "refused", with an error of oplet.errors as it should be; "accident", the same but because numpy or
-            Python stumbled over what a check should have found; "escaped", an exception outside oplet.errors; "warned", a
-            warning that nobody should see; "slow", a call that took twice the time it was given; and what `comparing` and the
-            worker find: "wrong", "differs", "memory".
-        stage: what was done last, see `uses`.
+        kind: "ok"; "refused": an error of oplet.errors, as intended; "accident": an error of oplet.errors that wraps an unexpected
+            exception of numpy or Python, which a check should have prevented; "escaped": an exception outside oplet.errors; "warned": a
+            warning that users should not see; "slow": a call that took twice its time limit. `differential` and the worker
+            add "wrong", "differs" and "memory".
+        stage: the last stage, see `exercise`.
         error: the class of the error.
         place: where an accident or an escaped exception was raised: module and line.
         message: the first line of the error.
@@ -58,21 +58,21 @@ def run_model(
     folder: str = "",
     run: Run | None = None,
 ) -> Outcome:
-    """Load, allocate, feed at random, invoke and read what there is to read; some models are used in other ways too.
+    """Load a model, allocate, set random inputs, invoke and read the outputs; some models are used in other ways too.
 
     Args:
-        choices: decide about the inputs' values, about other shapes for them, and about what is done.
-        resize: whether the inputs may get other shapes at all, and other things than the plain ones be done.
-        engine: what runs it; numpy's kernels unless given.
+        choices: decides on the inputs' values and shapes, and on how the model is used.
+        resize: whether inputs may be resized, and the model be used in other ways.
+        engine: the engine; numpy's kernels by default.
         limits: the limits; with the default ones the run is asked to stop after two seconds.
-        folder: with files that models refer to; those that do are written there, and opened by their path.
-        run: takes notes of what is done.
+        folder: a folder with external files; models that refer to these are written there and opened by path.
+        run: the record of the run.
     """
     run = run or Run()
-    stopper = _stopper() if limits is DEFAULT else None
+    watchdog = _watchdog() if limits is DEFAULT else None
     _WARNED.clear()
     try:
-        run.begin(data, choices, engine or opened("numpy"), limits, folder, stopper)
+        run.begin(data, choices, engine or opened("numpy"), limits, folder, watchdog)
         run.use(choices, plain=not resize)
     except OpletError as error:
         outcome = _told(error, run.stage)
@@ -81,8 +81,8 @@ def run_model(
     else:
         outcome = Outcome("ok", run.stage)
     finally:
-        if stopper is not None:
-            stopper.end()
+        if watchdog is not None:
+            watchdog.end()
         run.stop()
     try:
         run.close()
@@ -97,16 +97,16 @@ def run_model(
 
 
 @cache
-def _stopper() -> Stopper:
-    return Stopper()
+def _watchdog() -> Watchdog:
+    return Watchdog()
 
 
-#: Warnings since the last model began: their class, place and words.
+#: Warnings since the last model began: class, place and message.
 _WARNED: list[tuple[str, str, str]] = []
 
 
 def watch_warnings() -> None:
-    """Take note of warnings that no user should see: numpy's about arithmetic, and of what fails where nobody can catch it."""
+    """Record warnings that users should not see (numpy's about arithmetic) and exceptions that Python cannot raise (unraisable ones)."""
 
     def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any) -> None:
         _WARNED.append((category.__name__, f"{Path(filename).parent.name}/{Path(filename).name}:{lineno}", str(message)[:300]))
@@ -124,9 +124,9 @@ def watch_warnings() -> None:
 
 
 def _told(error: OpletError, stage: str) -> Outcome:
-    """An error that is oplet's own; an accident if something else lies behind it that nobody meant to raise."""
+    """The outcome of an error of oplet.errors: "refused", or "accident" if an unexpected exception caused it."""
     name = type(error).__name__
-    # A PluginError says that one of our own kernels broke the rules.
+    # A PluginError means that one of our kernels violated the plugin contract.
     if type(error).__module__ != OpletError.__module__ or name == "PluginError":
         return Outcome("escaped", stage, name, _place(error), _line(error))
     cause = error.__cause__
@@ -138,7 +138,7 @@ def _told(error: OpletError, stage: str) -> Outcome:
 
 
 def _place(error: BaseException) -> str:
-    """The innermost line of ours."""
+    """Module and line of the innermost frame in our code."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "oplet" in frame.filename and "site-packages" not in frame.filename]
     if not ours:

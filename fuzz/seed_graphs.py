@@ -1,4 +1,4 @@
-"""Seed models of several nodes or subgraphs: control flow, resources, sparse weights, regions, small nets."""
+"""Seed models of several nodes or subgraphs: control flow, resources, sparse weights, StableHLO regions, small nets."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _region(
     values: Sequence[Spec],
     chosen: Any = None,
 ) -> bytes:
-    """A model of one node whose body is a subgraph of one node on scalars."""
+    """A model of one node with a region: a subgraph of one node on scalars."""
     tensors = {f"i{i}": spec for i, spec in enumerate(inputs)} | {f"o{i}": spec for i, spec in enumerate(outputs)}
     given, made = (" ".join(name for name in tensors if name[0] == role) for role in "io")
     result = bools() if body == "STABLEHLO_COMPARE" else values[0]
@@ -206,7 +206,7 @@ def _densify() -> bytes:
 
 
 def _custom() -> dict[str, bytes]:
-    """Custom operators of the packages of this repository, with options as FlexBuffers."""
+    """Models of custom operators that packages of this repository serve, with FlexBuffers options."""
     detection = {
         "max_detections": 3, "max_classes_per_detection": 1, "detections_per_class": 2, "use_regular_nms": False,
         "nms_score_threshold": 0.2, "nms_iou_threshold": 0.5, "num_classes": 2, "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0,

@@ -1,4 +1,4 @@
-"""Seed models of one node each, for the operators that need nothing else."""
+"""Seed models of one node each, for operators that need no other nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Operand = Spec | np.ndarray[Any, Any] | None
 
 
 class Seed(NamedTuple):
-    """A node: its operator, tensors and options."""
+    """A seed model's node: operator, tensors and options."""
 
     op: str
     inputs: Sequence[Operand]
@@ -84,7 +84,7 @@ def q32_bias(count: int, scale: Any = 0.001) -> Spec:
 
 
 def seeds() -> Iterator[Seed]:
-    """The nodes that the models are made of."""
+    """The nodes of all models."""
     yield from _elementwise()
     yield from _convolutions()
     yield from _shapes()

@@ -1,4 +1,4 @@
-"""The seed models: small valid ones, of every built-in operator and of nets of a few nodes, made when they are needed."""
+"""The generated seed models: small valid models of every built-in operator, and small nets."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ["make_seeds"]
 
 
 def make_seeds() -> dict[str, bytes]:
-    """The bytes of the seed models by name; the same on every machine."""
+    """The seed models' bytes by name; they are the same on every machine."""
     return {**seed_ops.make(), **seed_graphs.make()}

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fuzz import values
+from fuzz import edge_values
 from fuzz.choices import Choices
-from fuzz.parts import flip_field, refit, some_constant, some_subgraph, some_tensor
+from fuzz.random_parts import flip_field, refit, some_constant, some_subgraph, some_tensor
 from oplet.schema import tables
 from oplet.schema.enums import TensorType
 
@@ -21,13 +21,13 @@ def _tensor_field(choices: Choices, root: tables.Model) -> None:
 
 def _shape(choices: Choices, root: tables.Model) -> None:
     tensor = some_tensor(choices, root)
-    tensor.shape = values.vector_value(choices, np.dtype("<i4"), tensor.shape)
+    tensor.shape = edge_values.vector_value(choices, np.dtype("<i4"), tensor.shape)
     if choices.chance(70):
         refit(choices, root, tensor)
 
 
 def _small_shape(choices: Choices, root: tables.Model) -> None:
-    """A shape that fits into memory and says something else than the node expects."""
+    """Set a shape that fits into memory but is not what the node expects."""
     tensor = some_tensor(choices, root)
     dims = [] if tensor.shape is None else tensor.shape.tolist()
     kind = choices.below(5)
@@ -53,7 +53,7 @@ def _type(choices: Choices, root: tables.Model) -> None:
 
 
 def _same_type(choices: Choices, root: tables.Model) -> None:
-    """Another type for all tensors of the type of one: what checks that types agree lets it pass."""
+    """Change the type of all tensors that have the type of one, so that checks of equal types pass."""
     old, new = some_tensor(choices, root).type, choices.choice(list(TensorType))
     for subgraph in root.subgraphs or []:
         for tensor in subgraph.tensors or []:
@@ -69,11 +69,11 @@ def _quantization(choices: Choices, root: tables.Model) -> None:
     if kind == 0:
         tensor.quantization = None
     elif kind <= 2:
-        quantization.scale = values.vector_value(choices, np.dtype("<f4"), quantization.scale)
+        quantization.scale = edge_values.vector_value(choices, np.dtype("<f4"), quantization.scale)
     elif kind == 3:
-        quantization.zero_point = values.vector_value(choices, np.dtype("<i8"), quantization.zero_point)
+        quantization.zero_point = edge_values.vector_value(choices, np.dtype("<i8"), quantization.zero_point)
     elif kind == 4:
-        quantization.quantized_dimension = values.int_value(choices, -(2**31), 2**31 - 1)
+        quantization.quantized_dimension = edge_values.int_value(choices, -(2**31), 2**31 - 1)
     elif kind == 5:
         dims = [1] if tensor.shape is None or not tensor.shape.size else tensor.shape.tolist()
         axis = choices.below(len(dims))
@@ -82,17 +82,17 @@ def _quantization(choices: Choices, root: tables.Model) -> None:
         quantization.scale = np.full(count, choices.choice((0.5, 1.0, 1e-9, 1e9)), np.float32)
         quantization.zero_point = np.full(count, choices.choice((0, 0, 1, -128)), np.int64)
     elif kind == 6:
-        quantization.scale = np.array([values.float_value(choices)], np.float32)
-        quantization.zero_point = np.array([values.int_value(choices, -(2**63), 2**63 - 1)], np.int64)
+        quantization.scale = np.array([edge_values.float_value(choices)], np.float32)
+        quantization.zero_point = np.array([edge_values.int_value(choices, -(2**63), 2**63 - 1)], np.int64)
     elif kind == 7:
-        quantization.scale = np.array([abs(values.float_value(choices)) or 1.0], np.float32)
+        quantization.scale = np.array([abs(edge_values.float_value(choices)) or 1.0], np.float32)
         quantization.zero_point = np.array([choices.below(200) - 100], np.int64)
     else:
         flip_field(choices, quantization)
 
 
 def _all_quantized(choices: Choices, root: tables.Model) -> None:
-    """One scale for every tensor: a quantized kernel in place of a float one."""
+    """Give all tensors an integer type and the same scale, so that quantized kernels run."""
     type = choices.choice((TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT4, TensorType.INT32))
     scale = np.array([choices.choice((0.1, 1.0, 1e-6, 1e6))], np.float32)
     for subgraph in root.subgraphs or []:
@@ -117,7 +117,7 @@ def _sparsity(choices: Choices, root: tables.Model) -> None:
 
 
 def _constant_values(choices: Choices, root: tables.Model) -> None:
-    """Other values in a constant: axes, permutations, sizes, indices, weights."""
+    """Change values of a constant: axes, permutations, sizes, indices, weights."""
     found = some_constant(choices, root)
     if found is None:
         return
@@ -125,16 +125,16 @@ def _constant_values(choices: Choices, root: tables.Model) -> None:
     data = np.array(buffer.data, np.uint8)
     dtype = _DTYPES.get(tensor.type)
     if dtype is None or data.size < dtype.itemsize:
-        buffer.data = values.vector_value(choices, data.dtype, data)
+        buffer.data = edge_values.vector_value(choices, data.dtype, data)
         return
     array = data[: data.size // dtype.itemsize * dtype.itemsize].view(dtype)
     for _ in range(1 + choices.below(3)):
         at = choices.below(array.size)
         if dtype.kind in "iu" and choices.chance(60):
             info = np.iinfo(dtype)
-            array[at] = min(max(values.small_int(choices), info.min), info.max)
+            array[at] = min(max(edge_values.small_int(choices), info.min), info.max)
         else:
-            values.fill_array(choices, array[at : at + 1])
+            edge_values.fill_array(choices, array[at : at + 1])
     buffer.data = data
 
 
@@ -154,8 +154,8 @@ def _buffer_bytes(choices: Choices, root: tables.Model) -> None:
     buffer = choices.choice(buffers)
     kind = choices.below(5)
     if kind == 0:
-        buffer.offset = values.int_value(choices, 0, 2**64 - 1)
-        buffer.size = values.int_value(choices, 0, 2**64 - 1)
+        buffer.offset = edge_values.int_value(choices, 0, 2**64 - 1)
+        buffer.size = edge_values.int_value(choices, 0, 2**64 - 1)
         buffer.data = None
     elif kind == 1:
         buffer.data = None
@@ -170,7 +170,7 @@ def _share_buffer(choices: Choices, root: tables.Model) -> None:
 
 
 def _constant_to_input(choices: Choices, root: tables.Model) -> None:
-    """What was known when the model was loaded comes only at run time: the checks of prepare must be in invoke too."""
+    """Turn a constant into an input: what kernels check in prepare must then be checked in invoke."""
     for subgraph in root.subgraphs or []:
         tensors = subgraph.tensors or []
         constants = [i for i, tensor in enumerate(tensors) if tensor.buffer]
@@ -187,7 +187,7 @@ def _variable(choices: Choices, root: tables.Model) -> None:
 
 
 def _input_to_constant(choices: Choices, root: tables.Model) -> None:
-    """What came at run time is known when the model is loaded: nodes are folded, and planned for what they hold."""
+    """Turn an input into a constant, so that nodes are constant-folded and planned for its values."""
     subgraph = some_subgraph(choices, root)
     tensors = subgraph.tensors or []
     inputs = [] if subgraph.inputs is None else [index for index in subgraph.inputs.tolist() if 0 <= index < len(tensors)]
@@ -203,19 +203,19 @@ def _input_to_constant(choices: Choices, root: tables.Model) -> None:
 
 
 def _free_dims(choices: Choices, root: tables.Model) -> None:
-    """A shape signature with free dimensions, which need not be that of the shape."""
+    """Set a shape signature with free dimensions, which may contradict the shape."""
     tensor = some_tensor(choices, root)
     dims = [] if tensor.shape is None else tensor.shape.tolist()
     tensor.shape_signature = np.array([-1 if choices.chance(50) else dim for dim in dims], np.int32)
     if choices.chance(15):
-        tensor.shape_signature = values.vector_value(choices, np.dtype("<i4"), tensor.shape_signature)
+        tensor.shape_signature = edge_values.vector_value(choices, np.dtype("<i4"), tensor.shape_signature)
     if choices.chance(10):
         tensor.shape = np.array([-1 if choices.chance(40) else dim for dim in dims], np.int32)
     tensor.has_rank = choices.chance(80)
 
 
 def _one_buffer(choices: Choices, root: tables.Model) -> None:
-    """Two constants in one buffer, of the same bytes or of other shapes and types."""
+    """Let two constants share a buffer, though their shapes and types may differ."""
     first, second = some_constant(choices, root), some_constant(choices, root)
     if first is None or second is None:
         return
@@ -227,7 +227,7 @@ def _one_buffer(choices: Choices, root: tables.Model) -> None:
 
 
 def _odd_scales(choices: Choices, root: tables.Model) -> None:
-    """Scales per channel of which some vanish, are negative, or no numbers."""
+    """Set per-channel scales of which some are zero, negative or not finite."""
     tensor = some_tensor(choices, root)
     dims = [1] if tensor.shape is None or not tensor.shape.size else tensor.shape.tolist()
     axis = choices.below(len(dims))
@@ -246,12 +246,12 @@ _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.IN
 
 
 def _scale(choices: Choices) -> float:
-    """A scale as models have them."""
+    """A plausible scale."""
     return choices.choice((0.1, 0.5, 1.0, 0.003, 1e-6))
 
 
 def _blockwise(choices: Choices, root: tables.Model) -> None:
-    """A scale for each block of a constant, in tensors of their own."""
+    """Quantize a constant blockwise, with a tensor of scales."""
     subgraph = some_subgraph(choices, root)
     tensors = subgraph.tensors or []
     held = [tensor for tensor in tensors if tensor.buffer]
@@ -281,7 +281,7 @@ def _blockwise(choices: Choices, root: tables.Model) -> None:
     refit(choices, root, tensor)
 
 
-#: What is done, as often as it stands here.
+#: The mutations; repeated ones are chosen more often.
 MUTATIONS = (
     *[_small_shape] * 5, *[_shape] * 3, *[_type] * 3, *[_same_type] * 2, *[_quantization] * 4, *[_all_quantized] * 1,
     *[_constant_values] * 6, *[_constant_to_input] * 4, *[_buffer_bytes] * 2, *[_share_buffer] * 1, *[_tensor_field] * 2,

@@ -1,7 +1,7 @@
-"""A process that runs mutated models, one after the other, until it is told to stop or does not survive one.
+"""The worker process of a campaign: it runs mutated models one after the other, until it is done or a model kills it.
 
-It writes the number of the model that it is about to run into a page that it shares with its parent, which notices when
-that number stays the same for too long, or when the process is gone. What came of the models goes to standard output.
+It writes the number of the next model into a memory page shared with its parent, which detects a hang by a number that does not change, and
+a crash by the end of the process. Outcomes are written to standard output.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ import tempfile
 from typing import Any
 
 from fuzz.choices import SeededChoices
-from fuzz.comparing import beside_numpy
 from fuzz.corpus import Seeds, load_seeds
+from fuzz.differential import compare_with_numpy
 from fuzz.engines import LIMITS, engine_of, limits_of, opened
+from fuzz.exercise import Run, make_folder
 from fuzz.mutate import mutated
 from fuzz.run_model import Outcome, run_model, watch_warnings
-from fuzz.uses import Run, make_folder
 
 __all__ = ["PROGRESS", "main", "model_of", "outcome_of"]
 
 #: The number of the model that is running.
 PROGRESS = struct.Struct("<q")
 
-#: More growth than this while one model runs is a finding. Under the default limits it may take what its tensors ask for besides.
+#: Most growth of memory while one model runs, in bytes. Under the default limits the bytes of its tensors are added.
 _GROWTH = {"documented": 200 << 20, "default": 300 << 20}
 
-#: Times its tensors' bytes: the arena, a kernel's scratch of the same size, and the copies that are read.
+#: Factor of the tensors' bytes: the arena, a kernel's scratch memory, and copies of outputs.
 _COPIES = 3
 
 
 def model_of(seeds: Seeds, number: int) -> tuple[str, bytes]:
-    """The seed's name and the model of a number: the seeds take turns, each time beside another one."""
+    """The seed's name and the mutated model of a number; seeds alternate, each time with another second seed."""
     count = len(seeds)
     name, seed = seeds[number % count]
     _, other = seeds[(number * 7919 + number // count) % count]
@@ -45,12 +45,12 @@ def model_of(seeds: Seeds, number: int) -> tuple[str, bytes]:
 
 
 def outcome_of(seeds: Seeds, number: int, engine: str = "numpy", folder: str = "", run: Run | None = None) -> Outcome:
-    """Make the model of a number, run it, and compare what comes out with numpy's answer.
+    """Make the model of a number, run it, and compare the outputs with those of numpy's kernels.
 
     Args:
-        engine: what runs it.
-        folder: with the files that models refer to.
-        run: takes notes of what is done.
+        engine: the engine's name.
+        folder: the folder of external files.
+        run: the record of the run.
     """
     name, data = model_of(seeds, number)
     limits = LIMITS[limits_of(number)]
@@ -65,11 +65,11 @@ def outcome_of(seeds: Seeds, number: int, engine: str = "numpy", folder: str = "
 
     run = run or Run()
     outcome = once(engine, run)
-    return outcome if engine == "numpy" else beside_numpy(outcome, run, engine, again)
+    return outcome if engine == "numpy" else compare_with_numpy(outcome, run, engine, again)
 
 
 class _Peak:
-    """The most memory that the process had since the last call."""
+    """Peak memory of the process since the last reset."""
 
     def __init__(self) -> None:
         self._clear = os.open("/proc/self/clear_refs", os.O_WRONLY)
@@ -81,7 +81,7 @@ class _Peak:
         self._high = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     def growth(self) -> int:
-        """Bytes by which the peak rose since the last call."""
+        """Growth of the peak since the last reset, in bytes."""
         now = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         grown = now - self._high
         if grown > 8 << 10:
@@ -90,7 +90,7 @@ class _Peak:
 
 
 def _limit_memory(more: int) -> None:
-    """Have no more addresses than those that are taken now, and these."""
+    """Limit the address space to what is used now plus `more` bytes."""
     with open("/proc/self/statm") as file:
         taken = int(file.read().split()[0]) * mmap.PAGESIZE
     resource.setrlimit(resource.RLIMIT_AS, (taken + more, taken + more))
@@ -98,7 +98,7 @@ def _limit_memory(more: int) -> None:
 
 
 def main() -> None:
-    """argv: what to do, as JSON: page, engine, turns, first, stop, places of further seeds."""
+    """Run the job in argv, as JSON: page, engine, turns, first, stop, places of further seeds."""
     told: dict[str, Any] = json.loads(sys.argv[1])
     faulthandler.enable()
     engine, turns = told["engine"], told["turns"]
@@ -106,11 +106,11 @@ def main() -> None:
     with open(told["page"], "r+b") as file:
         page = mmap.mmap(file.fileno(), PROGRESS.size)
     out = os.fdopen(os.dup(1), "w", buffering=1 << 16)
-    os.dup2(2, 1)  # what a kernel prints must not mix with the answers
+    os.dup2(2, 1)  # output of kernels must not mix with the outcomes
     watch_warnings()
     with tempfile.TemporaryDirectory() as folder:
         make_folder(folder)
-        # What is imported or loaded only once, and machine code that is compiled, is not the first model's.
+        # Warm-up, so that one-time imports and compilation are not counted as the first model's.
         for _, seed in load_seeds() if engine == "numba" else seeds[:: len(seeds) // 20]:
             run_model(seed, SeededChoices("warm"), resize=False, engine=opened(engine))
         _limit_memory(opened(engine).address_space)
@@ -131,12 +131,12 @@ def main() -> None:
             limits = limits_of(number)
             outcome = measured(number)
             if outcome.kind in ("memory", "slow"):
-                outcome = measured(number)  # what only the first one takes is modules, or machine code that is compiled
+                outcome = measured(number)  # again, as growth may come from one-time imports or compilation
             if outcome.kind in ("ok", "refused"):
                 out.write(f"{limits} {outcome.kind} {outcome.stage} {outcome.error}\n")
             else:
                 out.write(json.dumps([number, limits, *outcome]) + "\n")
-            out.flush()  # a model that kills the process must not take the answers before it along
+            out.flush()  # outcomes must not be lost if the next model kills the process
     PROGRESS.pack_into(page, 0, -1)
     out.flush()
 

@@ -1,1 +1,1 @@
-"""What checks and keeps this repository; run from its root: python -m scripts.licences."""
+"""Maintenance of this repository. Run the modules from its root: python -m scripts.licences."""

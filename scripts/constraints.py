@@ -1,8 +1,8 @@
-"""Write constraints.txt: the exact versions, in this environment, of all that the tests stand on.
+"""Write constraints.txt: the exact versions, in this environment, of all packages that the tests use.
 
 usage: python -m scripts.constraints, with the Python of an environment that passed `sh scripts/test.sh -m "slow or not slow"`
 
-Each line holds for one version of Python; those of other versions stay as they are.
+Each line applies to one version of Python; lines of other versions are kept.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from scripts.walking import ROOT, installed, wanted
+from scripts.requirements import ROOT, installed, wanted
 
 HEAD = """\
 # Versions that passed all tests together, by version of Python, on Linux and x86-64. Made by `python -m scripts.constraints`.
@@ -21,13 +21,13 @@ HEAD = """\
 # cannot have any of what it installs from folders, as it does this repository's packages; and hashes of one platform's files
 # would shut out all others. Builds from one day to the next (tflite-micro) are not named: an index does not keep them.
 """
-#: Installers, which every environment has its own of.
+#: Installers, whose versions are the environment's own.
 _INSTALLERS = {"pip", "setuptools", "wheel"}
 _FILES = ("requirements-dev.txt", "requirements-tensorflow.txt")
 
 
 def lines(before: str = "") -> list[str]:
-    """The lines of the file, those of other versions of Python taken from what it was before."""
+    """The lines of the file; those of other versions of Python are taken from its old text."""
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
     kept = [line for line in before.splitlines() if line and not line.startswith("#") and f'"{python}"' not in line]
     roots = [w.requirement for w in wanted() if w.by in _FILES or w.by.startswith("oplet")]

@@ -1,14 +1,14 @@
-"""Sizes, times and ratios that pages tell: measured here, kept in docs/figures.json, and filled into the pages.
+"""Figures in the documentation (sizes, times, ratios): measured here, stored in docs/figures.json, and filled into the pages.
 
 usage: python -m scripts.figures [--sizes] [--measure] [--speed] [--models FOLDER] [--rounds N]
 
-Without options, the pages are filled from the file. --measure measures sizes, builds and starts anew, --speed latencies against LiteRT's,
-which takes minutes; FOLDER holds the recorded cases of real models. A page says
+Without options, the pages are filled from the file. --measure measures sizes, builds and starts again, --speed latencies relative to
+LiteRT's, which takes minutes; FOLDER holds the recorded cases of real models. A page marks a figure as
 
     <!-- figure: NAME -->what stands here is replaced<!-- end -->
 
-and `docs/figures.md` is made whole. Whoever changes a page's figure by hand, or the file without the pages, fails tests/test_figures.py. All times
-are of runs that take turns: medians, and ratios of runs of the same round.
+and `docs/figures.md` is generated entirely. tests/repository/test_figures.py fails if pages and file disagree. All times are medians of alternating runs, and ratios are
+those of runs in the same round.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ REAL = ROOT.parent / "shared" / "conformance" / "real"
 
 _MARK = re.compile(r"(<!-- figure: ([\w-]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
 _PACKAGES = ("oplet", "numpy", "numba", "openvino", "ai-edge-litert")
-#: Models of tflite-micro with three fully connected layers: the names that pages call them by, and those of their recorded cases.
+#: Models of tflite-micro with three fully connected layers: their names on the pages, and those of their recorded cases.
 _SMALL = {"float32": "tflm_hello_world_float", "int8": "tflm_hello_world_int8"}
-#: Real models are those of at least so many bytes.
+#: Least size of a real model, in bytes.
 _LEAST_BYTES = 100_000
 
 
@@ -54,21 +54,21 @@ def marked_pages() -> list[Path]:
 
 
 def fill(text: str, figures: Mapping[str, Any]) -> str:
-    """A page with its figures.
+    """A page with its figures filled in.
 
     Raises:
-        KeyError: there is no figure of a name that the page has.
+        KeyError: the page names a figure that does not exist.
     """
     return _MARK.sub(lambda found: found[1] + FIGURES[found[2]](figures) + found[4], text)
 
 
 def sizes(models: Path, folder: Path) -> dict[str, Any]:
-    """Bytes of wheels: of every package, and of builds for small models."""
+    """Sizes of wheels in bytes: of every package, and of builds for small models."""
     from hatchling.builders.wheel import WheelBuilder
 
     from oplet import PluginManager
-    from oplet.tools.building.build import build_wheel
-    from oplet.tools.building.packing.programs import build_program
+    from oplet.tools.building.build_program import build_program
+    from oplet.tools.building.build_wheel import build_wheel
 
     whole = {}
     for source in [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]:
@@ -105,11 +105,11 @@ def _model(models: Path, case: str, folder: Path) -> Path:
 
 
 def _builds(models: Path, folder: Path) -> dict[str, Any]:
-    """What `oplet build` reports of the small float model: as a wheel of kernels, and as a program."""
+    """The reports of `oplet build` for the small float model, as a wheel of kernels and as a program."""
     from oplet import PluginManager
     from oplet.tools.building import report
-    from oplet.tools.building.build import build_wheel
-    from oplet.tools.building.packing.programs import build_program
+    from oplet.tools.building.build_program import build_program
+    from oplet.tools.building.build_wheel import build_wheel
 
     report._ROUNDS = 11
     model = _model(models, _SMALL["float32"], folder)
@@ -124,10 +124,10 @@ def _builds(models: Path, folder: Path) -> dict[str, Any]:
 
 
 def _starts(models: Path, folder: Path, rounds: int) -> dict[str, Any]:
-    """From a process's start to the small float model's answer, of several runners."""
+    """Times from process start to the small float model's answer, for several runners."""
     from benchmarks import starting
 
-    os.environ["OPLET_PLUGINS"] = "builtin_ops"  # the same kernels on both sides, whatever is installed
+    os.environ["OPLET_PLUGINS"] = "builtin_ops"  # the same kernels for all runners, whatever is installed
     runners = starting.commands(_model(models, _SMALL["float32"], folder), folder)
     times = starting.measure(runners, folder, rounds)
     del os.environ["OPLET_PLUGINS"]
@@ -144,7 +144,7 @@ def _starts(models: Path, folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def _speed(models: Path, rounds: int) -> dict[str, Any]:
-    """Ratios of latencies on one thread, by model; what could not be run is left out."""
+    """Ratios of latencies on one thread, by model; runners that cannot run a model are left out."""
     from benchmarks import common, engines, runners
     from benchmarks.latency import ratio_of
 
@@ -158,7 +158,7 @@ def _speed(models: Path, rounds: int) -> dict[str, Any]:
     )
     found: dict[str, dict[str, list[float]]] = {" / ".join(pair): {} for pair in pairs}
     with tempfile.TemporaryDirectory() as cache:
-        os.environ["OPLET_CACHE_DIR"] = cache  # what `auto` remembers is of the machine as it was then
+        os.environ["OPLET_CACHE_DIR"] = cache  # remembered choices of `auto` may be outdated
         for name, content in common.models(models, _LEAST_BYTES):
             calls = {}
             for kind in ("oplet-numpy", "oplet-numba", "litert", "litert-xnnpack", "openvino", "auto"):
@@ -170,7 +170,7 @@ def _speed(models: Path, rounds: int) -> dict[str, Any]:
                         made = runners.prepared(kind, name, content)
                     made()
                     calls[kind] = made
-                except Exception as error:  # each runtime has classes of its own
+                except Exception as error:  # each runtime has its own exception classes
                     print(f"{name}: {kind}: {' '.join(str(error).split())[:120]}", file=sys.stderr)
             seconds = common.take_turns(calls, rounds, burst=3)
             for ours, theirs in pairs:
@@ -183,7 +183,7 @@ def _speed(models: Path, rounds: int) -> dict[str, Any]:
 
 
 def _circumstances() -> dict[str, Any]:
-    """When, on what, and with what."""
+    """The circumstances of the measurement: date, machine, versions."""
     versions = {}
     for name in _PACKAGES:
         try:
@@ -204,7 +204,7 @@ def _circumstances() -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure what is asked for, and fill the pages."""
+    """Measure what the options ask for, and fill the pages."""
     parser = argparse.ArgumentParser(prog="python -m scripts.figures", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--measure", action="store_true", help="measure sizes, builds and starts anew")
     parser.add_argument("--sizes", action="store_true", help="measure sizes anew, which no load of the machine changes")
@@ -226,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.speed:
         figures["speed"] = {**_circumstances(), **_speed(given.models, given.rounds)}
     FILE.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", "utf-8")
-    figures = json.loads(FILE.read_text("utf-8"))  # in the order that whoever fills the pages from the file sees
+    figures = json.loads(FILE.read_text("utf-8"))  # read back, so that the order of keys is that of the file
     missing = {"sizes", "times", "speed"} - set(figures)
     if missing:
         print(f"{FILE.name} has no {', '.join(sorted(missing))} yet, so that no page is filled", file=sys.stderr)

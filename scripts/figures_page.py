@@ -1,4 +1,4 @@
-"""How figures are told: the words of each that pages have, and the page of all."""
+"""Texts of the figures for the pages, and the page docs/figures.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["FIGURES", "figures_page"]
 Figures = Mapping[str, Any]
 
 _WHOLE = "oplet-builtin-ops"
-#: What `benchmarks/starting.py` starts.
+#: The runners of `benchmarks/starting.py`, with their descriptions.
 _RUNNERS = {
     "numpy": "`import numpy`, nothing else",
     "pyz": "the program of `oplet build`",
@@ -63,7 +63,7 @@ def _median(models: Mapping[str, Sequence[float]]) -> str:
 
 
 def _typical(pair: str) -> Callable[[Figures], str]:
-    """The model in the middle: one that a runner cannot do well does not move it."""
+    """The median over models, which a single outlier does not move."""
     return lambda figures: _median(figures["speed"]["models"][pair])
 
 
@@ -77,7 +77,7 @@ def _whole(figures: Figures) -> int:
     return int(figures["sizes"]["wheels"][_WHOLE])
 
 
-#: The figures by the names that pages call them by.
+#: The texts of figures by the names that the pages use.
 FIGURES: Mapping[str, Callable[[Figures], str]] = {
     "build-kb": lambda f: f"{_kb(f['sizes']['builds']['float32']['bytes'])} kB",
     "whole-kb": lambda f: f"{_kb(_whole(f))} kB",
@@ -101,7 +101,7 @@ FIGURES: Mapping[str, Callable[[Figures], str]] = {
 
 
 def figures_page(figures: Figures) -> str:
-    """docs/figures.md."""
+    """The text of docs/figures.md."""
     sizes, times, speed = figures["sizes"], figures["times"], figures["speed"]
     parts = [
         "# Figures",

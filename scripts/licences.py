@@ -1,8 +1,8 @@
-"""The licences of everything that this repository requires, as installed, held against what fits Apache-2.0.
+"""Check of the licences of all required packages, as installed, against those that are compatible with Apache-2.0.
 
 usage: python -m scripts.licences [--write]
 
-Lists what is installed here with its licence; the exit code is 1 where something does not fit. --write makes docs/licences.md anew.
+Lists the installed packages with their licences; the exit code is 1 if one does not fit. --write generates docs/licences.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple, cast
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 from packaging.utils import canonicalize_name
 
-from scripts.walking import DEVELOPMENT, ROOT, RUN_TIME, installed, wanted
+from scripts.requirements import DEVELOPMENT, ROOT, RUN_TIME, installed, wanted
 
 __all__ = ["EXCEPTIONS", "FITS", "USES", "fits", "licence_of", "page", "problems"]
 
@@ -29,13 +29,13 @@ _PERMISSIVE = frozenset(
         "MIT", "MIT-0", "MIT-CMU", "PSF-2.0", "Python-2.0", "Unicode-3.0", "Unlicense", "Zlib",
     }
 )  # fmt: skip
-#: The licences that may be required, by audience. A tool that is not passed on may ask more of those who change it.
+#: Acceptable licences, by audience. Development tools are not distributed with the packages, so that copyleft is acceptable for them.
 FITS = {
     RUN_TIME: _PERMISSIVE,
     DEVELOPMENT: _PERMISSIVE | {"MPL-2.0", "LGPL-2.1-only", "LGPL-2.1-or-later", "LGPL-3.0-only", "LGPL-3.0-or-later"},
 }
 
-#: What fits though its licence is not on the list, or whose files do not say which it has: the licence, and why it fits.
+#: Packages that fit although their licence is not on the list, or that do not state it: the licence, and why it fits.
 EXCEPTIONS = {
     "certifi": ("MPL-2.0", "a list of certificates, which is read and not changed"),
     "docutils": ("BSD-2-Clause", "public domain and BSD; of the parts under the GPL, an Emacs mode, none is imported"),
@@ -45,7 +45,7 @@ EXCEPTIONS = {
     "tqdm": ("MPL-2.0 AND MIT", "ai-edge-litert's; the MPL covers its own files, which stay as they are"),
 }
 
-#: What this repository itself requires: the licence, and what it is used for.
+#: Direct requirements of this repository: the licence, and the purpose.
 USES = {
     "ai-edge-litert": ("Apache-2.0", "the engine of `oplet-litert-delegate`; what the numbers are compared with"),
     "ai-edge-quantizer": ("Apache-2.0", "its tests are run on oplet"),
@@ -108,7 +108,7 @@ _CLASSIFIERS = {
     "The Unlicense (Unlicense)": "Unlicense",
     "zlib/libpng License": "Zlib",
 }
-#: How the field License, which is free text, names licences.
+#: Names of licences in the metadata field License, which is free text.
 _WORDS = {
     "3-clause bsd license": "BSD-3-Clause",
     "apache": "Apache-2.0",
@@ -124,7 +124,7 @@ _WORDS = {
     "new bsd": "BSD-3-Clause",
     "psf": "PSF-2.0",
 }
-#: What is in licence files and in no other licence's.
+#: Phrases that identify a licence's text.
 _PHRASES = (
     ("GNU LESSER GENERAL PUBLIC LICENSE", "LGPL-2.1-or-later"),
     ("GNU AFFERO GENERAL PUBLIC LICENSE", "AGPL-3.0-only"),
@@ -139,11 +139,11 @@ _PHRASES = (
 
 
 def licence_of(distribution: metadata.Distribution) -> str:
-    """Its licence as an SPDX expression, "" if nothing says which.
+    """A distribution's licence as an SPDX expression, "" if it is unknown.
 
-    What it says itself goes before all: License-Expression, then the classifiers, which all hold, then License; the texts come last.
+    Sources in order: License-Expression, the classifiers, which all apply, License, and the texts of licence files.
     """
-    about = cast(Message, distribution.metadata)  # what it is; its protocol has less
+    about = cast(Message, distribution.metadata)  # the actual class, of which the declared protocol has fewer methods
     if expression := _canonical(about.get("License-Expression") or ""):
         return expression
     named = [text.rpartition("::")[2].strip() for text in about.get_all("Classifier") or () if text.startswith("License ::")]
@@ -179,7 +179,7 @@ def _recognised(text: str) -> str:
 
 
 def fits(expression: str, allowed: frozenset[str]) -> bool:
-    """Whether a choice that an SPDX expression leaves consists of allowed licences."""
+    """Whether an SPDX expression can be satisfied with allowed licences only."""
     words = re.findall(r"[()]|[^\s()]+", expression.replace(" WITH ", "\0"))
     place = 0
 
@@ -215,14 +215,14 @@ def fits(expression: str, allowed: frozenset[str]) -> bool:
 
 
 class Found(NamedTuple):
-    """A distribution that is installed.
+    """An installed distribution with its licence.
 
     Attributes:
         name: its name.
         version: its version.
-        audience: RUN_TIME where a user's environment has it too.
+        audience: RUN_TIME if users install it too, else DEVELOPMENT.
         licence: an SPDX expression, "" if unknown.
-        problem: a sentence, "" if the licence fits.
+        problem: a sentence on why the licence does not fit, "" if it does.
     """
 
     name: str
@@ -233,7 +233,7 @@ class Found(NamedTuple):
 
 
 def everything() -> list[Found]:
-    """What is installed of what this repository requires, and of what that requires, with a verdict."""
+    """All installed direct and indirect requirements of this repository, with verdicts."""
     needs = wanted()
     users = installed(need.requirement for need in needs if need.audience == RUN_TIME)
     found = []
@@ -256,7 +256,7 @@ def everything() -> list[Found]:
 
 
 def problems() -> list[str]:
-    """What does not fit, and what `USES` says otherwise than the packages; a sentence each."""
+    """Sentences on licences that do not fit, and on differences between `USES` and the packages."""
     found = everything()
     result = [each.problem for each in found if each.problem]
     here = {each.name: each.licence for each in found}
@@ -269,7 +269,7 @@ def problems() -> list[str]:
         result.append(f"{name} is in USES of scripts/licences.py, and nothing requires it any more; take it out.")
     for name in sorted(direct & USES.keys() & here.keys()):
         said, has = (set(re.findall(r"[\w.-]+", text)) - {"AND", "OR", "WITH"} for text in (USES[name][0], here[name]))
-        # "BSD License" does not say which of them.
+        # "BSD License" does not say which variant.
         bsd = {"BSD-2-Clause", "BSD-3-Clause"}
         if has and not said & has and not (said & bsd and has & bsd):
             result.append(
@@ -279,7 +279,7 @@ def problems() -> list[str]:
 
 
 def page() -> str:
-    """The text of docs/licences.md; it does not depend on what is installed."""
+    """The text of docs/licences.md, which does not depend on what is installed."""
     needs = wanted()
     lines = [
         "# Licences",
@@ -312,7 +312,7 @@ def page() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the list, and what does not fit; write the page if asked to."""
+    """Print the list and the problems; with --write, write the page."""
     if "--write" in arguments:
         PAGE.write_text(page(), encoding="utf-8")
     for each in everything():

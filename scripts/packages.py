@@ -1,10 +1,10 @@
-"""Build the source distribution of every package, and of that its wheel.
+"""Build the source distribution of every package, and its wheel from that.
 
 usage: python -m scripts.packages FOLDER [--tag TAG] [--only PACKAGE]
 
 FOLDER gets two folders: `plugins`, which is published first, and `core`. A package with code in C has a wheel for each platform that its
 `hatch_build.py` names, compiled here for all of them by ziglang (`pip install ziglang`); without it, one for this platform. With --tag
-the exit code is 1 where the tag is not that of the version, CHANGELOG.md has no section of it, or ziglang is missing.
+the exit code is 1 if the tag does not match the version, if CHANGELOG.md has no section for it, or if ziglang is missing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-from scripts.walking import ROOT
+from scripts.requirements import ROOT
 
 __all__ = ["build", "folders", "has_ziglang", "main", "targets", "version"]
 
@@ -32,12 +32,12 @@ _TARGET = "OPLET_NATIVE_TARGET"
 
 
 def folders(root: Path = ROOT) -> list[Path]:
-    """The folders of the packages, the core first."""
+    """The packages' folders, the core first."""
     return [root / "core", *sorted(path.parent for path in root.glob("plugins/*/pyproject.toml"))]
 
 
 def version(root: Path = ROOT) -> str:
-    """The version of them all."""
+    """The version of all packages."""
     source = (root / "core" / "src" / "oplet" / "__init__.py").read_text("utf-8")
     [found] = re.findall(r'^__version__ = "(.+)"$', source, re.MULTILINE)
     return str(found)
@@ -55,7 +55,7 @@ def has_ziglang() -> bool:
 
 
 def build(folder: Path, target: Path, platforms: Sequence[str] = ()) -> list[Path]:
-    """Build one package into the folder `target`: the source distribution, and wheels of nothing but that.
+    """Build a package into the folder `target`: the source distribution, and wheels from that alone.
 
     Args:
         platforms: some of `targets`, for a wheel each; one for this platform unless given.
@@ -81,7 +81,7 @@ def build(folder: Path, target: Path, platforms: Sequence[str] = ()) -> list[Pat
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Build all of them.
+    """Build all packages.
 
     Raises:
         SystemExit: the tag is wrong.

@@ -1,4 +1,4 @@
-"""The public names of `oplet` and `oplet.testing` for type checkers, made of the tables by which they load.
+"""Generator of the stubs with the public names of `oplet` and `oplet.testing`, from the tables by which these load names lazily.
 
 usage: python -m scripts.stubs    writes `__init__.pyi` beside each `__init__.py` that has such a table
 """
@@ -9,7 +9,7 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-from scripts.walking import ROOT
+from scripts.requirements import ROOT
 
 __all__ = ["PACKAGES", "homes", "stub"]
 
@@ -17,7 +17,7 @@ PACKAGES = (ROOT / "core/src/oplet/__init__.py", ROOT / "core/src/oplet/testing/
 
 
 def homes(source: Path) -> dict[str, str]:
-    """The module that each public name is in, as the table `_HOMES` of the file says."""
+    """The defining module of each public name, from the file's table `_HOMES`."""
     for node in ast.parse(source.read_text("utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES":
             table: dict[str, str] = ast.literal_eval(node.value)
@@ -26,7 +26,7 @@ def homes(source: Path) -> dict[str, str]:
 
 
 def stub(source: Path) -> str:
-    """The text of the stub, sorted as ruff sorts imports."""
+    """The text of a stub, sorted as ruff sorts imports."""
     modules = defaultdict(list)
     for name, home in homes(source).items():
         modules[home].append(name)
@@ -39,7 +39,7 @@ def stub(source: Path) -> str:
 
 
 def _rank(name: str) -> tuple[int, str]:
-    """Constants before classes before functions."""
+    """Sort key: constants before classes before functions."""
     return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
 
 

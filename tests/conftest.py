@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from tests.places import EXAMPLES
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+if TYPE_CHECKING:
+    from tests.differential.harness import LiteRT
 
 
 class Ran(NamedTuple):
@@ -24,6 +26,23 @@ class Ran(NamedTuple):
 def examples() -> Path:
     """The folder of the examples."""
     return EXAMPLES
+
+
+@pytest.fixture
+def digits(examples: Path) -> Path:
+    """The quantized model that tells digits apart."""
+    return examples / "digits" / "digits_int8.tflite"
+
+
+@pytest.fixture(scope="module")
+def litert() -> Iterator[LiteRT]:
+    """LiteRT in a process of its own, which may die of a model; a test that asks for it is skipped where LiteRT is missing."""
+    pytest.importorskip("ai_edge_litert.interpreter")
+    from tests.differential.harness import LiteRT
+
+    server = LiteRT()
+    yield server
+    server.close()
 
 
 @pytest.fixture
@@ -44,3 +63,25 @@ def oplet(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Ran]]:
 
     yield run
     logger.handlers, logger.propagate = before
+
+
+@pytest.fixture
+def comparing(oplet: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Callable[..., Ran]]:
+    """`comparing(name=Delegate)` gives a function that runs `oplet compare` on the bytes of a model, with these delegates installed."""
+    from oplet import PluginManager
+
+    def among(**delegates: Any) -> Callable[..., Ran]:
+        manager = PluginManager()
+        for name, delegate in delegates.items():
+            manager.registry().add(name, delegate)
+        monkeypatch.setattr("oplet.cli.settings.Settings.plugins", lambda self: manager)
+
+        def compare(model: bytes, *arguments: object) -> Ran:
+            path = tmp_path / "model.tflite"
+            path.write_bytes(model)
+            ran: Ran = oplet("compare", path, *arguments)
+            return ran
+
+        return compare
+
+    return among

@@ -11,15 +11,18 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.places import CONFORMANCE
 
 from oplet import PluginManager
 from oplet.errors import OpletError
 
-__all__ = ["CORPUS", "GROUPS", "grader", "here", "verdicts"]
+__all__ = ["GROUPS", "grader", "here", "verdicts"]
 
-CORPUS = Path(__file__).parents[2] / "shared" / "conformance"
 GROUPS = sorted(
-    p.relative_to(CORPUS) for f in ("ops", "real") for p in (CORPUS / f).glob("*.zip") if p.stem not in ("flex", "unrunnable")
+    p.relative_to(CONFORMANCE)
+    for f in ("ops", "real")
+    for p in (CONFORMANCE / f).glob("*.zip")
+    if p.stem not in ("flex", "unrunnable")
 )
 
 here = pytest.mark.skipif(not GROUPS, reason="the recorded cases lie outside the project and are not here")
@@ -28,7 +31,7 @@ here = pytest.mark.skipif(not GROUPS, reason="the recorded cases lie outside the
 @cache
 def grader() -> ModuleType:
     """The grader that lies beside the recordings."""
-    spec = importlib.util.spec_from_file_location("oplet_recorded_cases", CORPUS / "run.py")
+    spec = importlib.util.spec_from_file_location("oplet_recorded_cases", CONFORMANCE / "run.py")
     if spec is None or spec.loader is None:
         pytest.skip("there is no grader beside the recordings")
     module = importlib.util.module_from_spec(spec)
@@ -39,12 +42,12 @@ def grader() -> ModuleType:
 @cache
 def _served() -> Collection[str]:
     """The operators that installed packages serve."""
-    return {claim.op if isinstance(claim.op, str) else claim.op.name for claim in PluginManager().resolver().claims()}
+    return {entry.op if isinstance(entry.op, str) else entry.op.name for entry in PluginManager().resolver().entries()}
 
 
 def verdicts(group: Path) -> Iterator[tuple[str, str, str]]:
     """Run every case of a group whose operators are served: "group/case", the verdict and its details."""
-    path = CORPUS / group
+    path = CONFORMANCE / group
     with zipfile.ZipFile(path) as archive:
         names = sorted({n.rsplit("/", 1)[0] for n in archive.namelist() if n.endswith("case.json")})
         cases = {name: json.loads(archive.read(f"{name}/case.json")) for name in names}

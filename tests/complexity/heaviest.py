@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.complexity.search import Case
 
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 
 __all__ = ["KEPT", "keep", "kept"]
 
@@ -30,4 +30,4 @@ def keep(path: Path, found: Mapping[str, Sequence[tuple[float, Case]]]) -> None:
     cases = [case for case in kept(path) if case.seed not in found]
     cases += [case for weighed in found.values() for _, case in weighed if case.knobs]
     lines = sorted(json.dumps(case) for case in cases)
-    write_whole(path, "".join(line + "\n" for line in lines))
+    write_atomically(path, "".join(line + "\n" for line in lines))

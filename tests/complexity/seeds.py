@@ -36,4 +36,4 @@ def registered() -> set[str]:
     resolver = MutableOpResolver()
     for register in (builtin_ops, signal_ops, mediapipe_ops):
         register(resolver)
-    return {op_label(claim.op) for claim in resolver.claims()}
+    return {op_label(entry.op) for entry in resolver.entries()}

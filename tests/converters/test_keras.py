@@ -9,9 +9,9 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
 from .cases import Case, read_all
 from .engines import available
@@ -31,7 +31,7 @@ pytestmark = [
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Case]]:
     path = tmp_path_factory.mktemp("keras") / "keras.zip"
     command = [sys.executable, "-m", "tests.converters.make", "keras_nets", path]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, cwd=Path(__file__).parents[2])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, cwd=ROOT)
     assert done.returncode == 0, done.stderr[-3000:]
     oracle = Oracle()
     yield [record(case, oracle) for case in read_all(path)]

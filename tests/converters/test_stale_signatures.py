@@ -12,6 +12,7 @@ import pytest
 from tests.converters.cases import Case, read
 
 from oplet import Interpreter
+from oplet.testing import litert_interpreter
 
 Answers = list[dict[str, np.ndarray[Any, Any]]]
 
@@ -27,14 +28,9 @@ def run(interpreter: Any, case: Case) -> Answers:
 
 
 def kept_by_litert(case: Case, resolver: str) -> Answers:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that keeping all tensors takes memory
-        interpreter = litert.Interpreter(
-            model_content=case.model,
-            experimental_op_resolver_type=litert.OpResolverType[resolver],
-            experimental_preserve_all_tensors=True,
-        )
+        interpreter = litert_interpreter(resolver)(model_content=case.model, experimental_preserve_all_tensors=True)
     return run(interpreter, case)
 
 

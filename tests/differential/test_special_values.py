@@ -6,7 +6,7 @@ The cases are those of the specs, with some values replaced. docs/numerics.md sa
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -93,14 +93,6 @@ def ran(case: Case, manager: PluginManager) -> Answer:
 @pytest.fixture(scope="module")
 def numpy_kernels() -> PluginManager:
     return PluginManager(block=["numba_ops", "litert", "openvino"])
-
-
-@pytest.fixture(scope="module")
-def litert() -> Iterator[LiteRT]:
-    pytest.importorskip("ai_edge_litert")
-    server = LiteRT()
-    yield server
-    server.close()
 
 
 def held_against_litert(op: str, examples: int, manager: PluginManager, litert: LiteRT) -> None:

@@ -27,6 +27,15 @@ SECONDS, LONGEST = 2.0, 4000
 Test = TypeVar("Test", bound=Callable[..., Any])
 
 
+def raising(error: BaseException) -> Callable[..., Any]:
+    """A method of a kernel or a delegate that raises this."""
+
+    def method(*arguments: Any) -> Any:
+        raise error
+
+    return method
+
+
 def rows(*numbers: int | str) -> Callable[[Test], Test]:
     """Note that a test stands for these rows."""
 

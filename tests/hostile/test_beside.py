@@ -178,7 +178,7 @@ def test_links_inside_the_folder_are_followed(tmp_path: Path) -> None:
 
 @posix
 def test_a_model_in_the_root_folder_names_no_files() -> None:
-    from oplet.model.files.beside import locate
+    from oplet.model.files.external_paths import locate
 
     with pytest.raises(ModelError, match="lies in the root folder '/'"):
         locate("/", "etc/passwd", "'/m.tflite'")

@@ -19,7 +19,7 @@ _CALLS = {
     "get_tensor_details": "interpreter.get_tensor_details()",
     "get_output_details": "interpreter.get_output_details()",
     "invoke": "interpreter.invoke()",
-    "buffer": "sum(model.buffer(i).sum() for i in range(1, len(model.outline.buffers)) if model.buffer(i) is not None)",
+    "buffer": "sum(model.buffer(i).sum() for i in range(1, len(model.lazy_root.buffers)) if model.buffer(i) is not None)",
     "tensor_bytes": "sum(int(model.tensor_bytes(t).sum()) for t in tensors if t.buffer or t.external_buffer)",
     "custom_options": "[model.custom_options(o) for o in fresh.root.subgraphs[0].operators]",
     "metadata": "model.metadata('min_runtime_version').tobytes()",

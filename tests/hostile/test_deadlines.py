@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
 from .limited_child import CASES
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = ROOT
 #: Those that take a second.
 _QUICK = ("add_n_of_many_operands", "unique_of_many_values", "n_grams_of_a_long_sentence", "n_grams_of_many_nodes")
 #: How one may end; one that is not named here may end in any of these ways.

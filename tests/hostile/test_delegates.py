@@ -15,7 +15,7 @@ from oplet.testing import invoke
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 
-from .harness import refusal, rows
+from .harness import raising, refusal, rows
 
 X = Spec("float32", [2])
 #: y = |x|, z = |y|
@@ -53,13 +53,6 @@ class Broken(SimpleDelegate):
 
     def create_kernel(self, params: DelegateParams) -> DelegateKernel:
         return Kernel(params, self.kernel)
-
-
-def raising(error: BaseException) -> Callable[..., Any]:
-    def method(*arguments: Any) -> Any:
-        raise error
-
-    return method
 
 
 def run(interpreter: Interpreter) -> list[float]:

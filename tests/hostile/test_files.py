@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.places import CONFORMANCE
 
 from oplet import Interpreter, Model
 from oplet.errors import ModelError
@@ -18,8 +19,6 @@ from oplet.schema import tables
 from oplet.testing.one_op import Spec, one_op_model
 
 from .harness import base, edited, main, refusal, rows, run, sharing_tensors
-
-CORPUS = Path(__file__).parents[3] / "shared" / "conformance"
 
 
 def load(data: bytes) -> Callable[[], Interpreter]:
@@ -165,7 +164,7 @@ def test_a_file_that_is_cut_while_open_is_refused_and_does_not_end_the_process(t
         refusal(call, r"m.tflite' changed while it was in use: it had \d+ bytes and has 16. Open it again")
 
 
-RECORDED = sorted((CORPUS / "bad").glob("*.tflite"))
+RECORDED = sorted((CONFORMANCE / "bad").glob("*.tflite"))
 
 
 @rows(*range(1, 5), 7, 11, 28, 33, 35, 39, 51, 52)
@@ -178,7 +177,7 @@ def test_a_recorded_hostile_file_is_refused(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not RECORDED, reason="the recorded files lie outside the project and are not here")
 def test_every_recorded_hostile_file_is_refused_in_a_process_of_its_own() -> None:
-    command = [sys.executable, str(CORPUS / "run_bad.py"), str(CORPUS / "bad"), "--timeout", "20"]
+    command = [sys.executable, str(CONFORMANCE / "run_bad.py"), str(CONFORMANCE / "bad"), "--timeout", "20"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     [*others, verdict] = done.stdout.strip().splitlines()
     assert others in ([], [""])

@@ -14,12 +14,12 @@ import pytest
 from oplet import Context, Interpreter, MutableOpResolver, Node, PluginManager, Registration
 from oplet.errors import OpletError, ResolverError
 from oplet.ops.serving.registration import Provenance
-from oplet.testing import invoke
+from oplet.testing import elementwise, invoke
 from oplet.testing.distributions import fake_distribution, installed
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec, one_op_model
 
-from .harness import refusal, rows
+from .harness import raising, refusal, rows
 
 X = Spec("float32", [2])
 #: x -> Bad -> a -> Good -> b, and x -> Good -> c
@@ -29,15 +29,7 @@ MODEL = graph_model(
 ONES = np.ones(2, np.float32)
 
 
-def same(context: Context, node: Node) -> None:
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-
-def double(context: Context, node: Node) -> None:
-    np.multiply(node.inputs[0].data, 2, out=node.outputs[0].data)
-
-
-GOOD = Registration(prepare=same, invoke=double)
+GOOD = elementwise(lambda x, *others: x * 2)
 
 
 def resolver_of(bad: Registration) -> MutableOpResolver:
@@ -53,27 +45,20 @@ def run(interpreter: Interpreter) -> list[list[float]]:
     return [result.tolist() for result in invoke(interpreter, ONES)]
 
 
-def raising(error: BaseException) -> Callable[..., Any]:
-    def method(*arguments: Any) -> Any:
-        raise error
-
-    return method
-
-
 def invoking(action: Callable[[Context, Node], object]) -> Registration:
     def invoke(context: Context, node: Node) -> None:
-        double(context, node)
+        GOOD.invoke(context, node)
         action(context, node)
 
-    return Registration(prepare=same, invoke=invoke)
+    return Registration(prepare=GOOD.prepare, invoke=invoke)
 
 
 def preparing(action: Callable[[Context, Node], object]) -> Registration:
     def prepare(context: Context, node: Node) -> None:
-        same(context, node)
+        GOOD.prepare(context, node)
         action(context, node)
 
-    return Registration(prepare=prepare, invoke=double)
+    return Registration(prepare=prepare, invoke=GOOD.invoke)
 
 
 def rebind(value: Any) -> Callable[[Context, Node], None]:
@@ -98,24 +83,24 @@ class Stop(KeyboardInterrupt):
 NAMED = r"Node number 0 \(Bad\)"
 KERNEL = rf"{NAMED} failed to \w+ in the kernel of oplet-bad 0.9"
 BROKEN = {
-    "raises in init": (Registration(init=raising(KeyError("x")), invoke=double), f"KeyError: 'x'.*{KERNEL}"),
-    "exits in init": (Registration(init=raising(SystemExit(3)), invoke=double), f"SystemExit: 3.*{KERNEL}"),
+    "raises in init": (Registration(init=raising(KeyError("x")), invoke=GOOD.invoke), f"KeyError: 'x'.*{KERNEL}"),
+    "exits in init": (Registration(init=raising(SystemExit(3)), invoke=GOOD.invoke), f"SystemExit: 3.*{KERNEL}"),
     "raises in prepare": (preparing(raising(IndexError("7"))), f"IndexError: 7.*{KERNEL}"),
     "exits in prepare": (preparing(raising(SystemExit())), f"SystemExit.*{KERNEL}"),
-    "raises in bind": (Registration(prepare=same, bind=raising(ValueError("no"))), f"ValueError: no.*{KERNEL}"),
-    "binds nothing": (Registration(prepare=same, bind=lambda context, node: None), f"bind returns None.*{KERNEL}"),  # type: ignore[arg-type, return-value]
+    "raises in bind": (Registration(prepare=GOOD.prepare, bind=raising(ValueError("no"))), f"ValueError: no.*{KERNEL}"),
+    "binds nothing": (Registration(prepare=GOOD.prepare, bind=lambda context, node: None), f"bind returns None.*{KERNEL}"),  # type: ignore[arg-type, return-value]
     "raises in invoke": (invoking(raising(ZeroDivisionError("z"))), f"ZeroDivisionError: z.*{KERNEL}"),
-    "panics in init": (Registration(init=raising(Panic("lib.rs")), invoke=double), f"Panic: lib.rs.*{KERNEL}"),
+    "panics in init": (Registration(init=raising(Panic("lib.rs")), invoke=GOOD.invoke), f"Panic: lib.rs.*{KERNEL}"),
     "panics in prepare": (preparing(raising(Panic("lib.rs"))), f"Panic: lib.rs.*{KERNEL}"),
-    "panics in bind": (Registration(prepare=same, bind=raising(Panic("lib.rs"))), f"Panic: lib.rs.*{KERNEL}"),
+    "panics in bind": (Registration(prepare=GOOD.prepare, bind=raising(Panic("lib.rs"))), f"Panic: lib.rs.*{KERNEL}"),
     "panics in invoke": (invoking(raising(Panic("lib.rs"))), f"Panic: lib.rs.*{KERNEL}"),
     "interrupts itself": (invoking(raising(Stop("now"))), f"Stop: now.*{KERNEL}"),
     "closes generators": (invoking(raising(GeneratorExit())), f"GeneratorExit.*{KERNEL}"),
     "ends the tests": (invoking(lambda c, n: pytest.exit("enough")), f"Exit: enough.*{KERNEL}"),
     "exits in invoke": (invoking(raising(SystemExit(1))), f"SystemExit: 1.*{KERNEL}"),
     "has no memory": (invoking(raising(MemoryError())), f"not enough memory.*{KERNEL}"),
-    "takes too few arguments": (Registration(prepare=same, invoke=lambda context: None), f"TypeError.*{KERNEL}"),  # type: ignore[arg-type, misc]
-    "prepares too few arguments": (Registration(prepare=lambda: None, invoke=double), f"TypeError.*{KERNEL}"),  # type: ignore[arg-type, misc]
+    "takes too few arguments": (Registration(prepare=GOOD.prepare, invoke=lambda context: None), f"TypeError.*{KERNEL}"),  # type: ignore[arg-type, misc]
+    "prepares too few arguments": (Registration(prepare=lambda: None, invoke=GOOD.invoke), f"TypeError.*{KERNEL}"),  # type: ignore[arg-type, misc]
     "returns another shape": (invoking(rebind(np.ones(5, np.float32))), rf"float32 \[5\] in the place .*tensor 1.*{KERNEL}"),
     "returns another type": (invoking(rebind(np.ones(2, np.float64))), f"float64 .* in the place .*tensor 1.*{KERNEL}"),
     "returns a list": (invoking(rebind([1, 2])), f"list .* in the place of the data of tensor 1.*{KERNEL}"),
@@ -158,9 +143,11 @@ def test_a_kernel_that_breaks_the_contract_is_named_and_damages_nothing(kind: st
 def test_a_kernel_that_fails_to_free_is_named_and_all_others_are_freed(error: BaseException) -> None:
     freed = []
     good = Registration(
-        init=lambda context, buffer: 1, free=lambda context, data: freed.append(data), prepare=same, invoke=double
+        init=lambda context, buffer: 1, free=lambda context, data: freed.append(data), prepare=GOOD.prepare, invoke=GOOD.invoke
     )
-    resolver = resolver_of(Registration(init=lambda context, buffer: 2, free=raising(error), prepare=same, invoke=double))
+    resolver = resolver_of(
+        Registration(init=lambda context, buffer: 2, free=raising(error), prepare=GOOD.prepare, invoke=GOOD.invoke)
+    )
     resolver.add_custom("Good", good)
     interpreter = Interpreter(model_content=MODEL, op_resolver=resolver)
     assert run(interpreter) == [[4, 4], [2, 2]]
@@ -233,7 +220,7 @@ NONSENSE: dict[str, tuple[Callable[[MutableOpResolver], object], str]] = {
     "null": (lambda r: r.add_custom("A", None), "neither a Registration"),  # type: ignore[arg-type]
     "nothing to run": (lambda r: r.add_custom("A", Registration()), "neither invoke nor bind"),
     "a number as invoke": (lambda r: r.add_custom("A", Registration(invoke=42)), "42 as invoke"),  # type: ignore[arg-type]
-    "text as prepare": (lambda r: r.add_custom("A", Registration(prepare="p", invoke=double)), "'p' as prepare"),  # type: ignore[arg-type]
+    "text as prepare": (lambda r: r.add_custom("A", Registration(prepare="p", invoke=GOOD.invoke)), "'p' as prepare"),  # type: ignore[arg-type]
     "versions 5 to 2": (lambda r: r.add_custom("A", GOOD, 5, 2), "versions 5 to 2"),
     "version 0": (lambda r: r.add_custom("A", GOOD, 0), "versions 0 to 0"),
     "all versions": (lambda r: r.add_custom("A", GOOD, 1, 2**62), "numbers from 1 to"),

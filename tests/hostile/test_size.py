@@ -9,25 +9,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from oplet import Interpreter, Model, ModelBuilder
+from oplet import Interpreter, Model
 from oplet.model.verify.verifier import verify
 from oplet.schema import tables
 from oplet.schema.options import CallOnceOptions
-from oplet.testing.graphs import Graph, Op, graph_model
+from oplet.testing import Graph, Op, Spec, chain_graph, graph_model
 
 from .harness import base, edited, i32, main, refusal, rows, sharing_tensors
 
 
 def chain(nodes: int) -> bytes:
-    builder = ModelBuilder()
-    graph = builder.add_subgraph()
-    last = graph.add_tensor("x", "float32", [1])
-    graph.set_inputs(last)
-    for number in range(nodes):
-        before, last = last, graph.add_tensor(f"t{number}", "float32", [1])
-        graph.add_operator("RELU", [before], [last])
-    graph.set_outputs(last)
-    return builder.to_bytes()
+    return graph_model(chain_graph(["RELU"] * nodes, Spec("float32", [1])))
 
 
 def tensors(count: int) -> bytes:

@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.places import ROOT
 
 from oplet import Interpreter
+from oplet.testing import litert_interpreter
 
 from .small_models import CASES, DOCUMENTED, ROOM, Case, feeds
 
@@ -31,7 +32,7 @@ def test_a_small_file_that_asks_for_much_ends_in_time_and_in_the_memory_it_may_t
         pytest.skip("there are no compiled kernels")
     child = subprocess.run(
         [sys.executable, "-m", "tests.hostile.small_models", case.name, plugin],
-        capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[2],
+        capture_output=True, text=True, timeout=300, cwd=ROOT,
     )  # fmt: skip
     assert child.returncode == 0, child.stderr[-1000:]
     found = json.loads(child.stdout.splitlines()[-1])
@@ -45,9 +46,8 @@ def test_a_small_file_that_asks_for_much_ends_in_time_and_in_the_memory_it_may_t
 
 @pytest.mark.parametrize("case", USUAL)
 def test_many_of_anything_run_within_the_default_limits_and_equal_litert(case: Case) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
     data = case.make(case.usual)
-    theirs = litert.Interpreter(model_content=data, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
+    theirs = litert_interpreter("BUILTIN_REF")(model_content=data)
     mine = Interpreter(model_content=data, plugins=["builtin_ops"])
     for runner in (mine, theirs):
         runner.allocate_tensors()

@@ -11,12 +11,12 @@ import pytest
 from tests.lifecycle.family import FAMILY, NESTS, WIDTH, family_model
 from tests.lifecycle.switching import switched
 from tests.lifecycle.ways import FEW, WAYS, Way, needs
+from tests.litert.test_resizing import complaint, models, run, values
 from tests.recorded_cases import GROUPS
-from tests.test_resizing import complaint, models, run, values
 
 from oplet.errors import OpletError
 from oplet.ops.context import Node
-from oplet.testing import invoke
+from oplet.testing import invoke, litert_interpreter
 
 Array = np.ndarray[Any, Any]
 MODELS = [(name, nest) for name in FAMILY for nest in NESTS]
@@ -40,7 +40,7 @@ def same(got: Array, wanted: Array, what: str) -> None:
 
 def check(content: bytes, way: Way, lengths: Sequence[int] = LENGTHS) -> None:
     """Run a model through lengths; all are compared with LiteRT, and the last ones with a fresh interpreter."""
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    litert = litert_interpreter("BUILTIN_WITHOUT_DEFAULT_DELEGATES")
     needs(way)
     interpreter = way.open(content)
     for step, length in enumerate(lengths):
@@ -51,10 +51,7 @@ def check(content: bytes, way: Way, lengths: Sequence[int] = LENGTHS) -> None:
                 answer(way._replace(late=False).open(content), length),
                 f"{way}, length {length} at step {step}, against a fresh interpreter",
             )
-        theirs = litert.Interpreter(
-            model_content=content, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-        )
-        same(got, answer(theirs, length), f"{way}, length {length} at step {step}, against LiteRT")
+        same(got, answer(litert(model_content=content), length), f"{way}, length {length} at step {step}, against LiteRT")
         if step == 0 and way.late:
             way.delegate(interpreter)
 

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 from tests.upstream.stand_ins import write
 
-ROOT = Path(__file__).resolve().parents[2]
 SOURCE = importlib.util.find_spec("ai_edge_quantizer")
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(SOURCE is None, reason="pip install -r requirements-tensorflow.txt")]

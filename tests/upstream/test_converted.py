@@ -17,11 +17,10 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
 from ai_edge_litert.interpreter import OpResolverType
-from tests.test_litert_api import METHODS, difference
+from tests.litert.test_api import METHODS, difference
+from tests.places import ROOT
 
 from oplet import Interpreter
-
-ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = [
     pytest.mark.slow,

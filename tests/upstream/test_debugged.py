@@ -10,12 +10,10 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.places import ROOT
 
 pytestmark = [
     pytest.mark.slow,

@@ -6,14 +6,14 @@ Example:
 
 from __future__ import annotations
 
-from oplet.plugins.chooser_seam import provide_chooser
+from oplet.plugins.registered_chooser import register_chooser
 
 #: The version of every package of this repository: their `pyproject.toml` read it here when they are built.
 __version__ = "0.1.0"
 
-#: Where each public name lives. Names load when they are first used, so that a plugin which needs a hook marker does
-#: not pay for the interpreter, nor a program that runs a model for the model writer. This table is the only place to name
-#: them; `python -m scripts.stubs` makes `__init__.pyi` of it, for type checkers.
+#: The module of each public name. Names are imported when they are first used, so that a plugin which needs a hook marker does
+#: not import the interpreter, nor a program that runs a model the model writer. `python -m scripts.stubs` writes `__init__.pyi`
+#: for type checkers from this table.
 _HOMES = {
     "Allocation": "oplet.ops.tensor",
     "AsyncKernel": "oplet.ops.asynchronous.kernel",
@@ -46,6 +46,7 @@ _HOMES = {
     "OpResolver": "oplet.ops.serving.resolver",
     "OpResolverType": "oplet.runtime.interpreter",
     "PluginManager": "oplet.plugins.manager",
+    "Profiler": "oplet.runtime.describe.profiler",
     "Provenance": "oplet.ops.serving.provenance",
     "Quantization": "oplet.ops.tensor",
     "Reconciliation": "oplet.ops.asynchronous.attributes",
@@ -91,15 +92,15 @@ def __getattr__(name: str) -> object:
 
 
 def _tuning_chooser() -> object:
-    """The chooser behind `experimental_delegates="auto"`: interpreters are below it, and this is above both."""
+    """The function behind `experimental_delegates="auto"`, given here because `tuning` stands above the interpreter that calls it."""
     from functools import partial
 
-    from oplet.tuning.choosing import choose_as_told
+    from oplet.tuning.choice import choose_for_interpreter
 
-    return partial(choose_as_told, version=__version__)
+    return partial(choose_for_interpreter, version=__version__)
 
 
-provide_chooser(_tuning_chooser)
+register_chooser(_tuning_chooser)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""`python -m oplet`: the command `oplet` of this very Python."""
+"""`python -m oplet`: the command `oplet`, run by this Python."""
 
 from __future__ import annotations
 

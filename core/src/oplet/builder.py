@@ -1,7 +1,6 @@
-"""Everything that writing a model takes.
+"""The public names for writing models: builders, enumerations, quantization and sparsity tables, packing of values.
 
-Options tables are in `oplet.schema.options` and `oplet.schema.stablehlo_options`, docs/writing-models.md shows how the parts
-go together.
+Options tables are in `oplet.schema.options` and `oplet.schema.stablehlo_options`; docs/writing-models.md has examples.
 """
 
 from __future__ import annotations

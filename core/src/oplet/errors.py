@@ -1,9 +1,9 @@
 """Every exception that oplet raises.
 
-Each class also derives from the one that LiteRT raises in the same place, so that code written for
-`ai_edge_litert.interpreter` keeps catching what it caught. A message is one sentence that names what is wrong, where
-(model, node, op, tensor), and what to do next. Whatever names it carries, it is one printable line of a length that can be
-read (`oplet.texts.plain`), and so are its `repr` and what a traceback shows of it.
+Each class also derives from the one that LiteRT raises in the same place, so that `except` clauses written for
+`ai_edge_litert.interpreter` keep working. A message is one sentence that names what is wrong, where (model, node, op, tensor), and
+what to do next. Messages, their `repr` and their form in tracebacks are sanitized (`oplet.texts.plain`): one printable line of a
+readable length, whatever names they contain.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ __all__ = [
 ]
 
 
-#: Characters that are kept of what another's exception says.
+#: The most characters of another package's exception in a message.
 _LONGEST_REASON = 1600
 
 
 def failures() -> tuple[type[BaseException], ...]:
-    """What to catch around the code of packages: `except failures() as error:`.
+    """The classes to catch around code of other packages: `except failures() as error:`.
 
-    Everything that it raises is its failure, also what is no `Exception`: a plugin that calls `sys.exit`, a panic of a Rust
-    extension, `pytest.exit` must not end the program that runs a model. Two things are the program's own and pass:
-    `KeyboardInterrupt` itself (no class derived from it), and what a signal handler of the program raises meanwhile.
+    They include exceptions that are no `Exception`: `sys.exit` in a plugin, a panic of a Rust extension or `pytest.exit` must not end
+    the program that runs a model. Two kinds of exceptions belong to the program and are not caught: `KeyboardInterrupt` itself (not
+    classes derived from it), and exceptions that a signal handler of the program raises meanwhile.
 
     Returns:
-        The classes that catch the exception that is being raised; none if it is the program's own.
+        `(BaseException,)` where the exception being raised is a failure of the code, `()` where it belongs to the program.
     """
     error = sys.exc_info()[1]
     return () if error is None or _is_of_the_program(error) else (BaseException,)
@@ -75,7 +75,7 @@ def _is_of_the_program(error: BaseException) -> bool:
 
 
 def _code(handler: object) -> CodeType | None:
-    """What runs when a signal arrives, if it is Python code: of a function, a method, or an object that can be called."""
+    """The code object of a signal handler that is a Python function, method or callable object; None for any other."""
     if isinstance(handler, int) or not callable(handler):
         return None
     for function in (handler, getattr(handler, "__func__", None), type(handler).__call__):
@@ -85,11 +85,11 @@ def _code(handler: object) -> CodeType | None:
 
 
 def text_of(error: object, *, named: bool = False) -> str:
-    """What another's exception says, in one printable line: the name of its class if it says nothing, or cannot say it.
+    """The message of any exception in one printable line; the name of its class if it has no message or its `__str__` raises.
 
     Args:
-        error: an exception, whose `__str__` may raise, return what is no text, or return megabytes.
-        named: put the name of its class before it, unless it is oplet's own.
+        error: an exception; its `__str__` may raise, return something else than a string, or return megabytes.
+        named: whether to put the name of its class first; not done for oplet's own errors.
 
     Example:
         >>> text_of(KeyError("x")), text_of(KeyError("x"), named=True), text_of(ValueError())
@@ -109,15 +109,15 @@ class OpletError(Exception):
     """Base of all errors of this package.
 
     Args:
-        args: the message. It may be made of a stranger's names: what cannot be printed is escaped, and of a text of megabytes
-            the middle is left out.
+        args: the message. It may contain untrusted names: unprintable characters are escaped, and beyond 8000 characters its
+            middle is left out.
     """
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(plain(arg, LONGEST) if isinstance(arg, str) else arg for arg in args))
 
     def __str__(self) -> str:
-        """The message, also where `args` were changed, or a subclass did not hand them on."""
+        """The message in printable form, also where `args` were changed or a subclass bypassed the constructor."""
         if len(self.args) == 1 and isinstance(self.args[0], str):
             return plain(self.args[0], LONGEST)
         return text_of(self.args[0] if len(self.args) == 1 else _Listed(self.args)) if self.args else ""
@@ -127,7 +127,7 @@ class OpletError(Exception):
 
 
 class _Listed:
-    """Several arguments of an exception, as `str` of it shows them."""
+    """Several arguments of an exception, in the form that `str` gives them."""
 
     def __init__(self, args: tuple[object, ...]) -> None:
         self._args = args
@@ -154,7 +154,7 @@ class OpNotFoundError(ModelError):
 
     Attributes:
         op: the operator's name.
-        version: the version that the model asks for.
+        version: the version that the model requires.
     """
 
     def __init__(self, message: str, op: str = "", version: int = 0) -> None:
@@ -164,19 +164,19 @@ class OpNotFoundError(ModelError):
 
 
 class OpVersionError(OpNotFoundError):
-    """The operator is there, but not in the version that the model asks for."""
+    """The operator has kernels, but not in the version that the model requires."""
 
 
 class OpConflictError(ModelError):
-    """Two packages claim the same operator and version, and nothing says which to take."""
+    """Several packages serve the same operator and version, and no preference decides."""
 
 
 class ResolverError(OpletError, ValueError):
-    """A registration is given to a resolver that makes no sense: no such op, an empty range of versions, no name."""
+    """A resolver was given an invalid registration: no such op, an empty range of versions, no name."""
 
 
 class PluginError(OpletError, RuntimeError):
-    """A plugin cannot be loaded, or does something that its contract forbids."""
+    """A plugin cannot be loaded, or breaks its contract."""
 
 
 class UnresolvedOpError(OpletError, RuntimeError):
@@ -192,19 +192,19 @@ class UnresolvedOpError(OpletError, RuntimeError):
 
 
 class PrepareError(OpletError, RuntimeError):
-    """A kernel refused its node: a shape, type or option it cannot work with."""
+    """A kernel refused its node for a shape, type or option that it does not support."""
 
 
 class CustomOptionsError(PrepareError):
-    """The custom options of a node are not what the kernel can read."""
+    """The custom options of a node are not in the form that its kernel reads."""
 
 
 class InvokeError(OpletError, RuntimeError):
-    """A kernel failed while running, because of the values it was given."""
+    """A kernel failed at run time because of the values of its inputs."""
 
 
 class LimitError(OpletError, RuntimeError):
-    """The model asks for more memory or work than is allowed."""
+    """The model needs more memory or work than is allowed."""
 
 
 class DeadlineError(LimitError):
@@ -212,7 +212,7 @@ class DeadlineError(LimitError):
 
 
 class CancelledError(OpletError, RuntimeError):
-    """Another thread asked for the end of a run; the interpreter stays usable."""
+    """Another thread cancelled a run; the interpreter stays usable."""
 
 
 class StateError(OpletError, RuntimeError):
@@ -224,7 +224,7 @@ class ViewError(StateError):
 
 
 class ImmutableGraphError(StateError):
-    """The graph cannot be changed any more."""
+    """The graph can no longer be changed."""
 
 
 class TensorError(OpletError, ValueError):
@@ -236,12 +236,12 @@ class SignatureError(OpletError, ValueError):
 
 
 class DelegateError(OpletError, RuntimeError):
-    """A delegate failed to apply; the graph is as the model has it, without delegates."""
+    """A delegate failed to apply; the graph is restored to the model's, without delegates."""
 
 
 class DelegateApplicationError(DelegateError):
-    """A delegate does not suit the graph, or the delegates that were applied before it; the graph is usable."""
+    """A delegate is incompatible with the graph or with delegates applied earlier; the graph stays usable."""
 
 
 class DelegateLoadError(DelegateError, ValueError):
-    """No package brings a delegate of that name, more than one does, or it refuses its options."""
+    """No package has a delegate of that name, several have one, or the delegate refuses its options."""

@@ -1,4 +1,4 @@
-"""The names of `ai_edge_litert.interpreter` and `tflite_runtime.interpreter`: a program changes the module's name, and no more.
+"""The names of `ai_edge_litert.interpreter` and `tflite_runtime.interpreter`, so that a program only changes the module's name.
 
 Example:
     >>> from oplet.interpreter import Interpreter, load_delegate  # in place of ai_edge_litert.interpreter
@@ -19,11 +19,11 @@ __all__ = ["Delegate", "Interpreter", "InterpreterWithCustomOps", "OpResolverTyp
 
 
 class InterpreterWithCustomOps(Interpreter):
-    """An interpreter with ops of the application's own, LiteRT-style.
+    """An interpreter with custom ops of the application, as LiteRT's class of this name.
 
     Args:
-        custom_op_registerers: functions that take a `MutableOpResolver` and add to it.
-        arguments: as for `Interpreter`.
+        custom_op_registerers: functions that take a `MutableOpResolver` and add registrations to it.
+        arguments: as for `Interpreter`; registrations of an `op_resolver` come after these.
 
     Raises:
         ModelError: a registerer is the name of a C++ symbol, or no function (a ValueError, as LiteRT raises).

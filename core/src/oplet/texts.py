@@ -1,7 +1,8 @@
-"""Texts for people, made of names and sentences that strangers chose: printable, in one line, of a length that can be read.
+"""Sanitizing of untrusted text for messages: printable, in one line, of a readable length.
 
-All messages, warnings, log records and tables of oplet go through `plain`, which `oplet.errors.OpletError` does by itself. What is
-data stays as the file has it: the names in `get_tensor_details()`, in signatures and in `Model.root`.
+Names in files and messages of other packages are untrusted. All messages, warnings, log records and tables of oplet go through `plain`;
+`oplet.errors.OpletError` applies it by itself. Data is not changed: names in `get_tensor_details()`, in signatures and in `Model.root`
+are those of the file.
 """
 
 from __future__ import annotations
@@ -12,30 +13,30 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import logging
 
-__all__ = ["LONGEST", "logger_of", "one_line", "plain", "shown"]
+__all__ = ["LONGEST", "counted", "logger_of", "one_line", "plain", "shown"]
 
-#: Characters of a message, of which what is left out is in the middle.
+#: The most characters of a message; a longer one loses its middle.
 LONGEST = 8000
 
-#: Characters of a name that a message shows, and how many of them are from its end.
+#: The most characters of a name in a message, and how many of them are taken from its end.
 _NAME, _END = 100, 40
 
 
 def plain(text: str, longest: int = 0) -> str:
-    r"""The text without anything that a terminal, a log or a reader might obey: what cannot be printed is escaped.
+    r"""The text with everything escaped that is not printable (`str.isprintable`).
 
-    That is what `str.isprintable` says: control characters and escapes, changes of direction and other formatting, separators of
-    lines and paragraphs, halves of surrogate pairs. Letters of every script stay. The answer has a form in UTF-8.
+    Escaped are control characters, terminal escapes, changes of direction and other formatting, separators of lines and paragraphs,
+    and lone surrogates. Letters of every script stay. The result can be encoded in UTF-8.
 
     Args:
-        text: anything.
-        longest: characters of the answer, above which its middle is left out; 0 for any number, else at least 100.
+        text: any string.
+        longest: the most characters of the result, beyond which its middle is left out; 0 for no limit, else at least 100.
 
     Example:
         >>> print(plain("a" + chr(10) + chr(0x202E) + chr(27) + "[31mé字"))
         a\n\u202e\x1b[31mé字
     """
-    if type(text) is not str:  # a stranger's class, whose methods may do anything
+    if type(text) is not str:  # a subclass, whose methods are untrusted
         text = str.__str__(text)
     if longest and len(text) > longest:
         text = _without_middle(text, longest)
@@ -46,16 +47,16 @@ def plain(text: str, longest: int = 0) -> str:
 
 
 def one_line(text: str, longest: int = 0) -> str:
-    """The text in one line, safe to print: line breaks and other white space become single spaces."""
+    """The text as `plain` gives it, in one line: line breaks and other white space become single spaces."""
     if type(text) is not str:
         text = str.__str__(text)
-    if longest and len(text) > 4 * longest:  # not all of it is worth the splitting
+    if longest and len(text) > 4 * longest:  # splitting all of a huge text is a waste
         text = plain(text, 4 * longest)
     return plain(" ".join(text.split()), longest)
 
 
 def shown(name: str | None) -> str:
-    r"""A stranger's name in a form that fits into a line: escaped where it cannot be printed, without its middle if it is long.
+    r"""A name in the form for messages: escaped as by `plain`, and without its middle if it is longer than 100 characters.
 
     Example:
         >>> shown("conv/bias")
@@ -77,18 +78,18 @@ def _without_middle(text: str, longest: int) -> str:
 
 def _escaped(character: str) -> str:
     code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # a byte of a file that is no UTF-8
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8, as `surrogateescape` decodes it
         return f"\\x{code - 0xDC00:02x}"
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 class _Plain:
-    """Makes the message of every record plain."""
+    """Logging filter that applies `plain` to every message."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         try:
             text = record.getMessage()
-        except Exception:  # logging itself tells of a record that cannot be formatted
+        except Exception:  # logging itself reports a record that cannot be formatted
             return True
         record.msg, record.args = plain(text, LONGEST), None
         return True
@@ -96,9 +97,14 @@ class _Plain:
 
 @functools.cache
 def logger_of(name: str) -> logging.Logger:
-    """The logger of that name, whose messages are plain whatever is in them."""
-    import logging  # a program that only runs a model does not pay for it
+    """The logger of that name, with a filter that applies `plain` to all messages."""
+    import logging  # imported late: running a model does not need it
 
     logger = logging.getLogger(name)
     logger.addFilter(_Plain())
     return logger
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: "1 tensor", "2 tensors"."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -57,9 +57,9 @@ FLOAT, INT8 = Spec("float32", [2]), Spec("int8", [2], scale=0.5, zero_point=0)
 @pytest.mark.parametrize(
     ("inputs", "outputs", "reason"),
     [
-        ([FLOAT, FLOAT], [FLOAT], "one input, this node has 2"),
-        ([None], [FLOAT], "one input"),
-        ([FLOAT], [FLOAT, FLOAT], "one output, this node has 2"),
+        ([FLOAT, FLOAT], [FLOAT], "2 inputs and takes 1"),
+        ([None], [FLOAT], "input 0 is left out"),
+        ([FLOAT], [FLOAT, FLOAT], "2 outputs and gives 1"),
         ([INT8], [INT8], "INT8.*FLOAT32 or FLOAT64"),
         ([FLOAT], [Spec("float64", [2])], "FLOAT64.*FLOAT32"),
     ],

@@ -11,11 +11,11 @@ import pytest
 
 import oplet_atan_op
 from oplet import MutableOpResolver
-from oplet.testing import OpContract, Spec, one_op_model
+from oplet.testing import OpContract, Spec, first_failure, one_op_model
 
 COMPUTE = "    np.arctan(node.inputs[0].data, out=node.outputs[0].data)"
 RESIZE = "    context.resize_tensor(y, x.shape)"
-COUNT = '    ensure(len(node.inputs) == 1 and node.has_input(0), f"Atan takes one input, this node has {len(node.inputs)}.")'
+COUNT = "    ensure_operands(node, 1)"
 TYPES = "    ensure_type(x, TensorType.FLOAT32, TensorType.FLOAT64)"
 ADD = '    resolver.add_custom("Atan", ATAN)'
 X, Y = "node.inputs[0].data", "node.outputs[0].data"
@@ -89,25 +89,10 @@ def contract(*changes: str) -> OpContract:
     return type("Contract", (OpContract,), about)()
 
 
-#: What takes long comes last.
-SLOW = ("test_two_interpreters_know_nothing_of_each_other", "test_many_runs_take_no_more_memory_than_few")
-CHECKS = sorted((name for name in dir(OpContract) if name.startswith("test_")), key=lambda name: (name in SLOW, name))
-
-
-def caught(kept: OpContract) -> str:
-    """The first check that fails, by what it says or by an error of the interpreter; "" if none does."""
-    for check in CHECKS:
-        try:
-            getattr(kept, check)()
-        except Exception:
-            return check
-    return ""
-
-
 def test_the_kernel_as_it_is_keeps_the_contract() -> None:
-    assert caught(contract()) == ""
+    assert first_failure(contract()) == ""
 
 
 @pytest.mark.parametrize("changes", MUTANTS.values(), ids=MUTANTS)
 def test_the_contract_catches_a_kernel_that_is_slightly_wrong(changes: tuple[str, ...]) -> None:
-    assert caught(contract(*changes))
+    assert first_failure(contract(*changes))

@@ -8,7 +8,7 @@ import pytest
 
 from oplet.plugins.manager import default_manager
 from oplet.plugins.selection import PREFER_VARIABLE
-from oplet.testing import run_op
+from oplet.testing import litert_interpreter, run_op
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -27,11 +27,10 @@ def _these_kernels() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def litert() -> Callable[..., list[Any]]:
-    """`litert(model, *feeds)` runs a model on LiteRT's reference kernels; the test is skipped where LiteRT is missing."""
-    interpreter = pytest.importorskip("ai_edge_litert.interpreter")
-    arguments = {"experimental_op_resolver_type": interpreter.OpResolverType.BUILTIN_REF}
+    """`litert(model, *feeds)` runs a model on LiteRT's reference kernels, or on others that are named; None are its own choice."""
+    litert_interpreter()  # the test is skipped where LiteRT is missing
 
-    def run(model: bytes, *feeds: Any) -> list[Any]:
-        return run_op(model, *feeds, interpreter=interpreter.Interpreter, **arguments)
+    def run(model: bytes, *feeds: Any, kernels: str | None = "BUILTIN_REF") -> list[Any]:
+        return run_op(model, *feeds, interpreter=litert_interpreter(kernels))
 
     return run

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from oplet import Interpreter
 from oplet.schema.options import ReshapeOptions
 from oplet.testing import Graph, Op, Spec, graph_model, one_op_model
-from oplet.testing.contract import answers, run, write_over
+from oplet.testing.harness.graph_access import write_over
+from oplet.testing.harness.runs import answers, run
 
 #: Larger than a block, and of a size that no block divides.
 SHAPE = (1, 131, 7, 40)

@@ -132,9 +132,9 @@ def test_what_is_declared_is_taken_by_convolutions(type: TensorType) -> None:
 
 def test_every_operator_of_one_type_or_more_says_so() -> None:
     silent = set()
-    for claim in RESOLVER.claims():
-        if claim.provenance.distribution == "oplet-builtin-ops":
-            registration = claim.load(claim.max_version)
+    for entry in RESOLVER.entries():
+        if entry.provenance.distribution == "oplet-builtin-ops":
+            registration = entry.load(entry.max_version)
             if not registration.types:
                 silent.add(registration.name)
     assert silent == set(UNTYPED.split())

@@ -48,10 +48,6 @@ def conv_then_mean(
     return builder.to_bytes()
 
 
-def run(content: bytes, x: Any, cls: Any = Interpreter, **arguments: Any) -> Any:
-    return run_op(content, x, interpreter=cls, **arguments)[0]
-
-
 @settings(max_examples=30, deadline=None)
 @given(
     st.tuples(st.integers(1, 2), st.integers(3, 9), st.integers(3, 9), st.integers(1, 3)),
@@ -73,8 +69,8 @@ def test_the_answer_with_the_delegate_is_litert_s(
 ) -> None:
     content = conv_then_mean(shape, (*filters, shape[3]), options, axes, keep)
     x = np.random.default_rng(0).standard_normal(shape).astype(F32)
-    with_delegate = run(content, x, experimental_delegates=[load_delegate("example")])
-    np.testing.assert_allclose(with_delegate, run(content, x, LiteRT), rtol=1e-4, atol=1e-4)
+    with_delegate = run_op(content, x, experimental_delegates=[load_delegate("example")])[0]
+    np.testing.assert_allclose(with_delegate, run_op(content, x, interpreter=LiteRT)[0], rtol=1e-4, atol=1e-4)
 
 
 def partitions(content: bytes, options: dict[str, Any] | None = None) -> tuple[list[str], dict[int, str]]:

@@ -47,10 +47,6 @@ def feeds(groups: int = 1, batch: int = 1, length: int = 5, mask: bool = True) -
     return [random.standard_normal(shape).astype(np.float32) for shape in shapes]
 
 
-def run(interpreter: Interpreter, values: list[Any]) -> Any:
-    return invoke(interpreter, *values, resize=True)[0]
-
-
 def delegated(content: bytes, **options: Any) -> Interpreter:
     return Interpreter(model_content=content, experimental_delegates=[load_delegate("litert", options)])
 
@@ -60,8 +56,10 @@ def test_a_composite_goes_to_litert_with_its_neighbours(groups: int) -> None:
     content, values = model(groups, free=True), feeds(groups)
     interpreter = delegated(content)
     for _ in range(2):
-        found = run(interpreter, values)
-        np.testing.assert_allclose(found, run(Interpreter(model_content=content), values), rtol=1e-5, atol=1e-5)
+        found = invoke(interpreter, *values, resize=True)[0]
+        np.testing.assert_allclose(
+            found, invoke(Interpreter(model_content=content), *values, resize=True)[0], rtol=1e-5, atol=1e-5
+        )
         assert np.abs(found).max() > 0.01
         assert [report.op for report in interpreter.explain() if report.subgraph == 0] == ["litert"]
         values = feeds(groups, length=9)  # another size, another part
@@ -82,15 +80,15 @@ def test_what_xnnpack_would_get_wrong_stays_with_oplet(arguments: dict[str, Any]
     content = model(**arguments)
     interpreter = delegated(content)
     values = feeds(batch=arguments.get("batch", 1), mask=arguments.get("mask", True))
-    found = run(interpreter, values)
-    np.testing.assert_allclose(found, run(Interpreter(model_content=content), values), rtol=1e-5, atol=1e-5)
+    found = invoke(interpreter, *values, resize=True)[0]
+    np.testing.assert_allclose(found, invoke(Interpreter(model_content=content), *values, resize=True)[0], rtol=1e-5, atol=1e-5)
     (why,) = [report.why for report in interpreter.explain() if report.op == "STABLEHLO_COMPOSITE"]
     assert reason in why
 
 
 def test_without_xnnpack_composites_stay_with_oplet() -> None:
     interpreter = delegated(model(), xnnpack="0")
-    assert np.abs(run(interpreter, feeds())).max() > 0.01
+    assert np.abs(invoke(interpreter, *feeds(), resize=True)[0]).max() > 0.01
     (why,) = [report.why for report in interpreter.explain() if report.op == "STABLEHLO_COMPOSITE"]
     assert "without XNNPACK its decomposition would run" in why
 

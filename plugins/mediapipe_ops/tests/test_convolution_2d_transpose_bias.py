@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
+from plugins.mediapipe_ops.tests.drawing import numbers
 
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
@@ -19,10 +20,6 @@ SAME, VALID = 1, 2
 
 def options(padding: int = SAME, down: int = 2, across: int = 2) -> bytes:
     return struct.pack("<3i", padding, across, down)
-
-
-def numbers(*shape: int) -> Any:
-    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
 
 
 def stamped(x: Any, weights: Any, bias: Any, shape: tuple[int, int], strides: tuple[int, int], padded: tuple[int, int]) -> Any:

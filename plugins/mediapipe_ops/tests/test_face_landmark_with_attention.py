@@ -10,7 +10,6 @@ import itertools
 import math
 import zipfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import flatbuffers
@@ -19,11 +18,12 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter as LiteRT
 from flatbuffers import flexbuffers
+from tests.places import REAL
 
 from oplet import Interpreter
 from oplet.testing import invoke
 
-ARCHIVE = Path(__file__).parents[4] / "shared" / "conformance" / "real" / "unrunnable.zip"
+ARCHIVE = REAL / "unrunnable.zip"
 pytestmark = pytest.mark.skipif(not ARCHIVE.is_file(), reason="the recorded models are not here")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
+from plugins.mediapipe_ops.tests.drawing import numbers
 
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
@@ -21,10 +22,6 @@ def options(window: tuple[int, int], strides: tuple[int, int] = (0, 0), padding:
     down, across = strides if any(strides) else window
     # The struct ends with the padding that LiteRT computes, which means nothing in a file.
     return struct.pack("<10i", padding, across, down, window[1], window[0], activation, 9, 9, 9, 9)
-
-
-def numbers(*shape: int) -> Any:
-    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
 
 
 def pool(run_node: Any, x: Any, given: bytes, type: str = "float32") -> Any:

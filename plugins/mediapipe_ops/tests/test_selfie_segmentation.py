@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import io
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
+from tests.places import REAL
 
-from oplet import Interpreter
-from oplet.testing import invoke
+from oplet.testing import run_op
 
-SHARED = Path(__file__).parents[4] / "shared" / "conformance" / "real"
-pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the recorded models are not here")
+pytestmark = pytest.mark.skipif(not REAL.is_dir(), reason="the recorded models are not here")
 
 
 def read(archive: str, name: str) -> bytes:
-    with zipfile.ZipFile(SHARED / archive) as file:
+    with zipfile.ZipFile(REAL / archive) as file:
         return file.read(name)
-
-
-def run(model: bytes, x: Any, runtime: Any = Interpreter) -> dict[str, Any]:
-    """Outputs by name."""
-    interpreter = runtime(model_content=model)
-    results = invoke(interpreter, x)
-    return {detail["name"]: result for detail, result in zip(interpreter.get_output_details(), results)}
 
 
 @pytest.mark.parametrize("name", ["mp_selfie_segmentation", "mp_selfie_segmentation_landscape"])
 def test_the_mask_is_the_recorded_one(name: str) -> None:
     recorded = np.load(io.BytesIO(read("mediapipe.zip", f"{name}/io.npz")))
-    [mask] = run(read("mediapipe.zip", f"{name}/model.tflite"), recorded["s0_in0"]).values()
+    [mask] = run_op(read("mediapipe.zip", f"{name}/model.tflite"), recorded["s0_in0"])
     np.testing.assert_allclose(mask, recorded["s0_out0_xnn"], rtol=1e-3, atol=1e-30)
 
 
@@ -42,7 +33,7 @@ def test_the_mask_is_the_recorded_one(name: str) -> None:
 )
 def test_the_mask_of_a_person_is_litert_s(name: str, size: tuple[int, int], picture_of_a_person: Any) -> None:
     model, x = read("mediapipe.zip", f"{name}/model.tflite"), picture_of_a_person(*size)
-    [mask], [theirs] = run(model, x).values(), run(model, x, LiteRT).values()
+    [mask], [theirs] = run_op(model, x), run_op(model, x, interpreter=LiteRT)
     assert mask.max() > 0.9  # not the recordings' noise, in which the model sees nobody
     assert mask.min() < 0.1
     np.testing.assert_allclose(mask, theirs, rtol=0, atol=1e-3)

@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plugins.mediapipe_ops.tests.drawing import numbers
 
 from oplet.testing.one_op import Spec
 
 IMAGE, POINTS = "TransformTensorBilinear", "TransformLandmarks"
 IDENTITY = np.eye(4, dtype=np.float32)[None]
 QUARTER_TURN = np.array([[[0, -1, 0, 4], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]], np.float32)
-
-
-def numbers(*shape: int) -> Any:
-    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
 
 
 def matrix(seed: int) -> Any:

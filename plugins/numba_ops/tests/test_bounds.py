@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plugins.numba_ops.tests.compiled import compiled
 
 from oplet import Interpreter, Limits, ModelBuilder
 from oplet.errors import LimitError
@@ -40,12 +41,6 @@ def convolutions(count: int, filled: bool, filters: int = 64, size: int = 4) -> 
     graph.set_inputs(x)
     graph.set_outputs(*outputs)
     return builder.to_bytes()
-
-
-def compiled(interpreter: Interpreter) -> int:
-    """How many of its nodes compiled kernels serve."""
-    modules = [type(node.prepared).__module__ for node in interpreter._subgraphs[0].nodes]
-    return modules.count("oplet_numba_ops.overriding")
 
 
 def allocated(model: bytes, **limits: Any) -> Interpreter:

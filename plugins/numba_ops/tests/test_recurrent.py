@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plugins.numba_ops.tests.compiled import is_compiled
 
 from oplet import Interpreter
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import LSTMOptions, RNNOptions, SequenceRNNOptions, UnidirectionalSequenceLSTMOptions
-from oplet.testing import Spec, invoke, one_op_model
+from oplet.testing import Spec, invoke_steps, litert_interpreter, one_op_model
 from oplet_numba_ops.recurrent import cells as recurrent
 from oplet_numba_ops.threads import team
 
@@ -68,23 +69,14 @@ def cell(
 
 def outputs(model: bytes, feeds: Sequence[Any], interpreter: Any = Interpreter, **arguments: Any) -> Any:
     """The outputs of invokes one after the other, the states going on."""
-    runner = interpreter(model_content=model, **arguments)
-    return np.array([invoke(runner, feed)[0] for feed in feeds])
-
-
-def is_compiled(model: bytes) -> bool:
-    interpreter = Interpreter(model_content=model)
-    interpreter.allocate_tensors()
-    return type(interpreter._subgraphs[0].nodes[0].prepared).__module__ == "oplet_numba_ops.overriding"
+    return np.array(invoke_steps(interpreter(model_content=model, **arguments), [[feed] for feed in feeds]))[:, 0]
 
 
 def check(model: bytes, feeds: Sequence[Any], tolerance: float) -> None:
     assert is_compiled(model)
     results = outputs(model, feeds)
     np.testing.assert_allclose(results, outputs(model, feeds, plugins=["oplet-builtin-ops"]), rtol=tolerance, atol=tolerance)
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
-    kernels = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    wanted = outputs(model, feeds, litert.Interpreter, experimental_op_resolver_type=kernels)
+    wanted = outputs(model, feeds, litert_interpreter("BUILTIN_WITHOUT_DEFAULT_DELEGATES"))
     np.testing.assert_allclose(results, wanted, rtol=tolerance, atol=tolerance)
 
 

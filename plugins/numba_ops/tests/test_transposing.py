@@ -9,7 +9,7 @@ import pytest
 
 from oplet import Interpreter
 from oplet.schema.options import TransposeOptions
-from oplet.testing import Spec, one_op_model
+from oplet.testing import Spec, invoke, one_op_model
 
 
 def transposed(x: np.ndarray, perm: tuple[int, ...], threads: int) -> tuple[np.ndarray, bool]:
@@ -18,11 +18,8 @@ def transposed(x: np.ndarray, perm: tuple[int, ...], threads: int) -> tuple[np.n
     inputs = [Spec(x.dtype.name, x.shape), np.array(perm, np.int32)]
     model = one_op_model("TRANSPOSE", inputs, [Spec(x.dtype.name, shape)], TransposeOptions())
     interpreter = Interpreter(model_content=model, num_threads=threads)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    prepared = type(interpreter._subgraphs[0].nodes[0].prepared)
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"]), "numba_ops" in prepared.__module__
+    [output] = invoke(interpreter, x)
+    return output, "numba_ops" in type(interpreter._subgraphs[0].nodes[0].prepared).__module__
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -12,9 +12,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.places import CONFORMANCE
 
-CORPUS = Path(__file__).parents[4] / "shared" / "conformance"
-GROUPS = sorted(p.relative_to(CORPUS) for f in ("ops", "real") for p in (CORPUS / f).glob("*.zip") if p.stem != "unrunnable")
+GROUPS = sorted(
+    p.relative_to(CONFORMANCE) for f in ("ops", "real") for p in (CONFORMANCE / f).glob("*.zip") if p.stem != "unrunnable"
+)
 
 #: Cases that are not exact, with the verdict that they have.
 EXPLAINED = {
@@ -35,7 +37,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def grader() -> ModuleType:
     """The grader that lies beside the recordings."""
-    spec = importlib.util.spec_from_file_location("run", CORPUS / "run.py")  # by which the process imports it
+    spec = importlib.util.spec_from_file_location("run", CONFORMANCE / "run.py")  # by which the process imports it
     if spec is None or spec.loader is None:
         pytest.skip("there is no grader beside the recordings")
     module = importlib.util.module_from_spec(spec)
@@ -48,7 +50,7 @@ def process(grader: ModuleType) -> Iterator[Any]:
     """A process that runs cases, replaced when it dies: OpenVINO may end it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(Path(__file__).parent))
-        patch.syspath_prepend(str(CORPUS))
+        patch.syspath_prepend(str(CONFORMANCE))
         patch.setitem(sys.modules, "run", grader)
         pool = grader.Pool("delegated:Interpreter")
         yield pool
@@ -57,7 +59,7 @@ def process(grader: ModuleType) -> Iterator[Any]:
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_recorded_case_of_the_group_answers_as_recorded(group: Path, process: Any) -> None:
-    path = CORPUS / group
+    path = CONFORMANCE / group
     with zipfile.ZipFile(path) as archive:
         names = sorted({n.rsplit("/", 1)[0] for n in archive.namelist() if n.endswith("case.json")})
         cases = {name: json.loads(archive.read(f"{name}/case.json")) for name in names}

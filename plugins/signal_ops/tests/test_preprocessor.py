@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.places import REAL
 
 from oplet import Interpreter
+from oplet.testing import invoke_steps
 
-MODELS = Path(__file__).parents[4] / "shared" / "conformance" / "real" / "unrunnable.zip"
+MODELS = REAL / "unrunnable.zip"
 
 
 def model(kind: str) -> bytes:
@@ -30,14 +31,7 @@ def frames(count: int) -> list[np.ndarray[Any, Any]]:
 
 
 def features(content: bytes, sound: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-    interpreter = Interpreter(model_content=content)
-    interpreter.allocate_tensors()
-    outputs = []
-    for frame in sound:
-        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], frame)
-        interpreter.invoke()
-        outputs.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
-    return outputs
+    return [found for [found] in invoke_steps(Interpreter(model_content=content), [[frame] for frame in sound])]
 
 
 def test_the_int8_preprocessor_gives_tflite_micro_s_integers() -> None:

@@ -1,3 +1,3 @@
-"""The command `oplet`: its entry, its settings, and how it prints. `commands` holds one thin module a command; what a command does is in
-`oplet.tools`.
+"""The command `oplet`: entry point, common options, and printing. `commands` has one thin module for each command; the functions behind them
+are in `oplet.tools`.
 """

@@ -1,4 +1,4 @@
-"""The commands, put together."""
+"""The typer application with all commands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ app = typer.Typer(
 
 
 class Command(TyperCommand):
-    """A command whose numbers are finite: "nan" and "1e999" are refused like other nonsense."""
+    """A command that refuses options with numbers that are not finite, such as "nan" and "1e999"."""
 
     def parse_args(self, context: Any, args: list[str]) -> list[str]:
         rest: list[str] = super().parse_args(context, args)

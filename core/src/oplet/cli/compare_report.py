@@ -1,4 +1,4 @@
-"""What `oplet compare` says: tables for people, JSON for programs."""
+"""The report of `oplet compare`, as tables or JSON."""
 
 from __future__ import annotations
 
@@ -7,30 +7,32 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from oplet.texts import counted
+
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
     from oplet.tools.comparing.bisect import Bisection
-    from oplet.tools.comparing.compare import Comparison, Layer
+    from oplet.tools.comparing.compare import ComparedTensor, Comparison
     from oplet.tuning.differences import Difference
-    from oplet.tuning.following import NodeDifference
+    from oplet.tuning.node_comparison import NodeDifference
 
 __all__ = ["as_json", "print_report"]
 
 _LONGEST_NAME = 50
-#: The most rows of what departs, and of how differences grow.
+#: Most rows in the tables of departing tensors and of growing differences.
 _ROWS = 20
 _COLUMNS = ["", "name", "type", "shape", "worst at", "got#", "wanted#", "error#", "allowed#", "differing#", "tolerance", ""]
-#: A tensor is shown in a growing difference where it is so many times as far off as the last that was shown.
+#: Factor by which a difference must have grown since the last row to get a row of its own.
 _GROWTH = 2.0
 
 
 def print_report(printer: Printer, result: Comparison, layers: bool, seed: int) -> None:
-    """Print what came of comparing."""
+    """Print the result of a comparison."""
     printer.line(_headline(result), "bold" if result.trivial else "")
     seeds = f"{seed}" if result.runs == 1 else f"{seed} to {seed + result.runs - 1}"
     sources = [f"{name} from {source}" if source != "random" else f"{name} random" for name, source in result.sources.items()]
     of_seed = f", seed {seeds}" if "random" in result.sources.values() else ""
-    printer.line(f"{_count(result.runs, 'run')}; {', '.join(sources) or 'no inputs'}{of_seed}", "dim")
+    printer.line(f"{counted(result.runs, 'run')}; {', '.join(sources) or 'no inputs'}{of_seed}", "dim")
     printer.line(f"tolerance: {result.tolerance or f'by type, of a model with {result.kind.value}'}", "dim")
     printer.table("outputs", _COLUMNS, [_row(layer.name or f"tensor {layer.tensor}", layer) for layer in result.outputs])
     if result.alone:
@@ -59,18 +61,18 @@ def _headline(result: Comparison) -> str:
     beside = f", compared with {result.reference}" if result.reference else ""
     if result.delegated:
         claimed = sum(len(nodes) for _, nodes in result.partitions)
-        parts = _count(len(result.partitions), "partition")
-        return f"{chosen}The delegate runs {claimed} of {_count(result.nodes, 'node')} in {parts}{beside}."
+        parts = counted(len(result.partitions), "partition")
+        return f"{chosen}The delegate runs {claimed} of {counted(result.nodes, 'node')} in {parts}{beside}."
     if result.reference:
-        return f"{chosen}{_count(result.nodes, 'node')} run without a delegate{beside}."
-    return f"{chosen}Other kernels than the built-in ones run {result.others} of {_count(result.nodes, 'node')}."
+        return f"{chosen}{counted(result.nodes, 'node')} run without a delegate{beside}."
+    return f"{chosen}Other kernels than the built-in ones run {result.others} of {counted(result.nodes, 'node')}."
 
 
 def _print_alone(printer: Printer, result: Comparison) -> None:
     departing = result.departing
     what = "each node by itself" if result.level == "nodes" else "each partition"
     printer.line()
-    judged = _count(len(result.alone), "tensor")
+    judged = counted(len(result.alone), "tensor")
     if not departing:
         worst = max(result.alone, key=lambda entry: entry.difference.max_part)
         near = f"; the largest error is {_error(worst.difference, worst.type)} at {worst}" if worst.difference.differing else ""
@@ -87,7 +89,7 @@ def _entries(entries: Sequence[NodeDifference]) -> list[tuple[str, ...]]:
 
 def _print_bisection(printer: Printer, found: Bisection, passed: bool) -> None:
     printer.line()
-    compared = f"{_count(found.judged, 'tensor')} compared on the same values"
+    compared = f"{counted(found.judged, 'tensor')} compared on the same values"
     if found.first is not None and found.how == "alone":
         difference = found.first.difference
         printer.line(f"first to depart: {found.first}, tensor '{_short(found.first.name)}'", "bold")
@@ -105,7 +107,7 @@ def _print_bisection(printer: Printer, found: Bisection, passed: bool) -> None:
 
 
 def _growth(found: Bisection) -> list[tuple[str, ...]]:
-    """The tensors at which the difference reaches a new height, and the first that departs."""
+    """Rows of the tensors at which the difference has grown by `_GROWTH`, and of the first that departs."""
     rows: list[tuple[str, ...]] = []
     height = 0.0
     for step in found.growth:
@@ -139,21 +141,21 @@ def _print_verdict(printer: Printer, result: Comparison) -> None:
             printer.line(f"{entry}: {entry.difference.why}")
 
 
-def _row(name: str, entry: Layer | NodeDifference) -> tuple[str, ...]:
+def _row(name: str, entry: ComparedTensor | NodeDifference) -> tuple[str, ...]:
     d = entry.difference
     note = getattr(entry, "note", "") or d.why
     if d.nonfinite:
         note = f"{d.nonfinite} NaN or infinite, {d.nonfinite_differing} of them differ" + (f"; {note}" if note else "")
     described = ("ok" if d.passed else "FAIL", name if len(name) <= 2 * _LONGEST_NAME else _short(name), entry.type)
     where = ("", "", "") if d.worst is None else (str(list(d.worst.index)), _value(d.worst.got), _value(d.worst.wanted))
-    counted = f"{d.differing} of {d.values}" if d.values else ""
+    differing = f"{d.differing} of {d.values}" if d.values else ""
     return (
         *described,
         str(list(entry.shape)),
         *where,
         _error(d, entry.type),
         _allowed(d, entry.type),
-        counted,
+        differing,
         d.tolerance,
         note,
     )
@@ -163,7 +165,7 @@ def _error(d: Difference, type: str) -> str:
     if d.worst is None or type in ("string", "bool") or math.isinf(d.worst.units):
         return "" if d.differing else "0"
     if "int" in type:
-        return _count(int(d.max_abs), "step")
+        return counted(int(d.max_abs), "step")
     return f"{d.worst.units:.2g} of {d.scale:.3g}" if d.scale else f"{d.worst.units:.2g}"
 
 
@@ -188,11 +190,7 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _border(layer: Layer) -> str:
+def _border(layer: ComparedTensor) -> str:
     parts = [f"out of {layer.written_by}"] if layer.written_by >= 0 else []
     return ", ".join(parts + [f"into {number}" for number in layer.read_by])
 
@@ -203,7 +201,7 @@ def _nodes(subgraph: int, nodes: Sequence[int]) -> str:
 
 
 def as_json(result: Comparison, layers: bool) -> dict[str, Any]:
-    """What came of comparing, as JSON has it: what is no number is a text."""
+    """The result of a comparison, for JSON: numbers that JSON lacks (NaN, infinity) are texts."""
     described: dict[str, Any] = {
         "passed": result.passed,
         "trivial": result.trivial,
@@ -246,7 +244,7 @@ def as_json(result: Comparison, layers: bool) -> dict[str, Any]:
     return described
 
 
-def _flat(entry: Layer | NodeDifference, *without: str) -> dict[str, Any]:
+def _flat(entry: ComparedTensor | NodeDifference, *without: str) -> dict[str, Any]:
     flat = asdict(entry)
     flat |= flat.pop("difference")
     flat["gain"] = entry.difference.gain

@@ -1,4 +1,4 @@
-"""Tables and lines for people, JSON for programs."""
+"""Printing on standard output: lines, tables and JSON."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from oplet.texts import plain
 
 __all__ = ["Printer", "print_json"]
 
-#: Where the output is no terminal, tables are as wide as they need to be, so that a line can be searched for.
+#: Width of tables if the output is not a terminal: wide enough that lines are not wrapped and can be searched.
 _WIDE = 2000
 
 
 class Printer:
-    """Prints on standard output; every text is shown as it is, free of markup and of control characters."""
+    """Prints on standard output. Texts are printed literally, without markup, and with control characters escaped."""
 
     def __init__(self) -> None:
         self._console = Console(file=sys.stdout, highlight=False)
@@ -29,11 +29,11 @@ class Printer:
             self._console = Console(file=sys.stdout, highlight=False, width=_WIDE)
 
     def line(self, text: str = "", style: str = "") -> None:
-        """One line of text."""
+        """Print a line of text."""
         self._console.print(Text(plain(text), style), soft_wrap=True)
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """A table. Columns called "name#" hold numbers, which stand to the right."""
+        """Print a table. Columns named "name#" hold numbers and are aligned to the right."""
         if title:
             self.line()
             self.line(title, "bold")
@@ -47,5 +47,5 @@ class Printer:
 
 
 def print_json(value: Any) -> None:
-    """The value as JSON, in ASCII."""
+    """Print a value as JSON, in ASCII."""
     print(json.dumps(value, indent=2))

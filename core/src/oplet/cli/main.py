@@ -1,4 +1,4 @@
-"""The entry of the command `oplet`: one line for every error, a traceback only with --debug."""
+"""The entry point of the command `oplet`: every error is one line, with a traceback only under --debug."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def main(arguments: Sequence[str] | None = None, program: str = "oplet") -> None
     """Run the command and exit: 0 if all went well, 1 after an error, 2 for wrong usage.
 
     Args:
-        arguments: the command line without the program's name; that of the process by default.
-        program: how the command was called, for its help.
+        arguments: the command line without the program's name; by default that of the process.
+        program: the program's name in the help.
     """
     try:
         from oplet.cli.app import app
@@ -25,9 +25,9 @@ def main(arguments: Sequence[str] | None = None, program: str = "oplet") -> None
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("typer", "rich"):
             raise
-        from oplet.plugins.sources import installing
+        from oplet.plugins.install_commands import install_command
 
-        sys.exit(f"oplet: the command needs more packages; install them: {installing('oplet', 'cli')}")
+        sys.exit(f"oplet: the command needs more packages; install them: {install_command('oplet', 'cli')}")
     settings = Settings()
     _log_to_stderr()
     try:
@@ -47,7 +47,7 @@ def _message(error: Exception) -> str:
 
 
 class _Formatter(logging.Formatter):
-    """One line, without anything that a terminal would obey."""
+    """Formats records as one line, with control characters escaped."""
 
     def format(self, record: logging.LogRecord) -> str:
         return f"oplet: {record.levelname.lower()}: {one_line(record.getMessage())}"

@@ -1,4 +1,4 @@
-"""What was done to inputs, on standard error."""
+"""Notices of what was done to inputs, printed on standard error."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from oplet.texts import one_line
 if TYPE_CHECKING:
     from oplet.tools.running.values.notices import Notice
 
-__all__ = ["Teller"]
+__all__ = ["NoticePrinter"]
 
 
-class Teller:
-    """Prints notices, one a line.
+class NoticePrinter:
+    """Prints notices, one per line.
 
     Args:
-        quiet: print nothing.
+        quiet: whether to print nothing.
     """
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
 
     def __call__(self, notice: Notice) -> None:
-        """Print what was done to an input."""
+        """Print a notice."""
         self._say(f"{'warning: ' if notice.kind == 'clamped' else ''}{notice}")
 
     def warn(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Progress on a terminal's standard error."""
+"""Progress bars on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REFRESH_SECONDS = 0.1
 
 @contextmanager
 def progress_bars() -> Iterator[Callable[[str, float], None] | None]:
-    """Bars on a terminal's standard error. They are drawn between runs, never during one."""
+    """Yield a callback that draws progress bars, None if standard error is not a terminal. Bars are drawn between runs, never during one."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
@@ -26,7 +26,7 @@ def progress_bars() -> Iterator[Callable[[str, float], None] | None]:
         tasks: dict[str, TaskID] = {}
         drawn = 0.0
 
-        def tell(what: str, part: float) -> None:
+        def update(what: str, part: float) -> None:
             nonlocal drawn
             now = time.monotonic()
             if now - drawn > _REFRESH_SECONDS:
@@ -35,4 +35,4 @@ def progress_bars() -> Iterator[Callable[[str, float], None] | None]:
                     tasks[what] = bars.add_task(what, total=1.0)
                 bars.update(tasks[what], completed=min(part, 1.0), refresh=True)
 
-        yield tell
+        yield update

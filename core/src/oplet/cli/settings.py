@@ -1,4 +1,4 @@
-"""The options that every command takes, before or after its name."""
+"""Options that several commands share, and the settings that the common ones give."""
 
 from __future__ import annotations
 
@@ -42,13 +42,15 @@ PluginSwitches = Annotated[
 
 
 def check_preferred(preferred: Sequence[str] | None, plugins: PluginManager) -> None:
-    """Refuse a preference on the command line for what no plugin is called; elsewhere it is a warning, as it may be meant for another machine.
+    """Check that preferences on the command line name installed plugins.
+
+    Elsewhere (environment, project files) an unknown name is only a warning, as it may be meant for another machine.
 
     Raises:
-        BadParameter: it names no plugin that is installed.
+        BadParameter: a preference names no installed plugin.
     """
     if not preferred:
-        return  # nor is anything opened to look who is there
+        return  # before plugins are searched for
     from oplet.plugins.selection import normalised
 
     there = {normalised(name) for info in plugins.plugins() for name in (info.name, info.distribution)}
@@ -103,7 +105,7 @@ Quiet = Annotated[
 NumThreads = Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")]
 Signature = Annotated[
     str | None,
-    typer.Option(metavar="KEY", help="Which signature. Default: the only one, or the first subgraph.", show_default=False),
+    typer.Option(metavar="KEY", help="The signature to run. Default: the only one, or the first subgraph.", show_default=False),
 ]
 Ops = Annotated[
     list[str] | None,
@@ -141,18 +143,18 @@ class Format(str, Enum):
 
 @dataclass
 class Settings:
-    """What the common options said so far.
+    """The values of the common options, given before or after the command's name.
 
     Attributes:
-        debug: show tracebacks.
-        blocked: plugins to leave out.
+        debug: whether to show tracebacks.
+        blocked: names of plugins to switch off.
     """
 
     debug: bool = False
     blocked: list[str] = field(default_factory=list)
 
     def add(self, switches: list[str] | None, debug: bool) -> None:
-        """Take in the options of one place of the command line."""
+        """Add the options given at one place of the command line."""
         self.debug = self.debug or debug
         for switch in switches or ():
             prefix, _, name = switch.partition(":")
@@ -161,14 +163,14 @@ class Settings:
             self.blocked.append(name)
 
     def plugins(self) -> PluginManager:
-        """The plugins that are left."""
+        """The plugins without those that are switched off."""
         from oplet.plugins.manager import PluginManager
 
         return PluginManager().without(self.blocked, "-p no:")
 
 
 def settings_of(context: typer.Context, switches: list[str] | None, debug: bool) -> Settings:
-    """The settings of this run of the command, with the options of the place that asks taken in."""
+    """The settings of this run, with the options given at this place added."""
     settings = context.ensure_object(Settings)
     settings.add(switches, debug)
     return settings

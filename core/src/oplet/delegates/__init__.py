@@ -1,3 +1,3 @@
-"""Delegates as their authors and users see them: the classes to inherit from, the registry of those that are installed, and how a graph is cut
-into partitions. What comes in knows nodes and tensors, and neither files nor interpreters.
+"""The interface of delegates: their base classes, the registry of those that are installed, and the partitioning of graphs. Modules here use
+nodes and tensors, and neither files nor interpreters.
 """

@@ -1,4 +1,4 @@
-"""What a delegate is: it looks at the graph, claims nodes, and brings the kernels that run them.
+"""Base classes of delegates, which claim nodes of a graph and provide the kernels that run them.
 
 Contract: tflite/core/c/common.h (TfLiteDelegate) and tflite/delegates/utils/simple_delegate.h of google-ai-edge/LiteRT.
 """
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class DelegateFlags(Flag):
-    """What a delegate can do, with LiteRT's numbers."""
+    """Capabilities of a delegate, with LiteRT's numbers."""
 
     NONE = 0
     ALLOW_DYNAMIC_TENSORS = 1
@@ -44,13 +44,13 @@ class DelegateFlags(Flag):
 
 
 class DelegateParams(NamedTuple):
-    """What a delegate's kernel is initialized with: the partition that it replaces.
+    """The partition that a delegate's kernel replaces; the argument of its `init`.
 
     Attributes:
         delegate: the delegate.
         nodes: the nodes that the kernel replaces, in the order in which to run them.
-        input_tensors: what they read from outside, constants included.
-        output_tensors: what others read from them.
+        input_tensors: the tensors that they read from outside of the partition, including constants.
+        output_tensors: the tensors that other nodes, or the caller, read from them.
     """
 
     delegate: Delegate
@@ -60,37 +60,36 @@ class DelegateParams(NamedTuple):
 
 
 class DelegateContext:
-    """One subgraph as a delegate's `prepare` sees it: all that delegates may do; the runtime implements it.
+    """Interface of the runtime for a delegate's `prepare`, of one subgraph. The runtime implements it.
 
-    It is good while `prepare` runs: afterwards its methods raise a DelegateError. What kernels may do, they do with the `Context` that
-    they are given.
+    It is valid while `prepare` runs; afterwards its methods raise DelegateError. The delegate's kernels get a `Context` of their own.
     """
 
-    #: Threads that a kernel may use.
+    #: Number of threads that a kernel may use.
     num_threads: int = 1
 
     @property
     def model(self) -> Model:
-        """The model as it is in the file, for delegates that write parts of it for an engine of their own.
+        """The model as it is in the file, for delegates that export parts of it to an engine.
 
-        A node's or tensor's `index` is its place in the tables, `model.root.subgraphs[subgraph_index]`; constants are
-        `model.tensor_bytes(table)`. Shapes there are those of the file: what holds now is `Tensor.shape`.
+        The `index` of a node or tensor is its index in the tables, `model.root.subgraphs[subgraph_index]`; `model.tensor_bytes(table)`
+        returns constants. Shapes in the tables are those of the file; `Tensor.shape` is the present one.
         """
         raise NotImplementedError
 
     @property
     def subgraph_index(self) -> int:
-        """The subgraph's number in the model; 0 is the one that `invoke` runs."""
+        """The index of the subgraph in the model; 0 is the one that `invoke` runs."""
         raise NotImplementedError
 
     @property
     def num_subgraphs(self) -> int:
-        """How many subgraphs the model has."""
+        """The number of subgraphs of the model."""
         raise NotImplementedError
 
     @property
     def inputs(self) -> list[int]:
-        """Indices of the tensors that the caller feeds."""
+        """Indices of the tensors that the caller writes."""
         raise NotImplementedError
 
     @property
@@ -100,7 +99,7 @@ class DelegateContext:
 
     @property
     def execution_plan(self) -> list[int]:
-        """Indices of the nodes to run, in order; the caller's to keep."""
+        """Indices of the nodes to run, in order; a copy."""
         raise NotImplementedError
 
     @property
@@ -109,15 +108,15 @@ class DelegateContext:
         raise NotImplementedError
 
     def node(self, index: int) -> Node:
-        """The node of that index, with its registration."""
+        """The node at an index, with its registration."""
         raise NotImplementedError
 
     def metadata(self, name: str) -> bytes | None:
-        """A metadata entry of the model, None if it has none of that name."""
+        """The bytes of a metadata entry of the model; None if there is no entry of that name."""
         raise NotImplementedError
 
     def preview_delegate_partitioning(self, nodes: Collection[int]) -> list[NodeSubset]:
-        """The subsets that claiming `nodes` would give, in the order in which they run; nothing changes."""
+        """The partitioning that would result if `nodes` were claimed, in the order in which the subsets run; nothing changes."""
         raise NotImplementedError
 
     def replace_node_subsets_with_delegate_kernels(self, registration: Registration, nodes: Collection[int]) -> None:
@@ -134,25 +133,31 @@ class DelegateContext:
 
     @property
     def max_seconds(self) -> float | None:
-        """How long one invoke may take (`Limits.max_seconds`), None for any time: native code that nobody can stop should not get
-        work that takes much longer."""
+        """The time in seconds that a run may take (`Limits.max_seconds`), None for no limit.
+
+        Native code cannot be interrupted, so a delegate should not claim work that takes much longer.
+        """
         raise NotImplementedError
 
     def charge(self, nbytes: int) -> None:
-        """Refuse memory that the limits do not allow, before an engine takes it for nodes; `oplet.charge` in the kernel's `prepare`
-        counts it.
+        """Check against the limits the memory that an engine would allocate for nodes, before it does.
+
+        The memory is not counted here; call `oplet.charge` in the kernel's `prepare` for that.
+
+        Args:
+            nbytes: number of bytes.
 
         Raises:
-            LimitError: the model may not take so much besides what it has; claim less.
+            LimitError: the memory exceeds the limit; claim fewer nodes.
         """
         raise NotImplementedError
 
     def report_unsupported(self, node: int, reason: str) -> None:
-        """Keep, for reports, why a node is not claimed."""
+        """Record the reason why a node is not claimed, for reports."""
         raise NotImplementedError
 
     def subgraph_context(self, index: int) -> DelegateContext:
-        """The same view of another subgraph, for delegates that run control flow with the bodies that it calls.
+        """The context of another subgraph, for delegates that run control flow together with the subgraphs that it calls.
 
         Raises:
             DelegateError: there is no such subgraph.
@@ -160,7 +165,7 @@ class DelegateContext:
         raise NotImplementedError
 
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
-        """Say that this delegate has taken a subgraph into a kernel of its caller, so that it is not asked about it again.
+        """Declare that a kernel of this delegate runs a subgraph as part of its caller; `prepare` is then not called for the subgraph.
 
         Raises:
             DelegateError: there is no such subgraph, or it is the first, which always runs.
@@ -172,15 +177,15 @@ class Delegate:
     """Base of all delegates.
 
     Attributes:
-        name: what reports call it.
-        flags: what it can do.
-        options: what the user gave, all as strings, as LiteRT's `load_delegate` passes them.
-        provenance: which package brought it; `load_delegate` fills it in.
-        constants_first: whether nodes that it leaves alone and that read only constants of the file go before all others, so that
-            weights that they widen do not cut a partition in two. LiteRT knows no such order, and it is not the default.
+        name: its name in reports.
+        flags: its capabilities.
+        options: the user's options, all as strings, as LiteRT's `load_delegate` passes them.
+        provenance: the package that it comes from; `load_delegate` fills it in.
+        constants_first: whether nodes that it does not claim, and that read only constants of the file, run before all others, so
+            that nodes which widen weights do not split partitions. LiteRT has no such order; the default is False.
 
-    A delegate that keeps values in buffers of its own sets, in its kernel's invoke, `tensor.buffer_handle` and
-    `tensor.data_is_stale` of an output; the runtime calls `copy_from_buffer_handle` when somebody else reads it.
+    A delegate that keeps values in buffers of its own sets `tensor.buffer_handle` and `tensor.data_is_stale` of an output when its kernel
+    runs; the runtime calls `copy_from_buffer_handle` before anything else reads the tensor.
     """
 
     name: str = "Delegate"
@@ -193,71 +198,74 @@ class Delegate:
 
     @property
     def profiles_operators(self) -> bool:
-        """Whether its kernels tell the profiler of each operator, so that the runtime need not tell of the whole."""
+        """Whether its kernels report each operator to the profiler, so that the runtime does not report whole partitions."""
         return DelegateFlags.PER_OPERATOR_PROFILING in self.flags
 
     @property
     def allows_dynamic_tensors(self) -> bool:
-        """Whether its kernels cope with shapes that are known only while invoking, and with resizes."""
+        """Whether its kernels support shapes that are known only at run time, and resizes."""
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS in self.flags
 
     def prepare(self, context: DelegateContext) -> None:
-        """Claim nodes with `context.replace_node_subsets_with_delegate_kernels`; raising leaves the graph as it was.
+        """Claim nodes with `context.replace_node_subsets_with_delegate_kernels`. If it raises, the graph is restored.
 
-        It runs again when a resize undid what it had claimed.
+        It is called again after a resize that undid the delegation.
         """
         raise NotImplementedError
 
     def copy_from_buffer_handle(self, context: Context, handle: Any, tensor: Tensor) -> None:
-        """Write what a buffer holds into `tensor.data`. Delegates that hand out buffer handles must have it."""
+        """Copy a buffer to `tensor.data`. Required of delegates that set buffer handles."""
         raise DelegateError(f"{self.name} cannot copy the data of {tensor} from its buffer {handle!r}.")
 
     def copy_to_buffer_handle(self, context: Context, handle: Any, tensor: Tensor) -> None:
-        """Write `tensor.data` into a buffer; optional."""
+        """Copy `tensor.data` to a buffer; optional."""
         raise DelegateError(f"{self.name} cannot copy the data of {tensor} to its buffer {handle!r}.")
 
     def free_buffer_handle(self, context: Context, handle: Any) -> None:
-        """Let go of a buffer; nobody will ask for it again."""
+        """Free a buffer; its handle is not used again."""
 
 
 class DelegateKernel:
-    """One partition of a `SimpleDelegate`; made by `create_kernel`, freed when the interpreter goes or the graph is undone."""
+    """The kernel of one partition of a `SimpleDelegate`, which `create_kernel` makes.
+
+    It is freed when the interpreter closes or the delegation is undone.
+    """
 
     def init(self, context: Context, params: DelegateParams) -> None:
-        """Get ready to run the partition; whatever does not depend on shapes is done here, once."""
+        """Initialize the kernel, once, with everything that does not depend on shapes."""
 
     def prepare(self, context: Context, node: Node) -> None:
-        """Check shapes, set the outputs' shapes, ask for temporaries; whenever inputs were resized."""
+        """Check shapes, set the outputs' shapes and request temporaries; called whenever inputs were resized."""
 
     def bind(self, context: Context, node: Node) -> Thunk:
-        """Return the function that runs the partition; the tensors have their memory now. `invoke` unless overridden."""
+        """The thunk that runs the partition; by default it calls `invoke`. The tensors have their memory."""
         return partial(self.invoke, context, node)
 
     def invoke(self, context: Context, node: Node) -> None:
-        """Run the partition, looking everything up each time; a kernel has this or `bind`."""
+        """Run the partition, for kernels that do not override `bind`."""
         raise NotImplementedError(f"{type(self).__name__} has neither bind nor invoke")
 
     def free(self, context: Context) -> None:
-        """Let go of what `init` took; called once for each kernel, also after a failure."""
+        """Free what `init` allocated; called once for each kernel, also after a failure."""
 
     def async_kernel(self, context: Context, node: Node) -> AsyncKernel | None:
-        """Return what runs the partition asynchronously, None if nothing does.
+        """The asynchronous form of the kernel; None if there is none.
 
-        `return ThreadedAsyncKernel(self.bind)` runs it as it is, in a thread.
+        `return ThreadedAsyncKernel(self.bind)` runs the kernel in a thread.
         """
         return None
 
 
 class SimpleDelegate(Delegate):
-    """The common case: say node by node what is supported, and make a kernel for each partition.
+    """Base of delegates that decide node by node what they support, and make a kernel for each partition.
 
     Attributes:
-        max_delegated_partitions: take at most so many partitions, the largest, of equal ones the first; 0 for all.
-        min_nodes_per_partition: leave smaller partitions alone.
-        first_delegate_node_index: leave nodes before it alone, to find the one that goes wrong.
-        last_delegate_node_index: leave nodes behind it alone.
-        float16_constants: offer nodes their float16 constants themselves, in place of the outputs of the DEQUANTIZE
-            nodes that widen them, as LiteRT's delegates with float16 kernels want them.
+        max_delegated_partitions: the most partitions to take, the largest first, of equal ones the earlier; 0 for all.
+        min_nodes_per_partition: the least number of nodes of a partition to take.
+        first_delegate_node_index: the first node to take; with the next attribute, to find a node that fails by bisection.
+        last_delegate_node_index: the last node to take.
+        float16_constants: whether nodes get float16 constants directly, in place of the outputs of DEQUANTIZE nodes that widen
+            them, as for LiteRT's delegates with float16 kernels.
     """
 
     max_delegated_partitions: int = 0
@@ -267,14 +275,14 @@ class SimpleDelegate(Delegate):
     float16_constants: bool = False
 
     def initialize(self, context: DelegateContext) -> None:
-        """Look at a subgraph before its nodes are asked about; raising refuses the whole delegation."""
+        """Inspect a subgraph before `is_node_supported` is called for its nodes. If it raises, nothing is delegated."""
 
     def is_node_supported(self, context: DelegateContext, node: Node) -> bool | str:
-        """Whether the delegate can run the node: True, or False, or the reason why not."""
+        """Whether the delegate can run the node: True, False, or the reason why not."""
         raise NotImplementedError
 
     def create_kernel(self, params: DelegateParams) -> DelegateKernel:
-        """Make the kernel that runs one partition."""
+        """Create the kernel that runs one partition."""
         raise NotImplementedError
 
     def prepare(self, context: DelegateContext) -> None:
@@ -295,7 +303,7 @@ class SimpleDelegate(Delegate):
             else:
                 refused[node.index] = answer if isinstance(answer, str) else "not supported"
         if widening and len(claimed) + len(widening) == len(nodes):
-            taken = context.execution_plan  # nobody is left who would read the widened constants
+            taken = context.execution_plan  # no node is left that reads the widened constants
         else:
             partitions = [subset for subset in context.preview_delegate_partitioning(claimed) if subset.claimed]
             taken = [index for subset in self._choose(partitions, refused) for index in subset.nodes]
@@ -325,11 +333,11 @@ class SimpleDelegate(Delegate):
 
 
 def kernel_registration(name: str, create_kernel: Callable[[DelegateParams], DelegateKernel]) -> Registration:
-    """What to replace claimed nodes by, for delegates that claim on their own; `SimpleDelegate` does it by itself.
+    """The registration of a delegate's kernels, for delegates that claim nodes without `SimpleDelegate`.
 
     Args:
-        name: of the delegate.
-        create_kernel: makes the kernel that runs one partition.
+        name: the delegate's name.
+        create_kernel: creates the kernel that runs one partition.
     """
 
     def init(context: Context, params: DelegateParams) -> DelegateKernel:
@@ -339,7 +347,7 @@ def kernel_registration(name: str, create_kernel: Callable[[DelegateParams], Del
         except BaseException:
             try:
                 kernel.free(context)
-            except failures():  # what went wrong first is what there is to tell
+            except failures():  # the first failure is the one that is reported
                 pass
             raise
         return kernel
@@ -356,17 +364,19 @@ def kernel_registration(name: str, create_kernel: Callable[[DelegateParams], Del
 
 
 def largest_partitions(partitions: Iterable[NodeSubset], least_nodes: int, most: int) -> list[NodeSubset]:
-    """The partitions of at least so many nodes; of these at most so many, the largest, of equal ones the first.
+    """The partitions with enough nodes: all of them in their order, or the largest ones, by size; of equal ones the earlier first.
 
     Args:
-        most: how many; 0 for all.
+        partitions: the partitions.
+        least_nodes: the least number of nodes of a partition.
+        most: the most partitions; 0 for all.
     """
     kept = [subset for subset in partitions if len(subset.nodes) >= least_nodes]
     return sorted(kept, key=lambda subset: -len(subset.nodes))[:most] if most else kept
 
 
 def _float16_constants(nodes: Sequence[Node]) -> dict[Tensor, Tensor]:
-    """The float16 constant behind each tensor that a DEQUANTIZE node widens it to."""
+    """The float16 constants that DEQUANTIZE nodes widen, by the nodes' outputs."""
     return {
         node.outputs[0]: node.inputs[0]
         for node in nodes

@@ -1,8 +1,8 @@
-"""How a graph is cut into what a delegate runs and what stays.
+"""Partitioning of a graph into subsets of nodes that a delegate claims and subsets of other nodes.
 
-Rules: tflite/graph_info.cc of google-ai-edge/LiteRT. Nodes are grouped greedily: a subset takes every ready node of its
-kind, also past nodes that are not ready yet, so that a delegate gets few and large partitions; a node is ready when what it
-reads was made before and what must run before it did.
+Rules: tflite/graph_info.cc of google-ai-edge/LiteRT. Grouping is greedy: a subset takes every ready node of its kind, also past nodes
+that are not ready yet, so that partitions are few and large. A node is ready when its inputs have been computed and all nodes with
+control edges to it have run.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _NOT_READY = -1
 
 
 class GraphNode(NamedTuple):
-    """A node as the partitioner sees it.
+    """The edges of a node, for the partitioner.
 
     Attributes:
-        inputs: tensor indices; -1 for optional inputs that are left out.
+        inputs: tensor indices; -1 for optional inputs that are omitted.
         outputs: tensor indices.
         side_effects: whether it must keep its order among nodes with side effects.
     """
@@ -34,13 +34,13 @@ class GraphNode(NamedTuple):
 
 
 class NodeSubset(NamedTuple):
-    """Nodes that run together, in order.
+    """A subset of nodes that run together.
 
     Attributes:
-        claimed: whether they are the delegate's.
-        nodes: indices of the nodes.
-        inputs: tensors that they read from outside, constants included, sorted.
-        outputs: tensors that others, or the caller, read from them, sorted.
+        claimed: whether the delegate runs them.
+        nodes: indices of the nodes, in the order in which they run.
+        inputs: indices of the tensors that they read from outside of the subset, including constants, sorted.
+        outputs: indices of the tensors that other nodes, or the caller, read from them, sorted.
     """
 
     claimed: bool
@@ -60,18 +60,18 @@ def partition_graph(
     fuse: bool = True,
     first: Collection[int] = (),
 ) -> list[NodeSubset]:
-    """Cut a graph into subsets of claimed and of other nodes.
+    """Partition a graph into subsets of claimed and of other nodes, in the order in which they run.
 
     Args:
         nodes: all nodes.
         plan: indices of the nodes to run, in order.
-        graph_outputs: the tensors that the caller reads.
-        claimed: indices of the nodes that the delegate wants; those that are not in the plan any more do not matter.
-        greedy: take ready nodes past ones that are not ready; otherwise the order of the plan is kept.
-        control_edges: pairs (before, after) of nodes; None means: nodes with side effects keep their order.
-        fuse: False for one node a subset.
-        first: nodes that make a subset of their own before all others, those that are not claimed, if the plan's order need not
-            be kept: what only widens constants, so that a delegate's nodes behind it and before it can be one subset.
+        graph_outputs: indices of the tensors that the caller reads.
+        claimed: indices of the nodes that the delegate claims; those that are not in the plan are ignored.
+        greedy: whether to take ready nodes past nodes that are not ready; otherwise the order of the plan is kept.
+        control_edges: pairs (before, after) of nodes; None to keep only the order of nodes with side effects.
+        fuse: whether a subset may have several nodes.
+        first: nodes that, unless they are claimed, form a subset before all others; only if `greedy`. They are nodes that convert
+            constants, which would otherwise split the claimed nodes around them into two subsets.
 
     Raises:
         DelegateError: an index does not exist, or the graph has a cycle.
@@ -115,7 +115,7 @@ def partition_graph(
                 fits = index in left and kind in (None, index in wanted) and ready(index)
                 if not fits:
                     if growing and not greedy:
-                        closed = True  # the order of the plan is kept: nothing behind the first that does not fit
+                        closed = True  # to keep the order of the plan, the subset ends at the first node that does not fit
                         break
                     continue
                 del left[index]

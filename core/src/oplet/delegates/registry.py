@@ -1,4 +1,4 @@
-"""Delegates by name: what packages bring and `load_delegate` looks up."""
+"""Registry of delegates, in which `load_delegate` finds those of installed packages by name."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def is_library(name: str) -> bool:
 
 @dataclass(frozen=True)
 class DelegateEntry:
-    """A delegate that can be asked for by name.
+    """A registered delegate.
 
     Attributes:
-        name: the name.
-        factory: takes the options and returns the delegate; or "module:NAME" of it.
-        provenance: which package brought it.
+        name: its name.
+        factory: a function that takes the options and returns the delegate, or its "module:NAME".
+        provenance: the package that it comes from.
     """
 
     name: str
@@ -39,17 +39,17 @@ class DelegateEntry:
     provenance: Provenance
 
     def create(self, options: Mapping[str, Any] | None = None) -> Delegate:
-        """Make the delegate.
+        """Create the delegate.
 
         Raises:
             PluginError: its module or factory cannot be imported.
-            DelegateLoadError: it refuses its options.
+            DelegateLoadError: the factory refuses the options.
         """
         factory = self._imported()
         try:
             delegate = factory(dict(options or {}))
             if isinstance(delegate, Delegate):
-                delegate.name = self.name  # reports call it what it was asked for by
+                delegate.name = self.name  # reports use the name by which it was loaded
                 delegate.provenance = self.provenance
             return delegate
         except failures() as error:
@@ -75,19 +75,20 @@ class DelegateEntry:
 
 @dataclass(frozen=True)
 class LibraryEntry(DelegateEntry):
-    """A delegate that a shared library makes, for the package that loads such libraries.
+    """A delegate of a shared library.
 
     Attributes:
-        name: the library, as it was asked for: a path, or a file's name.
-        factory: takes the library and the options and returns the delegate; or "module:NAME" of it.
+        name: the path or file name of the library.
+        factory: a function of the library's path and the options that returns a Delegate, or its "module:NAME".
+        provenance: which package loads libraries.
     """
 
     def create(self, options: Mapping[str, Any] | None = None) -> Delegate:
-        """Load the library and make the delegate.
+        """A new delegate of the library.
 
         Raises:
             PluginError: the module or function that loads libraries cannot be imported.
-            DelegateLoadError: the library cannot be loaded, or makes no delegate.
+            DelegateLoadError: the library cannot be loaded, or does not create a delegate with these options.
         """
         load = self._imported()
         try:
@@ -106,7 +107,7 @@ def _no_option(name: str, option: str, delegate: str) -> DelegateLoadError:
 
 
 class DelegateRegistry:
-    """Delegates by name; a plugin's `register_delegates` adds to it.
+    """The delegates by name, to which `register_delegates` of a plugin adds its own.
 
     Example:
         >>> from oplet import Delegate, DelegateRegistry
@@ -122,14 +123,15 @@ class DelegateRegistry:
         self._loaders: list[tuple[Callable[..., Delegate] | str, Provenance]] = []
 
     def add(self, name: str, factory: Callable[[Mapping[str, Any]], Delegate] | str) -> None:
-        """Offer a delegate.
+        """Register a delegate.
 
         Args:
-            name: by which `load_delegate` finds it.
-            factory: takes a mapping of options and returns a Delegate (a Delegate class will do), or "module:NAME" of it.
+            name: the name by which `load_delegate` finds it.
+            factory: a function that takes a mapping of options and returns a Delegate, such as a Delegate class; or its
+                "module:NAME".
 
         Raises:
-            DelegateError: the name is empty or the factory is none.
+            DelegateError: the name is empty, or the factory is neither callable nor a "module:NAME".
         """
         if not isinstance(name, str) or not name:
             raise DelegateError(f"A delegate is registered under {name!r}, which is not a name.")
@@ -138,30 +140,32 @@ class DelegateRegistry:
         self._entries.setdefault(name, []).append(DelegateEntry(name, factory, self.provenance))
 
     def add_loader(self, factory: Callable[[str, Mapping[str, Any]], Delegate] | str) -> None:
-        """Offer to make delegates of shared libraries: what `load_delegate` is given as a path, or as a name that ends in .so.
+        """Register what makes delegates of shared libraries: where `load_delegate` is given a path, or a file name such as `libfoo.so`.
 
         Args:
-            factory: takes the library, as the user names it, and a mapping of options, and returns a Delegate; or "module:NAME" of it.
+            factory: a function that takes the library, as the user names it, and a mapping of options, and returns a Delegate; or its
+                "module:NAME".
 
         Raises:
-            DelegateError: the factory is none.
+            DelegateError: the factory is neither callable nor a "module:NAME".
         """
         if not callable(factory) and not (isinstance(factory, str) and ":" in factory):
             raise DelegateError(f"Delegate libraries are to be loaded by {factory!r}, neither a callable nor 'module:NAME'.")
         self._loaders.append((factory, self.provenance))
 
     def merge(self, other: DelegateRegistry) -> None:
-        """Take over every entry of another registry, with its provenance."""
+        """Add every entry of another registry, with its provenance."""
         for entry in other.entries():
             self._entries.setdefault(entry.name, []).append(entry)
         self._loaders.extend(other._loaders)
 
     def entries(self) -> Iterator[DelegateEntry]:
-        """All entries, by name."""
+        """All entries, sorted by name."""
         return (entry for name in sorted(self._entries) for entry in self._entries[name])
 
     def find(self, name: str) -> DelegateEntry:
-        """The entry of that name; "distribution:name" chooses where two packages bring one. A shared library's entry if it is one.
+        """The entry of a delegate, by its name or by "distribution:name" where several packages have one of that name; of a shared library
+        by its path or file name.
 
         Raises:
             DelegateLoadError: there is none, or more than one.

@@ -1,16 +1,17 @@
-"""The kit for authors of operators: what kernels of many operators share.
+"""The kit for authors of operators: functions that kernels of many operators share.
 
-A function belongs here when it is true of tensors, nodes or arrays in general and at least two packages want it; what one operator does
+A function belongs here when it applies to tensors, nodes or arrays in general and at least two packages use it; code of one operator
 lives in the operator's package. Every module imports only `oplet.ops`, `oplet.schema`, `oplet.errors` and its neighbours, so that a model
-loads no more than its kernels use.
+loads only modules that its kernels use.
 
-    arrays        the types Array, Shape and Thunk; copies
-    operands      checks of a node's operands: their number, types, quantizations and shapes
-    axes          axes counted from the front; integers that arrive in tensors
-    shapes        outputs whose shapes are known in prepare, or only when the node runs; writing over inputs
-    broadcasting  the shape to which two operands broadcast
-    windows       windows along an axis: SAME, VALID, strides, dilations
-    activations   fused activations: bounds on floats and on quantized outputs
-    fixed_point   quantized multipliers, and the roundings of LiteRT's integer kernels
-    options       custom options: FlexBuffers maps and structs of int32
+    arrays          the types Array, Shape and Thunk; copies
+    operands        checks of a node's operands: their number, types, quantizations and shapes
+    axes            normalization of axes; integers that are the values of tensors
+    shapes          output shapes known in prepare or only at run time; outputs in place of inputs
+    broadcasting    the shape to which two operands broadcast
+    windows         windows along an axis and over maps: SAME, VALID, strides, dilations
+    activations     fused activations: which are clamps, bounds on floats and on quantized outputs
+    fixed_point     quantized multipliers, and the roundings of LiteRT's integer kernels
+    requantization  from accumulators to quantized outputs, as each of LiteRT's roundings defines it
+    options         custom options: FlexBuffers maps and structs of int32
 """

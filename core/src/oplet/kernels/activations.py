@@ -1,4 +1,4 @@
-"""Fused activations: their bounds on floats and on quantized outputs. Numerics: tflite/kernels/kernel_util.cc"""
+"""Fused activations: their bounds for float and for quantized outputs. Numerics: tflite/kernels/kernel_util.cc"""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from numpy.typing import NDArray
 from oplet.kernels.fixed_point import clip, quantized_range
 from oplet.schema.enums import ActivationFunctionType, TensorType
 
-__all__ = ["activation_range", "apply_activation", "float_activation_range"]
+__all__ = ["CLAMPS", "activation_range", "apply_activation", "float_activation_range"]
 
 _ACTIVATIONS: Final = {
     ActivationFunctionType.RELU: (0.0, math.inf),
     ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
     ActivationFunctionType.RELU6: (0.0, 6.0),
 }
+#: The activations that are clamps; NONE is one without bounds.
+CLAMPS: Final = (ActivationFunctionType.NONE, *_ACTIVATIONS)
 
 
 @lru_cache(maxsize=1024)
 def activation_range(activation: ActivationFunctionType, type: TensorType, scale: float, zero_point: int) -> tuple[int, int]:
-    """The clamp that a fused activation becomes on a quantized output: its own range cut to the type's.
+    """The bounds (lowest, highest) of a fused activation on a quantized output: its own range, clipped to the type's.
 
-    Of a scale that is very small a bound is beyond the type's range, as XNNPACK has it; LiteRT's other kernels refuse the node, or
-    clamp to what is in memory, where int32 does not hold it. A scale of 0 stands for nothing but 0, which is at the zero point.
+    With a very small scale a bound lies beyond the type's range and is clipped, as XNNPACK does; where int32 cannot hold it, LiteRT's
+    other kernels refuse the node or clamp to undefined values. With a scale of 0 the bound 0 is the zero point, and others are clipped.
     """
     lowest, highest = quantized_range(type)
     if activation not in _ACTIVATIONS:
@@ -45,13 +47,18 @@ def activation_range(activation: ActivationFunctionType, type: TensorType, scale
 
 @cache
 def float_activation_range(activation: ActivationFunctionType) -> tuple[np.float32, np.float32]:
-    """The clamp of a fused activation on floats; infinite where it has no bound. TANH and SIGN_BIT are no clamps."""
+    """The bounds of a fused activation on floats, infinite where it has none. Only `CLAMPS` are clamps: TANH and SIGN_BIT are not.
+
+    >>> low, high = float_activation_range(ActivationFunctionType.RELU)
+    >>> float(low), float(high)
+    (0.0, inf)
+    """
     low, high = _ACTIVATIONS.get(activation, (-math.inf, math.inf))
     return np.float32(low), np.float32(high)
 
 
 def apply_activation(array: NDArray[Any], activation: ActivationFunctionType) -> None:
-    """Apply a fused activation to floats, in place."""
+    """Apply a fused activation to an array of floats, in place."""
     if activation in _ACTIVATIONS:
         low, high = _ACTIVATIONS[activation]
         clip(array, array.dtype.type(low), array.dtype.type(high), array)

@@ -1,4 +1,4 @@
-"""Axes of a tensor, and the sizes, axes and paddings that arrive as values of tensors."""
+"""Normalization of axes, and readers of tensors that hold sizes, axes or paddings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ __all__ = ["along", "ensure_few", "read_int", "read_ints", "resolve_axes", "reso
 
 
 def resolve_axis(axis: int, rank: int, what: str = "axis") -> int:
-    """The axis counted from the front; a negative one counts from the back.
+    """The axis as a number from 0 to rank - 1; a negative axis counts from the back.
+
+    Args:
+        what: what messages call it.
 
     Raises:
         EnsureError: there is no such axis.
@@ -23,26 +26,30 @@ def resolve_axis(axis: int, rank: int, what: str = "axis") -> int:
 
 
 def resolve_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Several axes, ascending, each once; of a scalar there are none to resolve, whatever is asked for."""
+    """The axes as distinct ascending numbers from 0 to rank - 1; none for a scalar, whatever the axes are.
+
+    Raises:
+        EnsureError: there is no such axis.
+    """
     if rank == 0:
         return ()
     return tuple(sorted({resolve_axis(axis, rank) for axis in axes}))
 
 
 def along(axis: int, *where: Any) -> tuple[Any, ...]:
-    """The index that means `where` on one axis, and everything on those before it."""
+    """The index expression that selects `where` on one axis (and those after it) and everything on the axes before."""
     return (slice(None),) * axis + where
 
 
-#: Sizes, axes or paddings that one tensor may hold: more than any node has dimensions or results.
+#: The most sizes, axes or paddings in one tensor: more than any node has dimensions or results.
 _MOST_INTS = 1 << 16
 
 
 def ensure_few(tensor: Tensor) -> None:
-    """Refuse sizes, axes or paddings by the million before a list is made of them: no node has so many dimensions.
+    """Refuse a tensor of sizes, axes or paddings with more than 65536 values, before a list is made of them.
 
     Raises:
-        KernelError: there are more than 65536.
+        EnsureError: there are more.
     """
     ensure(
         tensor.size <= _MOST_INTS,
@@ -51,13 +58,21 @@ def ensure_few(tensor: Tensor) -> None:
 
 
 def read_ints(tensor: Tensor) -> list[int]:
-    """The values of an integer tensor that holds sizes, axes or paddings, flat, as Python's integers."""
+    """The values of an integer tensor of sizes, axes or paddings, flattened, as Python's integers.
+
+    Raises:
+        EnsureError: there are more than 65536 values.
+    """
     ensure_few(tensor)
     values: list[int] = tensor.data.ravel().tolist()
     return values
 
 
 def read_int(tensor: Tensor) -> int:
-    """The only value of an integer tensor."""
+    """The only value of an integer tensor.
+
+    Raises:
+        EnsureError: the tensor does not have exactly one value.
+    """
     ensure(tensor.size == 1, lambda: f"{tensor} must hold exactly one value, not {tensor.size}.")
     return read_ints(tensor)[0]

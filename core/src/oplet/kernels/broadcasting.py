@@ -1,4 +1,4 @@
-"""Shapes of operands that broadcast."""
+"""Broadcasting of two operands."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["broadcast_shape"]
 
 
 def broadcast_shape(a: Tensor, b: Tensor) -> Shape:
-    """The shape of an elementwise result: dimensions are equal, or one of them is 1 or missing.
+    """The shape of the elementwise result of two tensors: dimensions are equal, or one of them is 1 or missing.
 
     Raises:
-        EnsureError: the shapes do not fit.
+        EnsureError: the shapes cannot be broadcast.
     """
     shape = a.shape if a.shape == b.shape else _broadcast(a.shape, b.shape)
     if shape is None:
@@ -26,7 +26,7 @@ def broadcast_shape(a: Tensor, b: Tensor) -> Shape:
 
 @lru_cache(maxsize=1024)
 def _broadcast(a: Shape, b: Shape) -> Shape | None:
-    """The shape to which two shapes broadcast, None if they do not."""
+    """The shape to which two shapes broadcast; None if they cannot."""
     rank = max(len(a), len(b))
     first, second = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     if not all(m == n or 1 in (m, n) for m, n in zip(first, second)):

@@ -1,4 +1,4 @@
-"""The fixed-point arithmetic that every quantized kernel shares: part of the format, bit for bit.
+"""Fixed-point arithmetic of quantized kernels, equal to LiteRT's bit for bit.
 
 A real factor is kept as `multiplier * 2 ** (shift - 31)` with a 31-bit multiplier. Products are rounded twice, first to
 the nearest (halves up) after the doubling high multiplication, then to the nearest (halves away from zero) at the right
@@ -39,7 +39,7 @@ __all__ = [
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 
-#: The ufunc behind `np.clip`, which costs a quarter of it on small arrays; its home moved with numpy 2.
+#: The ufunc behind `np.clip`: four times as fast on small arrays. Numpy 2 moved it to `np._core`.
 clip: Final[Any] = (np._core if hasattr(np, "_core") else np.core).umath.clip
 
 _RANGES: Final = {
@@ -51,21 +51,21 @@ _RANGES: Final = {
 
 
 def quotient(a: float, b: float) -> float:
-    """a / b in double precision; infinite or no number where b is 0, as in C++."""
+    """a / b in double precision; infinity or NaN where b is 0, as in C++."""
     return a / b if b else math.copysign(math.inf, a) if a else math.nan
 
 
 def int32_of(values: ArrayLike) -> Int32s:
-    """Floats cut off to int32. C++ leaves undefined what is out of range or no number; x86 makes -2**31 of it."""
+    """Floats truncated to int32; NaN and values out of range become -2**31, as on x86 (C++ leaves them undefined)."""
     values = np.asarray(values, np.float64)
-    fits = np.abs(values) < 2.0**31  # nor is it so of NaNs
+    fits = np.abs(values) < 2.0**31  # False for NaN
     return np.where(fits, np.trunc(np.where(fits, values, 0.0)), -(2.0**31)).astype(np.int32)
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
-    """A real factor as (31-bit multiplier, shift), as QuantizeMultiplier makes them.
+    """A real factor as (31-bit multiplier, shift), as LiteRT's QuantizeMultiplier computes them.
 
-    Factors below 2**-32 become zero; so do infinite ones and those that are no numbers, which come of scales of 0.
+    Factors below 2**-32 become (0, 0), and so do infinity and NaN, which result from scales of 0.
     """
     if not math.isfinite(real):
         return 0, 0
@@ -77,7 +77,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 
 
 def quantize_multipliers(reals: ArrayLike) -> tuple[Int32s, Int64s]:
-    """`quantize_multiplier` of every factor, as two arrays."""
+    """`quantize_multiplier` of each factor: the multipliers, int32, and the shifts, int64, in the factors' shape."""
     values = np.asarray(reals, np.float64)
     finite = np.isfinite(values)
     if not finite.all():
@@ -97,7 +97,7 @@ def quantize_multipliers(reals: ArrayLike) -> tuple[Int32s, Int64s]:
 
 
 def saturating_rounding_doubling_high_mul(a: ArrayLike, b: ArrayLike) -> Int32s:
-    """The high half of 2ab, rounded to nearest (halves up); -2**31 times itself saturates."""
+    """The high 32 bits of 2ab, rounded to nearest (halves up); -2**31 times itself saturates."""
     product = np.multiply(a, b, dtype=np.int64)
     product += 1 << 30
     product >>= 31
@@ -105,12 +105,12 @@ def saturating_rounding_doubling_high_mul(a: ArrayLike, b: ArrayLike) -> Int32s:
 
 
 def rounding_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> NDArray[Any]:
-    """x / 2**exponent, rounded to nearest (halves away from zero); of the integer type of x."""
+    """x / 2**exponent, rounded to nearest (halves away from zero), in the integer dtype of x."""
     x = np.asarray(x)
     wide = x.astype(np.int64)
     exponent = np.asarray(exponent, np.int64)
     half = (np.int64(1) << exponent) >> 1
-    # At exponent 0 there is no half, and the sign must not matter either.
+    # At exponent 0 nothing is rounded, so that the sign must not be subtracted.
     wide += half - ((wide < 0) & (half > 0))
     wide >>= exponent
     return wide.astype(x.dtype)
@@ -119,8 +119,8 @@ def rounding_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> NDArray[Any]:
 def wrapping_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Int32s:
     """`rounding_divide_by_pot` of int32 values by exponents that may also be below 0 or above 31.
 
-    C++ leaves those undefined, and some of LiteRT's kernels run into them. Here they give what x86 gives: the amount of
-    a shift counts modulo the width, and the remainder is compared under a mask that a 64-bit shift made.
+    C++ leaves those undefined, and some of LiteRT's kernels use them. The result is that of x86: the shift counts modulo 32, and
+    the remainder is taken under a mask that a 64-bit shift makes.
     """
     x, exponent = np.asarray(x, np.int64), np.asarray(exponent, np.int64)
     mask = ((np.uint64(1) << (exponent & 63).astype(np.uint64)) - np.uint64(1)).astype(np.int32).astype(np.int64)
@@ -131,8 +131,8 @@ def wrapping_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Int32s:
 def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:
     """x * multiplier * 2**(shift - 31) with both roundings, for 32-bit x.
 
-    `multiplier` and `shift` are scalars or broadcast against x. A left shift may wrap around, and its amount counts modulo 32:
-    C++ leaves that undefined, and it is what x86 makes of it.
+    `multiplier` and `shift` are scalars or broadcast against x. A left shift may wrap around and counts modulo 32, as on x86; C++
+    leaves both undefined.
     """
     if isinstance(multiplier, int) and isinstance(shift, int) and multiplier >= 0 and -31 <= shift <= 0:
         return _scaled_down(np.asarray(x), multiplier, -shift)
@@ -149,9 +149,9 @@ def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift:
 
 
 def multiply_rounding_up(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:
-    """x * multiplier * 2**(shift - 31) with both roundings, halves up, as LiteRT's vector code for 8-bit outputs has it.
+    """x * multiplier * 2**(shift - 31) with both roundings, halves up, as in LiteRT's vector code for 8-bit outputs.
 
-    A shift to the left by more than 31 bits leaves nothing.
+    A left shift by more than 31 bits gives 0.
     """
     shift = np.asarray(shift, np.int64)
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
@@ -161,7 +161,7 @@ def multiply_rounding_up(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) 
 
 
 def _scaled_down(x: NDArray[Any], multiplier: int, exponent: int) -> Int32s:
-    """x * multiplier * 2**(-31 - exponent) with both roundings, in as few passes as there can be."""
+    """x * multiplier * 2**(-31 - exponent) with both roundings, in as few passes over the array as possible."""
     product: Int64s = np.multiply(x, multiplier, dtype=np.int64)
     product += 1 << 30
     product >>= 31
@@ -174,18 +174,18 @@ def _scaled_down(x: NDArray[Any], multiplier: int, exponent: int) -> Int32s:
 
 
 def single_rounding(multiplier: int, shift: int) -> tuple[int, int]:
-    """A multiplier and shift for 64-bit accumulators: the multiplier cut to 16 bits, and the right shift that follows."""
+    """The multiplier reduced to 16 bits, and the right shift, for 64-bit accumulators with a single rounding."""
     return ((multiplier + (1 << 15)) >> 16 if multiplier < 0x7FFF0000 else 0x7FFF), 15 - shift
 
 
 def wide_shift(exponent: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Half of 2**exponent and the exponent, int64, of which x86 takes the amounts of shifts modulo 64."""
+    """The rounding term 2**(exponent - 1) and the right shift, int64; shifts count modulo 64, as on x86."""
     exponent = np.asarray(exponent, np.int64)
     return np.int64(1) << (exponent - 1 & 63), exponent & 63
 
 
 def multiply_by_quantized_multiplier_int64(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:
-    """The form for 64-bit accumulators (|x| < 2**47): the multiplier is cut to 16 bits and there is one rounding."""
+    """x * multiplier * 2**(shift - 31) for 64-bit accumulators (|x| < 2**47): the multiplier has 16 bits, with one rounding."""
     multiplier = np.asarray(multiplier, np.int64)
     reduced = np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
     half, total_shift = wide_shift(15 - np.asarray(shift, np.int64))
@@ -196,16 +196,20 @@ def multiply_by_quantized_multiplier_int64(x: ArrayLike, multiplier: ArrayLike, 
 
 
 def quantized_range(type: TensorType) -> tuple[int, int]:
-    """The smallest and largest value of a quantized type."""
+    """The smallest and largest value of a quantized type.
+
+    Raises:
+        EnsureError: the type is not UINT8, INT8, INT16 or INT32.
+    """
     ensure(type in _RANGES, f"{type.name} is not a quantized type.")
     return _RANGES[type]
 
 
 def ensure_scale(tensor: Tensor) -> float:
-    """The scale of a tensor that is quantized as a whole; 0 if it is dead, as converters write it for what never fires.
+    """The scale of a tensor that is quantized per tensor. It may be 0, which converters write for values that are always zero.
 
     Raises:
-        EnsureError: it has no scale, or one that is negative, infinite or not a number.
+        EnsureError: the tensor has no scale, or one that is negative, infinite or NaN.
     """
     quantized = tensor.quantization is not None and len(tensor.quantization.scales) > 0
     ensure(quantized, lambda: f"{tensor} needs a scale and has no quantization parameters.")

@@ -1,6 +1,8 @@
-"""Checks of a node's operands: how many there are, of which types, quantizations and shapes."""
+"""Checks of a node's operands: their number, types, quantization and shapes."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from oplet.ops.context import Node, ensure, ensure_type
 from oplet.ops.tensor import Tensor
@@ -8,6 +10,7 @@ from oplet.schema.enums import TensorType
 
 __all__ = [
     "PLAIN_TYPES",
+    "all_constant",
     "all_types_but",
     "ensure_operands",
     "ensure_plain",
@@ -18,24 +21,33 @@ __all__ = [
     "take_type",
 ]
 
-#: Types whose values are not 1, 2, 4 or 8 bytes long; ops that only move bytes take all others.
+#: Types whose values are not 1, 2, 4 or 8 bytes long; ops that only move values take all others.
 _NOT_PLAIN = {
     TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT, TensorType.COMPLEX128,
     TensorType.INT4, TensorType.INT2, TensorType.UINT4,
 }  # fmt: skip
 
 
-#: The types whose values kernels move without a look at them.
+#: The types whose values ops can move whatever they mean: those of 1, 2, 4 or 8 bytes.
 PLAIN_TYPES = tuple(type for type in TensorType if type not in _NOT_PLAIN)
 
 
 def all_types_but(*refused: TensorType) -> tuple[TensorType, ...]:
-    """The types that an op takes which only has to refuse some."""
+    """All tensor types except `refused`."""
     return tuple(type for type in TensorType if type not in refused)
 
 
+def all_constant(tensors: Sequence[Tensor | None]) -> bool:
+    """Whether every tensor that is there is constant, so that a kernel may keep its values in another layout."""
+    return all(tensor is None or tensor.is_constant for tensor in tensors)
+
+
 def ensure_operands(node: Node, inputs: int, outputs: int = 1, *, optional: int = 0) -> None:
-    """Refuse the node unless it has `inputs` inputs, at most `optional` more, and `outputs` outputs."""
+    """Refuse the node unless it has `inputs` inputs, at most `optional` more, and `outputs` outputs.
+
+    Raises:
+        EnsureError: a number differs, or one of the first `inputs` inputs is omitted (-1).
+    """
     given = node.inputs
     if not inputs <= len(given) <= inputs + optional:
         wanted = f"{inputs}" if not optional else f"{inputs} to {inputs + optional}"
@@ -47,12 +59,23 @@ def ensure_operands(node: Node, inputs: int, outputs: int = 1, *, optional: int 
 
 
 def ensure_same_type(a: Tensor, b: Tensor) -> None:
-    """Refuse the node unless both tensors hold the same type."""
+    """Refuse the node unless both tensors have the same type.
+
+    Raises:
+        EnsureError: the types differ.
+    """
     ensure(a.type == b.type, lambda: f"{a} and {b} must have the same type.")
 
 
 def ensure_plain(tensor: Tensor, *, strings: bool = False) -> None:
-    """Refuse the node unless the tensor's values are 1, 2, 4 or 8 bytes long, or strings where the op takes them."""
+    """Refuse the node unless the tensor's values are 1, 2, 4 or 8 bytes long.
+
+    Args:
+        strings: whether strings are accepted, too.
+
+    Raises:
+        EnsureError: the tensor is of another type.
+    """
     ensure(
         tensor.type not in _NOT_PLAIN or (strings and tensor.type == TensorType.STRING),
         lambda: f"{tensor} is of type {tensor.type.name}, whose values this op does not move.",
@@ -60,12 +83,16 @@ def ensure_plain(tensor: Tensor, *, strings: bool = False) -> None:
 
 
 def take_type(output: Tensor, source: Tensor) -> None:
-    """Give the output the input's type, whatever the model declares; LiteRT does so for some ops."""
+    """Set the output's type to the type of `source`, whatever the model declares, as LiteRT does for some ops."""
     output.type, output.dtype = source.type, source.dtype
 
 
 def ensure_same_quantization(a: Tensor, b: Tensor) -> None:
-    """Refuse the node unless both tensors have the same scale and zero point (LiteRT compares them exactly)."""
+    """Refuse the node unless both tensors have the same scale and zero point, compared exactly as in LiteRT.
+
+    Raises:
+        EnsureError: they differ.
+    """
     ensure(
         a.scale == b.scale and a.zero_point == b.zero_point,
         lambda: (
@@ -76,12 +103,20 @@ def ensure_same_quantization(a: Tensor, b: Tensor) -> None:
 
 
 def ensure_same_shape(*tensors: Tensor) -> None:
-    """Refuse the node unless all tensors have one shape."""
+    """Refuse the node unless all tensors have the same shape.
+
+    Raises:
+        EnsureError: two shapes differ.
+    """
     if len({tensor.shape for tensor in tensors}) > 1:
         ensure(False, f"the operands must have the same shape: {', '.join(map(repr, tensors))}.")
 
 
 def ensure_vector(tensor: Tensor, type: TensorType) -> None:
-    """Refuse the node unless the tensor has one dimension and is of the type."""
+    """Refuse the node unless the tensor is of this type and has one dimension.
+
+    Raises:
+        EnsureError: it is of another type or rank.
+    """
     ensure_type(tensor, type)
     ensure(tensor.ndim == 1, lambda: f"{tensor} must have one dimension.")

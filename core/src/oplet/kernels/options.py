@@ -1,6 +1,6 @@
-"""Custom options of a node: FlexBuffers maps, read strictly or as LiteRT's C++ reads them, and structs of int32.
+"""Readers of custom options: FlexBuffers maps, strictly or as LiteRT's C++ reads them, and structs of int32.
 
-The strict readers take a map, as `Node.custom_map()` gives it, and refuse what is missing, of another kind or out of bounds:
+The strict readers take a map, as `Node.custom_map()` returns it, and refuse values that are missing, of another type or out of bounds:
 
     >>> integer({"size": 3}, "size", least=1)
     3
@@ -29,7 +29,7 @@ def integer(options: Mapping[str, Any], key: str, *, least: int = 0, most: int =
     """The integer under `key`, which may be written as a float without a fraction.
 
     Raises:
-        EnsureError: it is missing (unless there is a default), no integer, below `least` or above `most`.
+        EnsureError: it is missing and has no default, is not an integer, or lies outside of `least` to `most`.
     """
     value: Any = options.get(key, default)
     ensure(
@@ -40,10 +40,10 @@ def integer(options: Mapping[str, Any], key: str, *, least: int = 0, most: int =
 
 
 def integers(options: Mapping[str, Any], key: str, *, least: int = 0, most: int = _LARGEST, count: int = 0) -> list[int]:
-    """The integers under `key`: `count` of them, or any number but none.
+    """The list of integers under `key`: `count` of them, or at least one where `count` is 0.
 
     Raises:
-        EnsureError: there is no such list, or one of its values is no integer, below `least` or above `most`.
+        EnsureError: there is no such list, or a value is not an integer or lies outside of `least` to `most`.
     """
     value: Any = options.get(key)
     ensure(
@@ -60,7 +60,7 @@ def number(options: Mapping[str, Any], key: str, *, default: float | None = None
     """The finite number under `key`.
 
     Raises:
-        EnsureError: it is missing (unless there is a default), no number, infinite or NaN.
+        EnsureError: it is missing and has no default, is not a number, or is infinite or NaN.
     """
     value: Any = options.get(key, default)
     ensure(
@@ -71,10 +71,10 @@ def number(options: Mapping[str, Any], key: str, *, default: float | None = None
 
 
 def flag(options: Mapping[str, Any], key: str) -> bool:
-    """The truth value under `key`, which may be written as an integer.
+    """The Boolean under `key`, which may be written as an integer.
 
     Raises:
-        EnsureError: it is missing or neither.
+        EnsureError: it is missing, or neither a Boolean nor an integer.
     """
     value: Any = options.get(key)
     ensure(isinstance(value, int), lambda: f"the option '{key}' is {_shown(value)}; it must be true or false.")
@@ -104,7 +104,7 @@ def _shown(value: Any) -> str:
 
 
 class CustomOptions:
-    """The options of a node as LiteRT reads FlexBuffers: what is missing is zero, and numbers become the type that is asked for."""
+    """Lenient reader of a node's FlexBuffers map, as in LiteRT: missing values are zero, and numbers are converted."""
 
     def __init__(self, node: Node) -> None:
         self._map: dict[str, Any] = node.custom_map()
@@ -114,7 +114,7 @@ class CustomOptions:
         return self._map.get(key) is not None
 
     def real(self, key: str) -> float:
-        """A number."""
+        """The value as a float; 0.0 if it is missing."""
         value = self._map.get(key)
         if value is None:
             return 0.0
@@ -122,11 +122,11 @@ class CustomOptions:
         return float(value)
 
     def integer(self, key: str) -> int:
-        """A whole number; fractions are cut off."""
+        """The value as an int, truncated; 0 if it is missing."""
         value = self.real(key)
         ensure(math.isfinite(value), f"the custom option {key} is {value}, not a whole number.")
         return int(value)
 
     def boolean(self, key: str) -> bool:
-        """Whether it is given and not zero."""
+        """Whether the value is given and not zero."""
         return bool(self.real(key))

@@ -1,4 +1,4 @@
-"""Shapes of outputs: set in `prepare` where they are known by then, else when the node runs."""
+"""Shapes of outputs: set in `prepare` where they are known by then, else at run time."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ from oplet.kernels.arrays import Shape, Thunk
 from oplet.ops.context import Context, Node, ensure
 from oplet.ops.tensor import Tensor
 
-__all__ = ["defer_or_resize", "defer_or_run", "has_placeholder", "offer_in_place", "refused_in_the_run", "refusing"]
+__all__ = ["defer_or_resize", "defer_or_run", "defer_refusals", "failing_thunk", "has_placeholder", "offer_in_place"]
 
-#: The shapes of a node's outputs, from the values that its inputs have now.
+#: A function that computes the shapes of a node's outputs from the present values of its inputs.
 Shapes = Callable[[Node], Sequence[Shape]]
 
 
 def defer_or_resize(context: Context, node: Node, sources: Sequence[Tensor], shapes: Shapes) -> None:
-    """Size the outputs in `prepare`: now if all `sources`, which `shapes` reads, are constant, else when invoked.
+    """Set the outputs' shapes in `prepare` if all `sources` are constant; otherwise make the outputs dynamic.
 
-    Before that, a source's shape may be the placeholder of one that the application has still to set: what it must be is for
-    `shapes` to check, not for the kernel's `prepare`. So may be the shapes of the other inputs: what does not fit them is
-    refused when invoked, if they are still the same then.
+    Until the application resizes its inputs, shapes may be placeholders (see `has_placeholder`). So `shapes`, and not the kernel's
+    `prepare`, checks the shapes of `sources`; and where constant sources do not fit placeholder shapes of other inputs, the node is
+    refused only at run time, if the shapes are the same by then.
+
+    Args:
+        sources: the inputs whose values `shapes` reads.
+        shapes: computes the outputs' shapes, and raises EnsureError where they do not exist.
     """
     node.prepared = all(source.is_constant for source in sources)
     if node.prepared:
@@ -36,7 +40,7 @@ def defer_or_resize(context: Context, node: Node, sources: Sequence[Tensor], sha
 
 
 def has_placeholder(node: Node) -> bool:
-    """Whether an input has a dimension of 1 where the model leaves it free: it may be resized before the node runs."""
+    """Whether a non-constant input has size 1 in a dimension that the model leaves free: a placeholder until it is resized."""
     return any(
         tensor is not None
         and not tensor.is_constant
@@ -45,22 +49,27 @@ def has_placeholder(node: Node) -> bool:
     )
 
 
-def refused_in_the_run(bind: Callable[[Context, Node], Thunk]) -> Callable[[Context, Node], Thunk]:
-    """A kernel's `bind`, whose refusals wait for the run where the shapes that it saw may be placeholders."""
+def defer_refusals(bind: Callable[[Context, Node], Thunk]) -> Callable[[Context, Node], Thunk]:
+    """Wrap a kernel's `bind`: where shapes may be placeholders, an error in it is raised at run time instead."""
 
     def wait(context: Context, node: Node) -> Thunk:
         try:
             return bind(context, node)
         except PrepareError as error:
             if has_placeholder(node):
-                return refusing(str(error))
+                return failing_thunk(str(error))
             raise
 
     return wait
 
 
 def defer_or_run(context: Context, node: Node, shapes: Shapes, bind: Callable[[Node], Thunk]) -> Thunk:
-    """The thunk to a `defer_or_resize`: bound once, or sized and bound anew at each invoke."""
+    """The thunk of a node prepared with `defer_or_resize`; with dynamic outputs it resizes and binds at each run.
+
+    Args:
+        shapes: as for `defer_or_resize`.
+        bind: returns the thunk for the present shapes.
+    """
     if node.prepared:
         return bind(node)
 
@@ -71,8 +80,8 @@ def defer_or_run(context: Context, node: Node, shapes: Shapes, bind: Callable[[N
     return run
 
 
-def refusing(message: str) -> Thunk:
-    """The thunk of a node that cannot run with the shapes of now, which may be those of inputs that are still to be resized."""
+def failing_thunk(message: str) -> Thunk:
+    """A thunk that raises EnsureError with this message: for nodes that cannot run unless their inputs are resized."""
 
     def run() -> None:
         ensure(False, message)
@@ -86,6 +95,9 @@ def _resize(context: Context, node: Node, shapes: Shapes) -> None:
 
 
 def offer_in_place(node: Node) -> None:
-    """Say, in `prepare`, that the output may be written over inputs of its shape: each value is read before it is replaced."""
+    """Allow, in `prepare`, the first output to share the memory of an input of its shape (see `Node.in_place`).
+
+    For elementwise kernels, which read each value before they overwrite it.
+    """
     shape = node.outputs[0].shape
     node.in_place = [tensor for tensor in node.inputs if tensor.shape == shape]

@@ -1,7 +1,7 @@
-"""Windows that slide along an axis: how many there are and where the padding lies, by the rules SAME and VALID.
+"""Geometry of sliding windows along an axis: the number of windows and the padding, for SAME and VALID.
 
-A window has `filter` taps, `dilation` apart, and moves on by `stride`. SAME has a window for each stride and puts an odd row of padding
-behind the map; VALID has those windows that fit. Source: tflite/kernels/padding.h
+A window has `filter` taps that are `dilation` apart, and successive windows are `stride` apart. SAME has ceil(size / stride) windows and
+puts the larger half of the padding after the input; VALID has the windows that fit without padding. Source: tflite/kernels/padding.h
 
     >>> from oplet.schema.enums import Padding
     >>> window_axis("height", Padding.SAME, size=5, filter=3, stride=2)
@@ -18,13 +18,14 @@ from typing import NamedTuple
 from oplet.ops.context import ensure
 from oplet.schema.enums import Padding
 
-__all__ = ["Axis", "padding_around", "padding_before", "transposed_axis", "window_axis", "windows_in"]
+__all__ = ["Axis", "Windows2D", "padding_around", "padding_before", "transposed_axis", "window_axis", "windows_in"]
 
 
 def windows_in(size: int, filter: int, stride: int, padding: Padding, dilation: int = 1) -> int:
-    """How many windows an axis has; where less than a stride is missing for the first one there are none, where more, fewer than 0.
+    """The number of windows along an axis.
 
-    All numbers must be above zero; `window_axis` checks them.
+    With VALID padding and a window larger than the input the result is 0 if it exceeds the input by less than two strides, else
+    negative. All arguments must be above zero, which `window_axis` checks.
     """
     if padding == Padding.SAME:
         return -(-size // stride)
@@ -33,12 +34,12 @@ def windows_in(size: int, filter: int, stride: int, padding: Padding, dilation: 
 
 
 def padding_before(out: int, size: int, filter: int, stride: int, dilation: int = 1) -> int:
-    """The padding that comes first: half of what `out` windows reach beyond an axis of `size`, rounded down."""
+    """The padding before the input: half of the elements by which `out` windows exceed an axis of `size`, rounded down."""
     return max((out - 1) * stride + (filter - 1) * dilation + 1 - size, 0) // 2
 
 
 def padding_around(size: int, filter: int, stride: int, padding: Padding, dilation: int = 1) -> tuple[int, int]:
-    """The padding before and behind an axis; none where it is VALID.
+    """The padding before and after the input along an axis; (0, 0) for VALID.
 
     >>> padding_around(4, filter=2, stride=1, padding=Padding.SAME)
     (0, 1)
@@ -50,15 +51,15 @@ def padding_around(size: int, filter: int, stride: int, padding: Padding, dilati
 
 
 class Axis(NamedTuple):
-    """One of the two axes that a window slides along.
+    """Geometry of the windows along one axis; all sizes are in elements.
 
     Attributes:
-        size: of the map.
-        filter: taps of the window.
-        stride: steps between windows.
-        dilation: steps between taps.
-        out: how many windows there are.
-        before: how much padding comes first.
+        size: the input's size.
+        filter: the number of taps of a window.
+        stride: the distance between windows.
+        dilation: the distance between taps.
+        out: the number of windows, which is the output's size.
+        before: the padding before the input.
     """
 
     size: int
@@ -70,21 +71,62 @@ class Axis(NamedTuple):
 
     @property
     def span(self) -> int:
-        """What a window covers, from its first tap to its last."""
+        """The size of a window from its first tap to its last: (filter - 1) * dilation + 1."""
         return (self.filter - 1) * self.dilation + 1
 
     @property
     def padded(self) -> int:
-        """The size with the padding that some window reads."""
+        """The size of the input with all padding that a window reads."""
         return max(self.before + self.size, (self.out - 1) * self.stride + (self.filter - 1) * self.dilation + 1)
+
+
+class Windows2D(NamedTuple):
+    """All windows over a batch of maps of shape (batch, height, width, channels).
+
+    Attributes:
+        batch: number of maps.
+        height: the windows along the height.
+        width: the windows along the width.
+        channels: of the map.
+
+    Example:
+        >>> from oplet.schema.enums import Padding
+        >>> rows, columns = (window_axis(name, Padding.SAME, 5, filter=3, stride=2) for name in ("height", "width"))
+        >>> windows = Windows2D(2, rows, columns, 8)
+        >>> windows.count, windows.padded_shape
+        (18, (2, 7, 7, 8))
+    """
+
+    batch: int
+    height: Axis
+    width: Axis
+    channels: int
+
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        """How many windows there are (not what a tuple counts)."""
+        return self.batch * self.height.out * self.width.out
+
+    @property
+    def padded_shape(self) -> tuple[int, int, int, int]:
+        """The map's shape with its padding."""
+        return self.batch, self.height.padded, self.width.padded, self.channels
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether some window reads beyond the map."""
+        return self.height.padded != self.height.size or self.width.padded != self.width.size
 
 
 @lru_cache(maxsize=1024)
 def window_axis(name: str, padding: Padding, size: int, filter: int, stride: int, dilation: int = 1) -> Axis:
-    """The windows along one axis, by TensorFlow's SAME and VALID rules.
+    """The geometry of the windows along one axis, by TensorFlow's SAME and VALID rules.
+
+    Args:
+        name: the axis in messages, "height".
 
     Raises:
-        EnsureError: a number makes no sense, or the window does not fit into the map.
+        EnsureError: a number is not above zero, or with VALID padding the number of windows would be negative.
     """
     if stride <= 0 or dilation <= 0 or filter <= 0 or size <= 0:
         ensure(stride > 0, f"stride_{name} is {stride} and must be above zero.")
@@ -104,13 +146,18 @@ def window_axis(name: str, padding: Padding, size: int, filter: int, stride: int
 
 
 def transposed_axis(name: str, padding: Padding, size: int, filter: int, stride: int, inputs: int, dilation: int = 1) -> Axis:
-    """The windows of the convolution whose transpose gives `size` values from `inputs` along one axis.
+    """The geometry of a transposed convolution along one axis: the windows of the convolution that it transposes.
 
-    SAME padding lies where the convolution has it, and says how many inputs there are. With VALID padding there is none: each input
-    has its window, and what windows write beyond `size` is cut off.
+    With SAME padding the geometry is that of a convolution of `size` elements, whose number of windows is the number of inputs. With
+    VALID padding each of the `inputs` has a window, and values that windows write beyond `size` are cut off.
+
+    Args:
+        name: the axis in messages, "height".
+        size: the size of the transposed convolution's output.
+        inputs: the size of its input.
 
     Raises:
-        EnsureError: a number makes no sense.
+        EnsureError: a number is not above zero.
     """
     if padding == Padding.SAME or size <= 0 or filter <= 0 or stride <= 0 or dilation <= 0:
         return window_axis(name, padding, size, filter, stride, dilation)

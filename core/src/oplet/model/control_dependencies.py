@@ -1,4 +1,4 @@
-"""Orders among nodes that no tensor shows: the metadata entry `model_control_dependencies`.
+"""Control dependencies: edges between nodes besides those of tensors, in the metadata entry `model_control_dependencies`.
 
 Layout: tflite/converter/experimental/remat/metadata_util.cc of google-ai-edge/LiteRT. Numbers are varints of seven bits a
 byte, low bits first; a version, then the number of subgraphs, then for each subgraph the number of its edges and the edges
@@ -19,10 +19,10 @@ Edges = list[tuple[int, int]]
 
 
 def encode_control_dependencies(edges: Sequence[Sequence[tuple[int, int]]]) -> bytes:
-    """The entry's bytes.
+    """Encode the metadata entry.
 
     Args:
-        edges: for each subgraph its pairs (before, after) of nodes.
+        edges: for each subgraph its edges, as pairs (before, after) of node indices.
     """
     out = bytearray()
     _put(out, _VERSION)
@@ -36,9 +36,10 @@ def encode_control_dependencies(edges: Sequence[Sequence[tuple[int, int]]]) -> b
 
 
 def decode_control_dependencies(data: bytes) -> list[Edges] | None:
-    """For each subgraph its pairs (before, after) of nodes; None if the bytes are of another version or damaged.
+    """Decode the metadata entry: for each subgraph its edges, as pairs (before, after) of node indices.
 
-    LiteRT passes over an entry that it cannot read, and so do its callers here: it is advice for partitioning.
+    Returns:
+        The edges; None if the entry is damaged or of another version. LiteRT ignores such an entry, and so do the callers here.
     """
     numbers = _numbers(data)
     try:

@@ -1,6 +1,6 @@
-"""Compiled code of accelerators behind a model: LiteRT's ahead-of-time compiler puts it there.
+"""Compiled code of accelerators, which LiteRT's ahead-of-time compiler appends to a model.
 
-Nodes of the custom op DISPATCH_OP hold its position from the file's start and its size in their options, a FlexBuffers map.
+The custom options of DISPATCH_OP nodes, a FlexBuffers map, have its position from the start of the file and its size.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _UINT64 = struct.Struct("<Q")
 
 
 def bytecode(options: bytes) -> tuple[int, int] | None:
-    """Position and size of the code that a node's options refer to; None if they refer to none."""
+    """The position and size in bytes of the code that a node's options refer to; None if there is none."""
     try:
         values = read_flexbuffer(options)
     except ValueError:
@@ -30,10 +30,10 @@ def bytecode(options: bytes) -> tuple[int, int] | None:
 
 
 def with_bytecode_at(options: bytes, position: int) -> bytes:
-    """The options with another position, in the same number of bytes.
+    """The options with another position of the code, in the same number of bytes.
 
     Raises:
-        ModelError: the position is not written as the compiler writes it.
+        ModelError: the position is not encoded as the compiler encodes it.
     """
     found = bytecode(options)
     if found is not None:

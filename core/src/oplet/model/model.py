@@ -1,4 +1,4 @@
-"""A model file: opened by mapping, its constants read where they lie."""
+"""Models: files that are memory-mapped and decoded, with constants as views of the mapping."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import LimitError, ModelError
-from oplet.model.files.beside import locate, open_beside
-from oplet.model.files.mapping import MappedFile, ensure_whole, map_file
+from oplet.model.files.external_paths import locate, open_external
+from oplet.model.files.mapping import MappedFile, ensure_not_truncated, map_file
 from oplet.schema import tables
-from oplet.schema.columns import Rows
+from oplet.schema.columns import LazyTables
 from oplet.schema.decode import decode
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.naming import shown
@@ -28,7 +28,7 @@ SCHEMA_VERSION = 3
 _IDENTIFIER = b"TFL3"
 _MINIMUM_SIZE = 8
 
-#: What else people hand in: how the file begins, and what to say.
+#: Other files that users try to open: their first bytes, and the advice in the message.
 _LOOKALIKES: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "a zip archive; a Keras .keras file or an archive must be converted or unpacked first"),
     (b"version https://git-lfs", "a Git LFS pointer; run 'git lfs pull' to get the file itself"),
@@ -45,13 +45,13 @@ class Model:
     """A decoded model with its constants.
 
     Attributes:
-        outline: the model's tables, where subgraphs may have `oplet.schema.columns.Rows` of tensors and operators in place of
-            lists; who only looks at a few fields of theirs saves the time to make `root`.
-        name: what messages call it: the file's path, or "<bytes>".
-        path: the file, None when the model came as bytes.
-        data: the file's bytes, empty when the model was made of tables.
-        unknown: what a later schema put into the file and `root` does not hold (the first few, with their positions);
-            such a model can be read and run, not written.
+        lazy_root: the model's tables, whose tensors and operators may be `oplet.schema.columns.LazyTables` in place of lists. Reading a
+            few fields of them is faster than creating all tables, as `root` does.
+        name: its name in messages: the file's path, or "<bytes>".
+        path: the file's path; None if the model was read from bytes.
+        data: the file's bytes; empty if the model was made from tables.
+        unknown: descriptions of the first few fields and union members that this schema does not have, with their positions. Such a
+            model can be read and run, but not written.
 
     Example:
         >>> from oplet import Model
@@ -70,9 +70,13 @@ class Model:
     ) -> None:
         """
         Args:
-            made_of: the model whose files hold constants of this one, to be looked at by `check_files`.
+            root: the model's tables.
+            data: the file's bytes, of which constants are views.
+            path: the file's path.
+            unknown: as for the attribute.
+            made_of: a model whose files contain constants of this one; `check_files` checks them, too.
         """
-        self.outline = root
+        self.lazy_root = root
         self.path = path
         self.name = path if path is not None else "<bytes>"
         self.data = memoryview(b"") if data is None else data
@@ -87,15 +91,16 @@ class Model:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, use_mmap: bool = True) -> Model:
-        """Map a file and decode its tables; the constants stay in the file until they are read.
+        """Map a file and decode its tables; constants are read from the mapping when they are used.
 
         Args:
-            use_mmap: False to read the file, and those of its external buffers, into memory: whoever changes or cuts them
-                afterwards changes nothing here.
+            path: the file.
+            use_mmap: False to read the file, and those of its external buffers, into memory, so that later changes of the files have
+                no effect.
 
         Raises:
             ModelError: the file cannot be opened or is not a .tflite model.
-            LimitError: it is to be read into memory, and there is not enough.
+            LimitError: there is not enough memory to read the file.
         """
         mapped = map_file(path, use_mmap=use_mmap)
         unknown: list[str] = []
@@ -117,58 +122,64 @@ class Model:
 
     @property
     def root(self) -> tables.Model:
-        """The model's tables."""
-        root = self.outline
-        if self._mapped is not None and any(isinstance(subgraph.tensors, Rows) for subgraph in root.subgraphs or []):
+        """The model's tables, with lists of tensors and operators."""
+        root = self.lazy_root
+        if self._mapped is not None and any(isinstance(subgraph.tensors, LazyTables) for subgraph in root.subgraphs or []):
             self.check_files()
         for subgraph in root.subgraphs or []:
-            if isinstance(subgraph.tensors, Rows):
+            if isinstance(subgraph.tensors, LazyTables):
                 subgraph.tensors = subgraph.tensors.tables()
-            if isinstance(subgraph.operators, Rows):
+            if isinstance(subgraph.operators, LazyTables):
                 subgraph.operators = subgraph.operators.tables()
         return root
 
     @root.setter
     def root(self, root: tables.Model) -> None:
-        self.outline = root
+        self.lazy_root = root
+
+    @property
+    def outline(self) -> tables.Model:
+        """The former name of `lazy_root`."""
+        return self.lazy_root
 
     def check_files(self) -> None:
-        """See that the files that are mapped were not cut short; see `MappedFile.check`.
+        """Check that no mapped file was truncated; see `MappedFile.check`.
 
         Raises:
-            ModelError: one was.
+            ModelError: a file was truncated.
         """
         if self._mapped is not None:
             self._mapped.check()
         elif self._pages is not None:
-            ensure_whole(self._pages, self.name)
+            ensure_not_truncated(self._pages, self.name)
         if self._made_of is not None:
             self._made_of.check_files()
         for mapped in self._external.values():
             mapped.check()
 
     def release_pages(self) -> None:
-        """Let go of the file's pages that were read so far; see `MappedFile.release_pages`."""
+        """Release the pages of the file that were read so far; see `MappedFile.release_pages`."""
         if self._mapped is not None:
             self._mapped.release_pages()
 
     def to_bytes(
         self, constants: Literal["inside", "outside"] | None = None, unreferenced: Literal["keep", "drop"] = "keep"
     ) -> bytes:
-        """The model as the bytes of a file; the same tables give the same bytes.
+        """Encode the model as the bytes of a file; equal tables give equal bytes.
 
-        Files of external buffers stay where they are; `save` brings them along.
+        Files of external buffers are not included; `save` copies them.
 
         Args:
-            constants: "inside" the FlatBuffer or "outside", behind it in the file; None leaves each where it is, unless the
-                FlatBuffer would become larger than 2 GB.
-            unreferenced: "keep" the bytes at the end of the file that nothing refers to, with a UserWarning, or "drop" them; the zip
-                archive of TFLite's metadata tools is kept silently.
+            constants: "inside" the FlatBuffer or "outside", after it in the file; None to leave each constant where it is, unless the
+                FlatBuffer would be larger than 2 GB.
+            unreferenced: whether to "keep" bytes at the end of the file that no table refers to, with a UserWarning, or to "drop" them.
+                The zip archive of TFLite's metadata tools is kept without a warning.
 
         Raises:
-            ModelError: writing would lose something (see `unknown`), or a value does not fit into its field.
+            ModelError: encoding would lose data (see `unknown`), or a value does not fit into its field.
+            LimitError: there is not enough memory.
         """
-        from oplet.model.save.writing import pieces  # whoever only runs models does not pay for the writer
+        from oplet.model.save.writing import pieces  # imported late: running models does not need it
 
         try:
             return b"".join(pieces(self, constants, unreferenced))
@@ -183,9 +194,10 @@ class Model:
         constants: Literal["inside", "outside"] | None = None,
         unreferenced: Literal["keep", "drop"] = "keep",
     ) -> None:
-        """Write the model to a file, whole or not at all; files of external buffers are copied beside it.
+        """Write the model to a file atomically; files of external buffers are copied to its folder.
 
         Args:
+            path: the file.
             constants: as for `to_bytes`.
             unreferenced: as for `to_bytes`.
 
@@ -197,21 +209,21 @@ class Model:
         save(self, path, constants, unreferenced=unreferenced)
 
     def buffer(self, index: int) -> Bytes | None:
-        """The bytes of a buffer, as a read-only view; None if it holds nothing.
+        """The bytes of a buffer, as a read-only view of dtype uint8; None if it is empty.
 
         Raises:
-            ModelError: there is no such buffer, it lies outside the file, or the file was cut short.
+            ModelError: there is no such buffer, it lies outside the file, or the file was truncated.
         """
         self.check_files()
         return self._stored(index)
 
     def _stored(self, index: int) -> Bytes | None:
-        buffers = self.outline.buffers or []
+        buffers = self.lazy_root.buffers or []
         if not 0 <= index < len(buffers):
             raise ModelError(f"{self.name} has no buffer {index} (only {len(buffers)} buffers).")
         buffer = buffers[index]
         data = buffer.data
-        if data is None and buffer.offset > 1:  # 0 and 1 mean "inside the FlatBuffer": the converter writes 1 as a placeholder
+        if data is None and buffer.offset > 1:  # 0 and 1 mean "inside the FlatBuffer"; the converter writes 1 as a placeholder
             if buffer.offset + buffer.size > len(self.data):
                 raise ModelError(
                     f"Constant buffer {index} specified an out of range offset. It takes {buffer.size} bytes at {buffer.offset}, "
@@ -221,27 +233,27 @@ class Model:
         return data if data is not None and len(data) else None
 
     def external_buffer(self, id: int) -> Bytes:
-        """The bytes of an external buffer, mapped from its group's file beside the model.
+        """The bytes of an external buffer, as a read-only view of its group's file in the model's folder.
 
         Raises:
-            ModelError: the buffer or group does not exist, or its file does not hold it.
+            ModelError: the buffer or group does not exist, or its file does not contain it.
         """
-        declared = self.outline.external_buffers or []
+        declared = self.lazy_root.external_buffers or []
         if self._external_count != len(declared):
             self._external_count = len(declared)
-            self._external_by_id = {b.id: b for b in reversed(declared)}  # of two with one number the first counts
+            self._external_by_id = {b.id: b for b in reversed(declared)}  # of several with the same id the first is used
         found = self._external_by_id.get(id)
         if found is None:
             raise ModelError(f"{self.name} refers to the external buffer {id}, which it does not declare.")
         return self.external_piece(found)
 
     def external_piece(self, buffer: tables.ExternalBuffer) -> Bytes:
-        """The same for a buffer's table: two may have one number.
+        """The bytes of an external buffer by its table, as several may have the same id.
 
         Raises:
             ModelError: as `external_buffer` does.
         """
-        groups = self.outline.external_buffer_groups or []
+        groups = self.lazy_root.external_buffer_groups or []
         if buffer.group >= len(groups):
             raise ModelError(
                 f"{self.name} refers to the external buffer {buffer.id}, whose group {buffer.group} it does not declare."
@@ -255,24 +267,24 @@ class Model:
         return _view(mapped.view, buffer.offset, buffer.length)
 
     def external_file(self, name: str) -> MappedFile:
-        """An external file, opened once: a regular file inside the model's folder.
+        """A file of external buffers in the model's folder; each is opened once.
 
         Raises:
-            ModelError: as `beside` does, or it cannot be read, is no regular file, or was cut short since it was opened.
+            ModelError: as `external_path` does, or it cannot be read, is not a regular file, or was truncated since it was opened.
         """
         mapped = self._external.get(name)
         if mapped is None:
-            self.beside(name)
-            mapped = open_beside(self._folder(), name, self.name, use_mmap=self._use_mmap)
+            self.external_path(name)
+            mapped = open_external(self._folder(), name, self.name, use_mmap=self._use_mmap)
             self._external[name] = mapped
         mapped.check()
         return mapped
 
-    def beside(self, name: str) -> str:
-        """Where an external file lies; a model may name files of its own folder only.
+    def external_path(self, name: str) -> str:
+        """The path of an external file, which must lie in the model's folder.
 
         Raises:
-            ModelError: the name, or a symbolic link, leads elsewhere or means something to a system.
+            ModelError: the name or a symbolic link leads out of the folder, or the name has a special meaning to an operating system.
         """
         if self.path is None:
             raise ModelError(f"The model keeps constants in the file '{shown(name)}'; open it by path, not as bytes.")
@@ -282,18 +294,22 @@ class Model:
         return os.path.dirname(os.path.realpath(self.path or ""))
 
     def tensor_bytes(self, tensor: tables.Tensor) -> Bytes | None:
-        """The constant data of a tensor, as a view; None if it has none."""
+        """The constant data of a tensor, as a read-only view of dtype uint8; None if it has none.
+
+        Raises:
+            ModelError: as `buffer` and `external_buffer` do.
+        """
         self.check_files()
         return self.constant(tensor.buffer, tensor.external_buffer)
 
     def constant(self, buffer: int, external_buffer: int) -> Bytes | None:
-        """The same for a tensor of these numbers, for whoever asks for many: `check_files` is the caller's."""
+        """As `tensor_bytes`, by a tensor's fields and without `check_files`, which the caller calls once for many tensors."""
         if external_buffer:
             return self.external_buffer(external_buffer)
         return self._stored(buffer) if buffer else None
 
     def custom_options(self, operator: tables.Operator) -> bytes:
-        """The custom options of a node, wherever they lie; empty if it has none.
+        """The custom options of a node, stored inside or after the FlatBuffer; empty if it has none.
 
         Raises:
             ModelError: they lie outside the file.
@@ -310,25 +326,25 @@ class Model:
         return operator.custom_options.tobytes() if operator.custom_options is not None else b""
 
     def op_of(self, operator: tables.Operator) -> tuple[BuiltinOperator, str, int]:
-        """A node's built-in operator (CUSTOM for custom ops), its name and its version."""
+        """The built-in operator of a node (CUSTOM for custom ops), the op's name and its version."""
         return self.op_at(operator.opcode_index)
 
     def op_at(self, opcode_index: int) -> tuple[BuiltinOperator, str, int]:
-        """The same for nodes that refer to this operator code."""
-        code = (self.outline.operator_codes or [])[opcode_index]
+        """As `op_of`, by the index of the operator code."""
+        code = (self.lazy_root.operator_codes or [])[opcode_index]
         op = BuiltinOperator(tables.operator_code(code))
         return op, (code.custom_code or "") if op is BuiltinOperator.CUSTOM else op.name, code.version
 
     def metadata(self, name: str) -> Bytes | None:
-        """The bytes of a metadata entry, None if the model has none of that name."""
-        for entry in self.outline.metadata or []:
+        """The bytes of a metadata entry; None if there is no entry of that name."""
+        for entry in self.lazy_root.metadata or []:
             if entry.name == name:
                 return self.buffer(entry.buffer)
         return None
 
 
 def _pages_behind(view: memoryview) -> mmap | None:
-    """The mapping that the caller's bytes are of, if they are of one."""
+    """The memory mapping of which a view is a part; None if there is none."""
     owner: object = view.obj
     while isinstance(owner, (np.ndarray, memoryview)):
         owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
@@ -342,7 +358,7 @@ def _view(data: memoryview, offset: int, size: int) -> Bytes:
 
 
 def _decode(view: memoryview, where: str, unknown: list[str]) -> tables.Model:
-    """Check what kind of file it is before its offsets are followed."""
+    """Decode a model's tables, after a check of the kind of file."""
     head = bytes(view[:32])
     if len(view) < _MINIMUM_SIZE:
         raise ModelError(

@@ -1,4 +1,4 @@
-"""Which subgraphs of a model can run."""
+"""Reachability of subgraphs: those that callers run, and those that these call."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from oplet.schema import tables
 from oplet.schema.table import Table
 
-__all__ = ["entry_subgraphs", "named_subgraphs", "reached", "read_outside", "subgraph_fields"]
+__all__ = ["entry_subgraphs", "named_subgraphs", "observable_tensors", "reachable_subgraphs", "subgraph_fields"]
 
 _NAMES = ("subgraph", "called_computations")
 _FIELDS: dict[type[Table], tuple[str, ...]] = {}
 
 
 def entry_subgraphs(root: tables.Model) -> list[int]:
-    """The subgraphs that a caller can run: the first one and those of signatures."""
+    """The indices of the subgraphs that callers can run: the first one and those of signatures."""
     return sorted({0, *(signature.subgraph_index for signature in root.signature_defs or [])})
 
 
-def read_outside(root: tables.Model, subgraph_index: int) -> list[int]:
-    """The tensors of a subgraph that a caller reads: its outputs, and what signatures give besides them.
+def observable_tensors(root: tables.Model, subgraph_index: int) -> list[int]:
+    """The indices of the tensors of a subgraph that callers can read: its outputs and those of its signatures.
 
-    Quantizers put nodes behind an output and leave the signature at the tensor where it was.
+    They may differ: quantizers append nodes to an output and leave the signature's output at the earlier tensor.
     """
     subgraph = (root.subgraphs or [])[subgraph_index]
     found: list[int] = [] if subgraph.outputs is None else subgraph.outputs.tolist()
@@ -33,8 +33,8 @@ def read_outside(root: tables.Model, subgraph_index: int) -> list[int]:
     return [index for index in dict.fromkeys(found) if 0 <= index < len(subgraph.tensors or [])]
 
 
-def reached(subgraphs: Sequence[tables.SubGraph], roots: Iterable[int]) -> set[int]:
-    """The subgraphs that nodes of `roots` call, and those that they call, and so on, `roots` included."""
+def reachable_subgraphs(subgraphs: Sequence[tables.SubGraph], roots: Iterable[int]) -> set[int]:
+    """The indices of the subgraphs that `roots` call, directly or indirectly, including `roots`."""
     seen: set[int] = set()
     waiting = list(roots)
     while waiting:
@@ -50,7 +50,7 @@ def reached(subgraphs: Sequence[tables.SubGraph], roots: Iterable[int]) -> set[i
 
 
 def subgraph_fields(node: tables.Operator) -> Iterator[tuple[Table, str]]:
-    """The options of a node that name subgraphs: table and field."""
+    """The fields of a node's options that refer to subgraphs, as pairs (options table, field name)."""
     for options in (node.builtin_options, node.builtin_options_2):
         if options is None:
             continue
@@ -60,14 +60,14 @@ def subgraph_fields(node: tables.Operator) -> Iterator[tuple[Table, str]]:
 
 
 def named_subgraphs(options: Table | None) -> Iterator[int]:
-    """The subgraphs that a node with these options calls."""
+    """The indices of the subgraphs that a node with these options calls."""
     for field in () if options is None else _fields(type(options)):
         if (named := getattr(options, field)) is not None:
             yield from np.atleast_1d(named).tolist()
 
 
 def _fields(cls: type[Table]) -> tuple[str, ...]:
-    """The fields of a table of options that name subgraphs."""
+    """The fields of an options table that refer to subgraphs."""
     fields = _FIELDS.get(cls)
     if fields is None:
         names = [field.name for field in cls.fields]

@@ -1,4 +1,4 @@
-"""Models as their writers see them: the tables, and the bytes that they refer to."""
+"""Protocol of models for the writer: the tables, and access to the bytes that they refer to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Bytes = NDArray[np.uint8]
 
 
 class ModelSource(Protocol):
-    """What writing asks of a `Model`, which stands above its writers; their attributes and methods are explained there."""
+    """The part of `Model` that the writer uses; a protocol, as that module imports the writer. See `Model` for the members."""
 
     name: str
     path: str | None

@@ -1,3 +1,3 @@
-"""What a kernel gets and gives: nodes, tensors, the context, calls of other subgraphs, checks. `serving` says which registration serves a node,
-`asynchronous` what asynchronous kernels offer.
+"""The interface between kernels and the runtime: nodes, tensors, the context, calls of other subgraphs, checks. `serving` decides which
+registration serves a node; `asynchronous` is the interface of asynchronous kernels.
 """

@@ -1,4 +1,4 @@
-"""How a control-flow kernel runs other subgraphs of its model."""
+"""Calls of other subgraphs, for kernels of control flow."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ __all__ = ["Callee"]
 
 
 class Callee:
-    """A subgraph that a node calls; what `Context.callee` returns, one object per subgraph.
+    """A subgraph that nodes call. `Context.callee` returns it, one object per subgraph.
 
-    The order of things: in `prepare` the kernel hands each input its shape with `set_input` and calls `prepare`; the
-    callee's outputs then have their shapes, unless `is_dynamic`. In `bind`, and again whenever `generation` has
-    changed since (another node or a signature called the same subgraph in between), it does both once more, keeps
-    the inputs' and outputs' arrays, and asks `bind` for what runs it. When the node runs, it calls `restart`, copies its
-    inputs into `inputs[i].data`, runs the callee, and copies `outputs[i].data` out. The arrays of a dynamic callee's
-    outputs may be others after each run.
+    A kernel uses it in this order:
+
+    1. In `prepare`: give each input its shape with `set_input` and call `prepare`. The callee's outputs then have their shapes, unless
+       `is_dynamic`.
+    2. In `bind`: do both again, keep the arrays of the inputs and outputs, and get the thunk from `bind`. Repeat this at run time
+       whenever `generation` has changed, as another node or a signature may have called the same subgraph in between.
+    3. At run time: call `restart`, copy the inputs into `inputs[i].data`, run the thunk, and copy `outputs[i].data` out. The outputs of
+       a dynamic callee may have other arrays after each run.
 
     Attributes:
         index: its number in the model.
         name: its name in the model, "" if it has none.
-        inputs: the tensors that the caller feeds.
-        outputs: the tensors that the caller reads; an input may be an output too.
-        initialized: free for CALL_ONCE: whether it ran this subgraph. False when the model is loaded.
+        inputs: the tensors that the caller writes.
+        outputs: the tensors that the caller reads; an input may be an output, too.
+        initialized: whether CALL_ONCE ran this subgraph; False when the model is loaded. For that kernel alone.
     """
 
     index: int
@@ -38,30 +40,30 @@ class Callee:
 
     @property
     def generation(self) -> int:
-        """A number that changes when the callee is resized or prepared again: what was bound before is stale."""
+        """A number that changes when the callee is resized or prepared again, which makes earlier thunks and arrays invalid."""
         raise NotImplementedError
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether the shape of some tensor is known only while running. Valid once it is prepared."""
+        """Whether the shape of some tensor is known only at run time. Valid after `prepare`."""
         raise NotImplementedError
 
     @property
     def is_pure(self) -> bool:
-        """Whether its outputs depend on nothing but its inputs."""
+        """Whether its outputs depend only on its inputs."""
         raise NotImplementedError
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """Its nodes as the model has them, for an op that asks what a body does instead of running it (a reduction)."""
+        """Its nodes as in the model, for ops that recognize a body (such as a reduction) and do not run it."""
         raise NotImplementedError
 
     def reads(self, position: int) -> bool:
-        """Whether anything reads the input at `position`; if not, it need not be fed. Valid once it is prepared."""
+        """Whether any node or output reads the input at `position`; if not, it need not be written. Valid after `prepare`."""
         raise NotImplementedError
 
     def set_input(self, position: int, shape: Shape, type: TensorType) -> None:
-        """Give the input at `position` the shape and type that the caller's tensor has; call `prepare` afterwards.
+        """Set the shape and type of the input at `position` to those of the caller's tensor; call `prepare` afterwards.
 
         Raises:
             EnsureError: the input is a constant.
@@ -69,26 +71,26 @@ class Callee:
         raise NotImplementedError
 
     def prepare(self) -> None:
-        """Prepare the callee's nodes for the shapes of its inputs; nothing happens when they have not changed.
+        """Prepare the callee's nodes for the shapes of its inputs, if they have changed.
 
         Raises:
-            PrepareError: a kernel refuses its node, or the subgraphs call each other in a circle.
+            PrepareError: a kernel refuses its node, or the subgraphs call each other recursively.
         """
         raise NotImplementedError
 
     def bind(self) -> Thunk:
-        """What runs the callee, looked up once: valid while `generation` stays the same."""
+        """The thunk that runs the callee; valid while `generation` stays the same."""
         raise NotImplementedError
 
     def restart(self) -> None:
-        """Put the callee's state back to what it is after `prepare`: no variable tensor outlives a run of the caller.
+        """Reset the callee's variable tensors to their state after `prepare`; they do not outlive a run of the caller.
 
-        Kernels learn of it from `Context.restarts`. Resources are not touched.
+        Kernels with a state of their own see it in `Context.restarts`. Resources are not reset.
         """
         raise NotImplementedError
 
     def release(self) -> None:
-        """Give back the memory of its tensors; `prepare` is needed before it can run again."""
+        """Free the memory of its tensors; it must be prepared before it can run again."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

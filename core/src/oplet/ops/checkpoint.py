@@ -1,4 +1,4 @@
-"""Where a kernel lets its run be stopped, and says what memory it takes besides its tensors."""
+"""Checkpoints, at which a run can be stopped, and charges for memory that kernels use besides tensors."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ __all__ = ["Meter", "charge", "checkpoint", "current_meter", "swap_meter"]
 
 
 class Meter(Protocol):
-    """The limits of a run. Threads that work for it ask the same one at once."""
+    """The limits of a run. All threads of a run share one meter and may call it at the same time."""
 
     def check(self) -> None:
-        """Raise if the run is to end."""
+        """Raise if the run was cancelled or exceeded its deadline."""
 
     def charge(self, nbytes: int) -> None:
-        """Raise if so many bytes more are not allowed."""
+        """Count the bytes, and raise if they exceed the limit."""
 
 
 class _Current(threading.local):
@@ -26,14 +26,14 @@ _current = _Current()
 
 
 def checkpoint() -> None:
-    """Say, in a loop of a kernel that may go round very often, that it can be stopped here.
+    """Stop here if the run was cancelled or exceeded its deadline. Call it in long loops of a kernel.
 
-    The runtime looks at deadlines and `cancel` between nodes; a loop whose length comes from the model or its inputs
-    calls this every now and then. It costs less than a numpy call, and does nothing where no interpreter runs.
+    The runtime checks deadlines and `cancel` between nodes only, so a loop whose length depends on the model or its inputs should call
+    this regularly. It costs less than a numpy call, and does nothing outside of a run.
 
     Raises:
-        CancelledError: another thread asked for the end of the run; let it pass.
-        DeadlineError: the run took longer than is allowed; let it pass.
+        CancelledError: another thread cancelled the run; do not catch it.
+        DeadlineError: the run took longer than is allowed; do not catch it.
     """
     meter = _current.meter
     if meter is not None:
@@ -41,16 +41,16 @@ def checkpoint() -> None:
 
 
 def charge(nbytes: int) -> None:
-    """Say, before it is made, how much memory a kernel takes that is no tensor: tables, lists of calls, scratch of one invoke.
+    """Account for memory of a kernel that is not a tensor, before it is allocated: tables, lists of calls, scratch of one run.
 
-    What is charged in `prepare` and `bind` counts against `Limits.max_arena_bytes` until the node is prepared again; what is charged
-    while a node runs counts for that moment. It does nothing where no interpreter runs. Small amounts need not be charged.
+    Charges in `prepare` and `bind` count against `Limits.max_arena_bytes` until the node is prepared again; a charge at run time is
+    compared with the limit once. It does nothing outside of a run. Small amounts need not be charged.
 
     Args:
-        nbytes: bytes, estimated where they cannot be known.
+        nbytes: number of bytes, an estimate where the exact number is unknown.
 
     Raises:
-        LimitError: the model may not take so much; let it pass.
+        LimitError: the memory exceeds the limit; do not catch it.
     """
     meter = _current.meter
     if meter is not None:
@@ -58,11 +58,11 @@ def charge(nbytes: int) -> None:
 
 
 def current_meter() -> Meter | None:
-    """What the checkpoints and charges of this thread ask, for a thread that is to work for the same run; None where there is no run."""
+    """The meter of this thread's run, to be set in other threads that work for it; None outside of a run."""
     return _current.meter
 
 
 def swap_meter(meter: Meter | None) -> Meter | None:
-    """Have the checkpoints and charges of this thread ask another meter; returns the one that they asked so far."""
+    """Set the meter of this thread; returns the previous one."""
     before, _current.meter = _current.meter, meter
     return before

@@ -1,4 +1,4 @@
-"""Composites: ops of a model that have a name, attributes, and a subgraph that says what they compute."""
+"""Composites: ops with a name, attributes, and a subgraph that defines them in terms of other ops."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ __all__ = ["Composite"]
 
 @dataclass(frozen=True, order=True)
 class Composite:
-    """What resolvers call a composite, as they call a custom op by its name and a built-in operator by its code.
+    """The key of a composite in resolvers, as a name is the key of a custom op and a code that of a built-in operator.
 
-    In a model it is a node of the operator STABLEHLO_COMPOSITE, whose options have the name, a version (converters write 0) and
-    attributes, and name a subgraph: its decomposition, which computes the same with other ops.
+    In a model a composite is a node of the operator STABLEHLO_COMPOSITE. Its options have the name, a version (converters write 0),
+    attributes, and the index of a subgraph, its decomposition, which computes the same with other ops.
 
     Attributes:
-        name: "odml.scaled_dot_product_attention".
+        name: the composite's name, such as "odml.scaled_dot_product_attention".
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a kernel is given: its node, and the context in which it prepares and runs."""
+"""The context of kernels: the part of the runtime that they may use."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from oplet.ops.callee import Callee
 from oplet.ops.ensure import Declined, EnsureError, decline, ensure, ensure_eq
-from oplet.ops.node import Kept, Node
+from oplet.ops.node import KernelCache, Node
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, numpy_dtype, tensor_type
 from oplet.schema.enums import TensorType
 
-__all__ = ["Context", "Declined", "EnsureError", "Kept", "Node", "decline", "ensure", "ensure_eq", "ensure_type"]
+__all__ = ["Context", "Declined", "EnsureError", "KernelCache", "Node", "decline", "ensure", "ensure_eq", "ensure_type"]
 
 
 def ensure_type(tensor: Tensor, *types: Any) -> None:
@@ -28,34 +28,34 @@ def ensure_type(tensor: Tensor, *types: Any) -> None:
 
 
 class Context:
-    """What a kernel may ask of the graph that it is part of; the runtime implements it."""
+    """Interface of the runtime for kernels, which get it with their node. The runtime implements it."""
 
-    #: Threads that a kernel may use.
+    #: Number of threads that a kernel may use.
     num_threads: int = 1
-    #: How often a loop may go round before it is taken for endless.
+    #: Number of iterations after which a loop is refused as endless.
     max_while_iterations: int = 10_000_000
-    #: How often a caller started this subgraph afresh. A kernel with a state of its own that `prepare` sets up, such as
-    #: a random generator, sets it up again when this number has changed.
+    #: Number of times that a caller restarted this subgraph. A kernel with a state of its own that `prepare` initializes, such as a
+    #: random generator, initializes it again when this number has changed.
     restarts: int = 0
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
         """Set a tensor's shape: an output or temporary in `prepare`, a dynamic output in `invoke`.
 
-        In `invoke` the tensor's `data` is a fresh array of the new shape afterwards, or the one it has if that fits.
+        In `invoke`, `data` is then a new array of this shape, or the existing one if it has this shape.
 
         Raises:
-            EnsureError: a dimension is negative or the shape holds more elements than can be addressed.
+            EnsureError: a dimension is negative, or the shape has more elements than can be addressed.
         """
         raise NotImplementedError
 
     def set_type(self, tensor: Tensor, type: Any) -> None:
-        """Correct, in `prepare`, an output's element type: some kernels derive it from their inputs, as LiteRT's do.
+        """Set, in `prepare`, the element type of an output, for kernels that derive it from their inputs as LiteRT's do.
 
         Args:
             type: a TensorType or a numpy dtype.
 
         Raises:
-            EnsureError: the tensor is a constant of another type.
+            EnsureError: the tensor is a constant or variable of another type.
         """
         if tensor.type is type:
             return
@@ -63,27 +63,27 @@ class Context:
         ensure(not tensor.is_constant and not tensor.is_variable, f"{tensor} cannot become {type.name}.")
         tensor.type = type
         tensor.dtype = numpy_dtype(type)
-        tensor.provide(None)
+        tensor.set_memory(None)
 
     def set_dynamic(self, tensor: Tensor) -> None:
-        """Say, in `prepare`, that the output's shape depends on data; `invoke` then calls `resize_tensor`."""
+        """Declare, in `prepare`, that the output's shape depends on values; `invoke` then sets it with `resize_tensor`."""
         raise NotImplementedError
 
     def set_constant(self, tensor: Tensor, value: Array) -> None:
-        """Give, in `prepare`, the output's value, which follows from shapes alone (SHAPE, RANK); it need not run."""
+        """Set, in `prepare`, the value of an output that depends only on shapes (SHAPE, RANK); the node then need not run."""
         raise NotImplementedError
 
     def add_tensor(self, builder: TensorBuilder) -> int:
         """Add a tensor to the graph, in `init` or `prepare`, and return its index in `tensors`.
 
-        It gets memory when it is one of `node.temporaries` after `prepare`, which forgets those of the time before:
+        The tensor gets memory only if `prepare` puts it into `node.temporaries`, which is emptied before each prepare:
 
             node.temporaries = [context.tensors[node.user_data.index]]
 
         `add_temporary` does both in one call. A tensor belongs to one node.
 
         Raises:
-            EnsureError: the allocation is none that a kernel may ask for.
+            EnsureError: the allocation is not DYNAMIC, ARENA or PERSISTENT.
         """
         raise NotImplementedError
 
@@ -96,36 +96,38 @@ class Context:
         allocation: Allocation = Allocation.ARENA,
         name: str = "",
     ) -> Tensor:
-        """Ask, in `prepare`, for scratch memory; it is there in `bind` and `invoke`, also in `node.temporaries`.
+        """Request, in `prepare`, a scratch tensor. It has memory in `bind` and `invoke`, and is added to `node.temporaries`.
 
         Args:
+            shape: its shape, as for `resize_tensor`.
             type: a TensorType or a numpy dtype.
-            allocation: ARENA (valid during the node's own invoke), PERSISTENT (kept between invokes, and between
-                prepares that leave its shape alone) or DYNAMIC (resized in `invoke`). A PERSISTENT one whose
-                `is_variable` the kernel sets is zeroed where the model's variables are.
+            allocation: ARENA (valid during the node's own run), PERSISTENT (kept between runs, and between prepares that do not
+                change its shape and type) or DYNAMIC (resized in `invoke`). A PERSISTENT tensor whose `is_variable` the kernel sets is
+                zeroed together with the model's variables.
+            name: its name in messages.
         """
         raise NotImplementedError
 
     def offer_memory(self, tensor: Tensor, array: Array) -> None:
-        """Offer, in `prepare`, memory for an input or output of the node to live in, so that nothing need be copied there.
+        """Offer, in `prepare`, memory for an input or output of the node, to save copies.
 
-        For kernels that hand their work to an engine with memory of its own. Others write into an input's and read an
-        output's, so they must find there, until the next run, what was written. The offer is good for this prepare; the
-        first one for a tensor counts, and it is left if the tensor cannot move (a constant, a state, one that was
-        prepared before). In `bind`, `tensor.data is array` says whether it was taken.
+        It is for kernels that use an engine with memory of its own. Other nodes write an input and read an output there, so the memory
+        must keep its values until the next run. The offer holds for this prepare. Only the first offer for a tensor counts, and none
+        for a tensor that cannot move: a constant, a variable, or one whose memory is already planned. In `bind`,
+        `tensor.data is array` tells whether the offer was accepted.
 
         Args:
-            array: of the tensor's shape and dtype, writeable; it must stay good as long as somebody holds it.
+            array: a writeable array of the tensor's shape and dtype; its memory must stay valid as long as the array is referenced.
         """
 
     def drop_computed(self, node: Node) -> None:
-        """Let go, in a delegate's kernel's `bind`, of what its nodes computed for one another while shapes were worked out.
+        """Free, in `bind` of a delegate's kernel, the constants that were computed for the nodes of its partition.
 
-        Those are constants, unpacked weights for instance, which an engine has from the file. They are computed again when the
-        graph is prepared next.
+        They are outputs of nodes with constant inputs, such as unpacked weights, which the engine has read from the file itself. They
+        are computed again when the graph is next prepared.
 
         Args:
-            node: the kernel's own.
+            node: the node of the delegate's kernel.
         """
 
     @property
@@ -134,19 +136,22 @@ class Context:
         raise NotImplementedError
 
     def callee(self, index: int) -> Callee:
-        """Another subgraph of the model, for a node that calls it. Each has one `Callee`, shared by all its callers.
+        """Another subgraph of the model, for a node that calls it. All callers of a subgraph share one `Callee`.
+
+        Args:
+            index: the subgraph's number in the model.
 
         Raises:
-            EnsureError: the model has no such subgraph, or the call would lead back to its caller.
+            EnsureError: the model has no such subgraph, or the call would be recursive.
         """
         raise NotImplementedError
 
     def parallel(self, parts: Sequence[Callable[[], None]]) -> Callable[[], None]:
-        """Have, in `bind`, parts of a kernel's work run at once: a thunk that runs them all and returns when all are done.
+        """A thunk that runs parts of a kernel's work in parallel and returns when all are done; for `bind`.
 
         Args:
-            parts: at most `num_threads`; none may change what another one reads or writes. They should be long compared
-                with the 50 microseconds or so that it takes to hand them over, and let go of Python's lock, as numpy does.
+            parts: at most `num_threads` functions; none may write what another one reads or writes. Each should take much longer than
+                the 50 microseconds or so that starting it takes, and release Python's global lock, as numpy does.
         """
         steps = tuple(parts)
 
@@ -157,20 +162,20 @@ class Context:
         return run
 
     def record_operator(self, node: Node, start: float, seconds: float) -> None:
-        """Tell the profiler, from a delegate's kernel, of one operator that it ran; see `DelegateFlags.PER_OPERATOR_PROFILING`.
+        """Report to the profiler, from a delegate's kernel, one operator that it ran (`DelegateFlags.PER_OPERATOR_PROFILING`).
 
         Args:
             node: one of the nodes that the kernel replaces.
             start: when it began, in seconds on the clock of `time.perf_counter`.
-            seconds: how long it took.
+            seconds: its duration in seconds.
         """
         raise NotImplementedError
 
     @property
     def resources(self) -> dict[Any, Any]:
-        """State that outlives an invoke and is shared by all subgraphs of the interpreter: variables, tables.
+        """State that is kept between runs and shared by all subgraphs of the interpreter.
 
-        The built-in ops keep resource variables and hash tables here, by their number. Other packages use keys of
-        their own, such as `("my_package", name)`.
+        Built-in ops store resource variables and hash tables here under their numbers. Other packages use keys of their own, such
+        as `("my_package", name)`.
         """
         raise NotImplementedError

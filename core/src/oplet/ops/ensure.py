@@ -1,4 +1,4 @@
-"""How a kernel refuses a node, for all or for itself alone."""
+"""Refusals: a kernel refuses an invalid node, or declines one that it does not support."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ __all__ = ["Declined", "EnsureError", "decline", "ensure", "ensure_eq"]
 
 
 class EnsureError(PrepareError):
-    """A kernel's own reason, before the runtime adds which node it was."""
+    """A kernel refuses its node. The runtime adds the node to the message."""
 
 
 class Declined(EnsureError):
-    """A kernel leaves the node to the next one in the order of precedence; where there is none, it is refused for this reason."""
+    """A kernel declines its node, which goes to the next provider; without one the node is refused for this reason."""
 
 
 def decline(reason: str) -> NoReturn:
-    """Leave the node to the next provider, from `prepare`, before anything of the node or its tensors is changed.
+    """Leave the node to the next provider. Call it in `prepare`, before the node or its tensors are changed.
 
-    For what the kernel does not do and another may: an attribute, a type, a shape. What is wrong whoever serves the node is
-    for `ensure`. The first provider is asked again in each prepare, as the reason may be gone with other shapes.
+    It is for attributes, types and shapes that this kernel does not support and another one may; `ensure` is for nodes that are
+    invalid for every kernel. Each prepare begins with the first provider again, as other shapes may suit it.
 
     Args:
-        reason: what it does not do, and the values in question; `explain()` tells it.
+        reason: what the kernel does not support, with the values in question; `explain()` reports it.
 
     Raises:
         Declined: always.
@@ -38,9 +38,9 @@ def ensure(condition: object, message: str | Callable[[], str]) -> None:
 
     Args:
         condition: what must be true.
-        message: the rule that was broken and the values that broke it; the runtime adds the node's number, op and
-            tensors. Or a function that says so, where it would take long to write though nothing is wrong: to write of a
-            tensor takes longer than most checks.
+        message: the rule that is broken, with the values that break it; the runtime adds the node's number, op and tensors. Or a
+            function that returns the message, to save formatting where nothing is wrong: formatting a tensor takes longer than
+            most checks.
 
     Raises:
         EnsureError: the condition is false.
@@ -56,7 +56,7 @@ def ensure_eq(got: object, expected: object, what: str) -> None:
         what: what is compared, "the number of inputs".
 
     Raises:
-        EnsureError: they differ; the message has both.
+        EnsureError: they differ; the message states both.
     """
     if got != expected:
         raise EnsureError(f"{what} is {got}, it must be {expected}.")

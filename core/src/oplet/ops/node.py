@@ -1,4 +1,4 @@
-"""Nodes: the operators of a graph, and what their kernels keep with them."""
+"""Nodes: the operators of a graph, with the state that their kernels keep."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.table import Table
 from oplet.texts import shown
 
-__all__ = ["Candidates", "Kept", "Kernel", "Node", "Thunk"]
+__all__ = ["Kernel", "KernelCache", "Node", "ProviderChain", "Thunk"]
 
-#: What runs a node, its arrays already looked up: a function without arguments and without result.
+#: A function without arguments or result that runs a node, bound to the node's arrays.
 Thunk = Callable[[], None]
 Options = TypeVar("Options", bound=Table)
 Value = TypeVar("Value")
-#: Arrays of less bytes than these are not counted, nor the parts of values that have more.
+#: Arrays of fewer bytes are not charged; nor are the parts of cached tuples and lists that are longer.
 _SMALL, _FEW = 1 << 16, 64
-#: What a kernel keeps for a node from one prepare to the next.
-Kept = tuple["dict[Hashable, tuple[list[Array | None], Any]] | None", "dict[int, Tensor] | None"]
+#: Values that a kernel keeps for a node between prepares: those of `Node.cached`, and persistent temporaries by their position.
+KernelCache = tuple["dict[Hashable, tuple[list[Array | None], Any]] | None", "dict[int, Tensor] | None"]
 
 
 class Kernel(Protocol):
-    """What serves a node: a `Registration`, as far as nodes and those who run them ask. Registrations stand above nodes."""
+    """The part of `Registration` that nodes and the runtime use; a protocol, as that module imports this one."""
 
     @property
     def name(self) -> str: ...
@@ -80,8 +80,8 @@ class Kernel(Protocol):
     def provenance(self) -> Provenance: ...
 
 
-class Candidates(Protocol):
-    """Who was asked to serve a node, and who is asked next: its `Providers`, which stand above nodes, too."""
+class ProviderChain(Protocol):
+    """The providers of a node, in order; a protocol, as `Providers` imports this module."""
 
     @property
     def declined(self) -> Sequence[tuple[Kernel, str]]: ...
@@ -93,7 +93,7 @@ class Candidates(Protocol):
 
     def restart(self) -> None: ...
 
-    def hand_on(self, reason: str) -> bool: ...
+    def advance(self, reason: str) -> bool: ...
 
     def initialized(self) -> Sequence[tuple[Kernel, Any]]: ...
 
@@ -104,21 +104,21 @@ class Node:
     Attributes:
         index: its number in the subgraph.
         op: the built-in operator; CUSTOM for custom ops, DELEGATE for a delegate's kernel.
-        op_name: what messages call it: "CONV_2D", "Atan".
-        version: the version that the model asks for.
-        inputs: its input tensors; None where an optional one is left out.
+        op_name: the op's name, "CONV_2D" or "Atan".
+        version: the version that the model requires.
+        inputs: its input tensors; None where an optional one is omitted.
         outputs: its output tensors.
-        intermediates: tensors that only carry quantization parameters (LSTM, SVDF).
-        temporaries: scratch tensors, asked for with `Context.add_temporary`; forgotten before each prepare.
-        in_place: the inputs in whose memory the first output may lie, as `prepare` says; forgotten before each prepare. The
-            kernel must give the same answer there: whatever it still has to read of such an input, it has not overwritten.
-            The runtime makes use of it for one of these inputs that is as large as the output and that nobody reads later.
-        custom_options: the bytes that came with a custom op.
-        registration: the methods that serve it, None while it is unresolved.
-        delegate: the delegate whose kernel it is, None for a node of the model.
-        user_data: what the registration's `init` returned.
-        prepared: free for the kernel: what `prepare` hands to `bind`.
-        providers: who was asked to serve it; None until somebody declines.
+        intermediates: tensors of which only the quantization matters (LSTM, SVDF).
+        temporaries: scratch tensors, added with `Context.add_temporary`; emptied before each prepare.
+        in_place: the inputs whose memory the first output may share; set by `prepare`, emptied before each prepare. The kernel must
+            compute the same result there: it never overwrites a value of such an input before it has read it. The runtime uses
+            at most one of them, of the output's size and without later readers.
+        custom_options: the custom options, as bytes; of a custom op.
+        registration: the registration that serves it; None while it is unresolved.
+        delegate: the delegate whose kernel it is; None for a node of the model.
+        user_data: the result of the registration's `init`.
+        prepared: the kernel's own: what `prepare` passes to `bind`.
+        providers: the providers that were asked to serve it; None until one declines.
     """
 
     __slots__ = (
@@ -161,7 +161,7 @@ class Node:
         self.op = op
         self.op_name = op_name
         self.version = version
-        # Kernels index these freely, so a wrong count must not become an IndexError from the depths: see `input`.
+        # The type has no None, so that kernels can index without a check for each input; `ensure_operands` refuses omitted ones.
         self.inputs: list[Tensor] = list(inputs)  # type: ignore[arg-type]
         self.outputs = list(outputs)
         self.intermediates: Sequence[Tensor] = tuple(intermediates)
@@ -172,14 +172,20 @@ class Node:
         self.delegate: Any = None
         self.user_data: Any = None
         self.prepared: Any = None
-        self.providers: Candidates | None = None
+        self.providers: ProviderChain | None = None
         self._options = options
         self._cache: dict[Hashable, tuple[list[Array | None], Any]] | None = None
         self._persistent: dict[int, Tensor] | None = None
-        self.charged: set[Hashable] | None = None  # what was cached and charged since the node was prepared; the runtime's
+        self.charged: set[Hashable] | None = (
+            None  # keys of cached values that were charged since the last prepare; set by the runtime
+        )
 
     def options(self, cls: type[Options]) -> Options:
-        """The node's options, which must be of the table `cls`; its defaults when the model has none."""
+        """The options of a built-in operator, of the table `cls`; its defaults if the model has none.
+
+        Raises:
+            PrepareError: the model has options of another table.
+        """
         if isinstance(self._options, cls):
             return self._options
         if self._options is not None:
@@ -188,11 +194,11 @@ class Node:
 
     @property
     def raw_options(self) -> Table | None:
-        """The options table as the model has it, of whatever class; None if it has none."""
+        """The options of a built-in operator, of any table; None if the model has none."""
         return self._options
 
     def custom_map(self) -> dict[str, Any]:
-        """The custom options read as a FlexBuffers map, the form that TensorFlow's converter writes; {} when empty.
+        """The custom options as a FlexBuffers map, the form that TensorFlow's converter writes; {} if they are empty.
 
         Raises:
             CustomOptionsError: the bytes are not a FlexBuffers map.
@@ -201,16 +207,16 @@ class Node:
 
     @property
     def composite_name(self) -> str:
-        """The name of the composite that it is, such as "odml.rms_norm"; "" if it is none, or has no name."""
+        """The name of the composite, such as "odml.rms_norm"; "" if the node is not a composite or has no name."""
         return self._composite.name or "" if self.op is BuiltinOperator.STABLEHLO_COMPOSITE else ""
 
     @property
     def composite_version(self) -> int:
-        """The version of the composite that it is; converters write 0."""
+        """The version of the composite; converters write 0."""
         return self._composite.version
 
     def composite_map(self) -> dict[str, Any]:
-        """The attributes of the composite that it is, a FlexBuffers map; {} when it has none.
+        """The attributes of the composite, a FlexBuffers map; {} if it has none.
 
         Raises:
             CustomOptionsError: the bytes are not a FlexBuffers map.
@@ -224,19 +230,19 @@ class Node:
         return options if isinstance(options, StableHLOCompositeOptions) else _NO_COMPOSITE
 
     def cached(self, key: Hashable, sources: Sequence[Tensor | None], make: Callable[[], Value]) -> Value:
-        """Make a value and keep it as long as what it is made from: constants in the layout that `invoke` wants survive a resize so.
+        """Compute a value from constants, and cache it while they stay the same: packed weights, for instance, survive a resize.
 
-        A constant that follows from shapes is another one after a resize, and so is what is made from it. Nothing is kept of a
-        source that is no constant: the value is then made at each call.
+        Constants that are computed from shapes change with a resize, and so do values made from them. If a source is not constant,
+        the value is computed at each call.
 
         Args:
-            key: which of the node's values it is, and whatever it depends on besides the sources' values: types, shapes, what
-                `prepare` decided. The options of the node and the quantization of its tensors never change.
-            sources: the tensors whose values it is made from; None for one that is left out.
-            make: makes it. Arrays in it that are no views of the sources are charged (`oplet.charge`).
+            key: identifies the value within the node. It includes everything that the value depends on besides the sources' values:
+                types, shapes, decisions of `prepare`; not the node's options and quantization, which never change.
+            sources: the tensors whose values `make` reads; None for an omitted one.
+            make: computes the value. Its arrays are charged (`oplet.charge`), except views of the sources.
 
         Raises:
-            LimitError: the model may not take so much.
+            LimitError: the memory exceeds the limit.
         """
         arrays: list[Array | None] = []
         for tensor in sources:
@@ -248,7 +254,7 @@ class Node:
         if self._cache is None:
             self._cache = {}
         kept = self._cache.get(key)
-        # The arrays themselves and not their ids, which others may have once these are gone.
+        # Arrays are compared by identity and kept alive, as an id may be reused once its array is gone.
         if kept is None or len(kept[0]) != len(arrays) or not all(map(operator.is_, kept[0], arrays)):
             kept = self._cache[key] = arrays, make()
         if self.charged is None:
@@ -260,9 +266,9 @@ class Node:
         return cast(Value, kept[1])
 
     def persistent(self, tensor: Tensor) -> Tensor:
-        """The PERSISTENT temporary that the next place had in the prepare before, if it is of this one's shape and type; else this one.
+        """The PERSISTENT temporary of the last prepare at the same position, if it has this one's shape and type; else `tensor`.
 
-        The runtime's, for `Context.add_temporary`.
+        For the runtime's `Context.add_temporary`.
         """
         if self._persistent is None:
             self._persistent = {}
@@ -273,16 +279,19 @@ class Node:
         return kept
 
     @property
-    def kept(self) -> Kept:
-        """What `cached` and `persistent` hold, for whoever gives the node to another kernel and back."""
+    def kernel_cache(self) -> KernelCache:
+        """The values of `cached` and the persistent temporaries, to be saved while another kernel serves the node."""
         return self._cache, self._persistent
 
-    @kept.setter
-    def kept(self, values: Kept) -> None:
+    @kernel_cache.setter
+    def kernel_cache(self, values: KernelCache) -> None:
         self._cache, self._persistent = values
 
-    def forget(self) -> None:
-        """Drop everything made for running the node; it is called when the interpreter closes."""
+    #: The former name of `kernel_cache`.
+    kept = kernel_cache
+
+    def release(self) -> None:
+        """Free everything that was made to run the node, when the interpreter closes."""
         self.prepared = None
         self.providers = None
         self.temporaries = []
@@ -291,22 +300,22 @@ class Node:
         self._persistent = None
 
     def profiling_string(self, context: object) -> str:
-        """What reports call a run of it: what its registration says of it, else the op's name."""
+        """The name of the node in profiles: that of its registration's `profiling_string`, else the op's name."""
         registration = self.registration
         if registration is None or registration.profiling_string is None:
             return self.op_name
         return registration.profiling_string(context, self)
 
     def has_input(self, position: int) -> bool:
-        """Whether the input at `position` is given (optional inputs may be left out)."""
+        """Whether the input at `position` is present and not omitted."""
         return position < len(self.inputs) and self.inputs[position] is not None
 
     def optional_input(self, position: int) -> Tensor | None:
-        """The input at `position`, or None when it is left out."""
+        """The input at `position`; None if it is omitted."""
         return self.inputs[position] if self.has_input(position) else None
 
     def writes_over(self, tensor: Tensor) -> bool:
-        """Whether its first output lies in the memory of this input, whose value is gone once it has run."""
+        """Whether the first output shares the memory of this input, whose value is then overwritten."""
         if tensor not in self.in_place or not self.outputs:
             return False
         output = self.outputs[0]
@@ -316,7 +325,7 @@ class Node:
         return f"node {self.index} ({shown(self.op_name)})"
 
 
-#: What a node that is no composite has to say of it.
+#: The composite options of nodes that are not composites.
 _NO_COMPOSITE = StableHLOCompositeOptions()
 
 
@@ -333,7 +342,7 @@ def _flexbuffer_map(data: bytes, what: str, verb: str) -> dict[str, Any]:
 
 
 def _nbytes_of(value: object, sources: Sequence[Array | None]) -> int:
-    """The memory of the larger arrays in a value, less those that are views of what it is made from."""
+    """The bytes of the large arrays in a value, except views of its sources."""
     if type(value) is np.ndarray:
         if value.nbytes < _SMALL or any(source is not None and np.may_share_memory(value, source) for source in sources):
             return 0

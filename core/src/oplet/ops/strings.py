@@ -1,4 +1,4 @@
-"""Strings as values: objects of type bytes, whose trailing NULs count, which numpy's own string types do not keep."""
+"""Arrays of strings: of dtype object with bytes, as numpy's own string types drop trailing NULs."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from numpy.typing import NDArray
 
 __all__ = ["held_nbytes", "string_array", "strings_nbytes"]
 
-#: Bytes that Python takes for an object of type bytes besides its characters, and that an array takes to refer to it.
+#: Bytes of a bytes object besides its characters, and of the reference to it in an array.
 _OBJECT, _REFERENCE = 33, 8
-#: Strings of so many bytes together are looked at more closely.
+#: Total bytes above which strings that occur several times are counted once.
 _MANY = 1 << 20
 _KINDS = {bytes, str}
 
 
 def string_array(value: Any) -> NDArray[Any]:
-    """The value as an array of objects if it has strings, else as the array that it is.
+    """The value as an array, of dtype object if it has strings.
 
-    Of an array of dtype S without dimensions all bytes are taken, as LiteRT takes them: `np.array(b"ab\\0")` is three bytes. With
-    dimensions numpy pads what is shorter, so that NULs at the end do not count; in arrays of objects, and in bytes, str and
-    lists of them, they do.
+    Trailing NULs are kept in bytes, str, lists of them and arrays of objects. In an array of dtype S they are kept if it has no
+    dimensions, as in LiteRT (`np.array(b"ab\\0")` has three bytes); with dimensions they are dropped, as numpy pads with NULs.
 
     Args:
         value: bytes, str, an array, or lists of these.
@@ -43,12 +42,12 @@ def string_array(value: Any) -> NDArray[Any]:
 
 
 def strings_nbytes(count: int, characters: int) -> int:
-    """The memory that so many strings take which have so many bytes together, with the array that holds them."""
+    """The memory in bytes of `count` strings with `characters` bytes in total, including the array that refers to them."""
     return count * (_OBJECT + _REFERENCE) + characters
 
 
 def held_nbytes(array: NDArray[Any]) -> int:
-    """The memory of the strings that an array of objects holds; of many, each counts once however often it is there."""
+    """The memory in bytes of the strings in an array of objects; in large arrays a repeated string counts once."""
     values = array.ravel().tolist()
     if not set(map(type, values)) <= _KINDS:
         values = [value for value in values if isinstance(value, (bytes, str))]

@@ -1,4 +1,4 @@
-"""Tensors as kernels and delegates see them."""
+"""Tensors at run time: type, shape, quantization and data, for kernels and delegates."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {
     TensorType.VARIANT: np.dtype(object),
     TensorType.UINT32: np.dtype(np.uint32),
     TensorType.UINT16: np.dtype(np.uint16),
-    # Packed types hold one value a byte once they are unpacked.
+    # Values of packed types are unpacked to one byte each.
     TensorType.INT4: np.dtype(np.int8),
     TensorType.INT2: np.dtype(np.int8),
     TensorType.UINT4: np.dtype(np.uint8),
@@ -53,9 +53,9 @@ _ML_DTYPES: Final = {
 
 
 def numpy_dtype(type: TensorType) -> np.dtype[Any]:
-    """The numpy dtype of a tensor type's values; `object` for strings (bytes), resources and variants.
+    """The numpy dtype of a tensor type; `object` for strings (bytes), resources and variants.
 
-    bfloat16 and the 8-bit floats come from ml_dtypes, which is imported only when a model has them.
+    bfloat16 and the 8-bit floats have dtypes of ml_dtypes, which is imported only for models that use them.
     """
     found = _DTYPES.get(type)
     if found is None:
@@ -65,7 +65,7 @@ def numpy_dtype(type: TensorType) -> np.dtype[Any]:
     return found
 
 
-#: Types that share a numpy dtype with another, or whose dtype needs ml_dtypes.
+#: Types that share a numpy dtype with another type, or whose dtype needs ml_dtypes.
 _AMBIGUOUS = {
     TensorType.INT4, TensorType.INT2, TensorType.UINT4, TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT,
     TensorType.BFLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2,
@@ -74,15 +74,15 @@ _TYPES = {numpy_dtype(t): t for t in TensorType if t not in _AMBIGUOUS}
 
 
 def tensor_type(dtype: Any) -> TensorType:
-    """The tensor type of a numpy dtype (or of a TensorType, which is returned as it is).
+    """The tensor type of a numpy dtype; a TensorType is returned unchanged.
 
     Raises:
-        ModelError: the format has no such type.
+        ModelError: the format has no type for it, or it is not a dtype.
     """
     if isinstance(dtype, TensorType):
         return dtype
     try:
-        if dtype is None:  # which numpy takes for float64
+        if dtype is None:  # numpy reads None as float64
             raise TypeError
         dtype = np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError):
@@ -103,22 +103,22 @@ class Allocation(Enum):
     """Where a tensor's memory comes from (LiteRT's TfLiteAllocationType)."""
 
     NONE = "none"
-    CONSTANT = "constant"  #: a view of the model file
-    ARENA = "arena"  #: planned by lifetimes; overwritten when nothing reads it any more
-    PERSISTENT = "persistent"  #: kept between invokes: variables and persistent temporaries
-    DYNAMIC = "dynamic"  #: its shape is known only while invoking
-    COMPUTED = "computed"  #: constant, but computed while preparing
+    CONSTANT = "constant"  #: a view of the model file, or decoded from it
+    ARENA = "arena"  #: in the arena, planned by lifetimes: overwritten after its last reader has run
+    PERSISTENT = "persistent"  #: kept between runs: variables and persistent temporaries
+    DYNAMIC = "dynamic"  #: allocated at run time, when its shape is known
+    COMPUTED = "computed"  #: a constant that is computed while the graph is prepared
 
 
 class Quantization:
     """real = scale * (value - zero_point).
 
     Attributes:
-        scales: float32, one value, or one per slice along `quantized_dimension`; for blockwise quantization one per
-            block, in the order of the weights.
-        zero_points: int64, as many as scales; none where blocks have none.
+        scales: float32, of one dimension: one value, or one per slice along `quantized_dimension`; for blockwise quantization one
+            per block, in the order of the weights.
+        zero_points: int64, as many as scales; empty where blocks have none.
         quantized_dimension: the axis along which the scales differ.
-        block_size: values that share a scale along the last axis; 0 when not blockwise.
+        block_size: number of values along the last axis that share a scale; 0 without blocks.
     """
 
     __slots__ = ("block_size", "quantized_dimension", "scales", "zero_points")
@@ -135,17 +135,17 @@ class Quantization:
         return len(self.scales) > 1
 
     def broadcast(self, rank: int) -> tuple[Array, Array]:
-        """The scales and the zero points, each in a shape that goes with the values of a tensor: real = (data - zero_points) * scales.
+        """The scales and zero points in shapes that broadcast against the values: real = (data - zero_points) * scales.
 
         Args:
             rank: the tensor's number of dimensions.
 
         Returns:
-            float32 and int64 arrays; of shape (1, ..., n, ..., 1) per channel, with n along `quantized_dimension`, of shape
-            () for a single scale.
+            float32 and int64 arrays: per channel of shape (1, ..., n, ..., 1), with n along `quantized_dimension`; of shape () for
+            a single scale.
 
         Raises:
-            EnsureError: it is quantized by blocks, or the dimension is none of the tensor's.
+            EnsureError: the quantization is blockwise, or `quantized_dimension` is not below `rank`.
         """
         if self.block_size or (self.per_channel and not 0 <= self.quantized_dimension < rank):
             where = "by blocks" if self.block_size else f"along dimension {self.quantized_dimension} of {rank}"
@@ -158,20 +158,20 @@ class Quantization:
         return self.scales.reshape(shape), self.zero_points.reshape(shape)
 
 
-#: Members of an enumeration take longer to look up than what a module holds, and these are asked for often.
+#: Module variables are faster to look up than members of an enumeration, and these are compared often.
 _CONSTANT, _COMPUTED, _DYNAMIC = Allocation.CONSTANT, Allocation.COMPUTED, Allocation.DYNAMIC
 
 
 class TensorBuilder(NamedTuple):
-    """What a kernel says about a tensor that it adds to the graph with `Context.add_tensor`.
+    """Description of a tensor that a kernel adds to the graph with `Context.add_tensor`.
 
     Attributes:
-        type: its element type, a TensorType or a numpy dtype.
-        name: what messages call it.
-        allocation: DYNAMIC (resized while running), ARENA (valid during the node's own run) or PERSISTENT (kept
-            between runs); any other is refused.
-        quantization: its scales and zero points, if it is quantized.
-        shape: its first shape; `prepare` gives it another with `resize_tensor`.
+        type: the element type, a TensorType or a numpy dtype.
+        name: its name in messages.
+        allocation: DYNAMIC (resized at run time), ARENA (valid during the node's own run) or PERSISTENT (kept between runs); others
+            are refused.
+        quantization: scales and zero points; None if it is not quantized.
+        shape: its initial shape, which `prepare` may change with `resize_tensor`.
     """
 
     type: Any = TensorType.FLOAT32
@@ -193,11 +193,11 @@ class Tensor:
         shape_signature: the shape in the model, -1 where a dimension is free.
         quantization: scales and zero points, None if it is not quantized.
         sparsity: how a sparse constant is stored, None if it is dense.
-        is_variable: whether its value outlives an invoke.
+        is_variable: whether its value is kept between runs.
         allocation: where its memory comes from.
-        delegate: the delegate that keeps its value in a buffer of its own, or writes it; None for the runtime itself.
-        buffer_handle: that buffer, as the delegate calls it; None if there is none.
-        data_is_stale: whether `data` is older than the buffer.
+        delegate: the delegate that writes it or keeps its value in a buffer; None where the runtime does.
+        buffer_handle: the delegate's handle of that buffer; None if there is none.
+        data_is_stale: whether the buffer is newer than `data`.
     """
 
     __slots__ = (
@@ -246,7 +246,7 @@ class Tensor:
         self.delegate: Any = None
         self.buffer_handle: Any = None
         self.data_is_stale = False
-        #: True when the shape changed since the nodes that read it were prepared.
+        #: Whether the shape changed since the nodes that read the tensor were prepared.
         self.resized = False
         self._array: Array | None = None
         self._load: Callable[[], Array] | None = None
@@ -255,8 +255,8 @@ class Tensor:
     def data(self) -> Array:
         """The values: an array of `shape` and `dtype`. Constants are read-only.
 
-        Constants are decoded when first asked for: views of the file for plain types, one copy for strings and
-        for packed int4 and int2, which numpy cannot address.
+        Constants are decoded on first access: views of the file for most types, a copy for strings and for packed int4 and int2,
+        which numpy cannot address.
 
         Raises:
             StateError: the tensor has no memory yet.
@@ -273,10 +273,10 @@ class Tensor:
 
     @data.setter
     def data(self, array: Array) -> None:
-        """Kernels write into the array that is there: others have bound their work to it.
+        """Set the array of a tensor that has none. Kernels write into an existing array, as other nodes are bound to it.
 
         Raises:
-            PluginError: it would be replaced, or does not fit the tensor.
+            PluginError: the tensor has another array, or this one is not of its dtype and shape.
         """
         if array is self._array:
             return  # `tensor.data += 1` writes and then assigns
@@ -288,12 +288,12 @@ class Tensor:
             )
         self._array = array
 
-    def provide(self, array: Array | None) -> None:
-        """Give the tensor its memory, or take it away; the runtime's, not the kernels'."""
+    def set_memory(self, array: Array | None) -> None:
+        """Set the array of the tensor, or remove it with None. For the runtime, not for kernels."""
         self._array = array
 
-    def provide_when_read(self, load: Callable[[], Array]) -> None:
-        """Have the values read when they are first asked for; the runtime's, not the kernels'."""
+    def set_loader(self, load: Callable[[], Array]) -> None:
+        """Set the function that decodes the values on first access. For the runtime, not for kernels."""
         self._load = load
 
     @property
@@ -303,13 +303,13 @@ class Tensor:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the value is known before the first invoke and never changes."""
+        """Whether the value is known before the first run and never changes."""
         allocation = self.allocation
         return allocation is _CONSTANT or allocation is _COMPUTED
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether the shape is known only while invoking."""
+        """Whether the shape is known only at run time."""
         return self.allocation is _DYNAMIC
 
     @property
@@ -324,15 +324,15 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the values take."""
+        """Number of bytes of the values in memory; 8 for each reference to a string."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     @property
     def scale(self) -> float:
-        """The scale of a tensor quantized as a whole (the first of several, see `per_channel`); 0.0 if it is not quantized.
+        """The scale of a tensor that is quantized per tensor, the first one if there are several (`per_channel`); 0.0 if not quantized.
 
         Raises:
-            EnsureError: it is quantized by blocks.
+            EnsureError: the quantization is blockwise.
         """
         quantization = self.quantization
         if quantization is None or not len(quantization.scales):
@@ -343,14 +343,18 @@ class Tensor:
 
     @property
     def zero_point(self) -> int:
-        """The zero point of a tensor quantized as a whole (the first of several); 0 if it is not quantized."""
+        """The zero point of a tensor that is quantized per tensor, the first one if there are several; 0 if not quantized.
+
+        Raises:
+            EnsureError: the quantization is blockwise.
+        """
         if self.quantization is None or not len(self.quantization.zero_points):
             return 0
         return int(self.quantization.zero_points[0])
 
     @property
     def per_channel(self) -> bool:
-        """Whether it has more than one scale, so that `scale` and `zero_point` say nothing of most of its values."""
+        """Whether it has several scales, so that `scale` and `zero_point` are not those of all values."""
         return self.quantization is not None and self.quantization.per_channel
 
     def _refuse_blocks(self) -> NoReturn:

@@ -1,3 +1,3 @@
-"""Installed packages that bring operators and delegates: found, asked, merged into one resolver, and named in errors. What comes in may read
-package metadata and must not load a model.
+"""Plugins, which are installed packages with operators and delegates: discovery, selection, merging into one resolver, advice in errors.
+Modules here may read package metadata, and load no model.
 """

@@ -1,11 +1,11 @@
-"""What to do when a model needs an op that nothing serves."""
+"""Advice in messages about ops that no plugin serves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from oplet.ops.serving.resolver import Op, op_label
-from oplet.plugins.known import known_distribution, source_of
+from oplet.plugins.known_packages import known_distribution, package_origin
 from oplet.plugins.plugin import Plugin
 from oplet.plugins.selection import normalised
 
@@ -13,18 +13,18 @@ __all__ = ["advice"]
 
 
 def advice(op: Op, plugins: Sequence[Plugin]) -> str:
-    """One line that names what could supply `op`, and the plugins that might have but did not load.
+    """Advice, in one line, on how to get an op; it also names plugins that may have it but did not load.
 
     Args:
-        op: the op that nothing serves in the version that a model needs.
-        plugins: all plugins that were found; the ops of those that may load are registered.
+        op: an op that no plugin serves in the version that a model needs.
+        plugins: all plugins that were found; those that may load have registered their ops.
     """
     package = known_distribution(op)
     sentences = [_serving(op, plugins) or _installing(op, package, plugins)]
     blocked: dict[str, list[Plugin]] = {}
     for plugin in plugins:
         if normalised(package) in plugin.names:
-            continue  # already told
+            continue  # it has a sentence already
         if plugin.state == "broken":
             sentences.append(f"Plugin '{plugin.name}' of {plugin} may have brought it, but is broken: {plugin.error}.")
         elif plugin.state == "blocked":
@@ -39,38 +39,38 @@ def advice(op: Op, plugins: Sequence[Plugin]) -> str:
 
 
 def _serving(op: Op, plugins: Sequence[Plugin]) -> str:
-    """Advice where the op is served, so that only its version can be the trouble."""
+    """Advice for an op that is served in other versions only; "" if it is not served at all."""
     served = [
         (plugin, versions)
         for plugin in plugins
-        # What was cut out for some models has no newer release that serves more.
+        # A build for certain models has no newer release with more versions.
         if plugin.tier != "selection" and plugin.ops is not None and (versions := plugin.ops.versions(op))
     ]
     if not served:
         return ""
     who = " and ".join(f"{plugin} serves {op_label(op)} in {_range(versions)}" for plugin, versions in served)
     packages = dict.fromkeys(plugin.distribution for plugin, _ in served if plugin.distribution)
-    from oplet.plugins.sources import installing  # not before there is something to advise
+    from oplet.plugins.install_commands import install_command  # imported late: only for advice
 
-    commands = " or ".join(installing(package, upgrade=True) for package in packages)
+    commands = " or ".join(install_command(package, upgrade=True) for package in packages)
     return f"{who}; a newer release may serve more: {commands}." if commands else f"{who}."
 
 
 def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
-    """Advice where no loaded plugin has the op in any version."""
+    """Advice for an op that no loaded plugin serves in any version."""
     label = op_label(op)
     if not package:
         return f"No package that brings {label} is known; register it with MutableOpResolver.add_custom or write a plugin."
     plugin = next((p for p in plugins if normalised(package) in p.names), None)
-    from oplet.plugins.sources import installing
+    from oplet.plugins.install_commands import install_command
 
     if plugin is None:
-        return f"Install the package that brings {label} ({source_of(package)}): {installing(package)}."
+        return f"Install the package that brings {label} ({package_origin(package)}): {install_command(package)}."
     if plugin.state == "broken":
         return f"{plugin}, which brings {label}, is installed but broken: {plugin.error}; {plugin.remedy()}."
     if plugin.state == "blocked":
         return f"{plugin}, which brings {label}, is installed but {plugin.error}."
-    return f"{plugin} is installed but does not bring {label}; a newer one may: {installing(package, upgrade=True)}."
+    return f"{plugin} is installed but does not bring {label}; a newer one may: {install_command(package, upgrade=True)}."
 
 
 def _range(versions: Sequence[int]) -> str:

@@ -1,7 +1,7 @@
-"""The plugin manager inside what `oplet build --with-core` makes: it has one package of ops and looks for no other.
+"""The plugin manager of programs that `oplet build --with-core` makes: it has one package of ops, and no discovery.
 
-There it stands in for `oplet.plugins.manager`, so that starting costs neither a search of the environment nor a plugin
-framework; in the whole of oplet nothing uses it.
+It replaces `oplet.plugins.manager` in such a build, which then starts without a search of the environment and without a plugin framework.
+Nothing else uses it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["Bundle"]
 
 
 class Bundle:
-    """The ops of one build, with the methods of a PluginManager that running a model uses.
+    """The ops of one build, with those methods of a PluginManager that interpreters use.
 
-    A build's `oplet.plugins.manager` has a subclass that sets the attributes; its `PluginManager` takes the arguments of the
-    real one only to say that they have no meaning here.
+    A build's `oplet.plugins.manager` has a subclass named `PluginManager` that sets the attributes. Its constructor takes the arguments
+    of the real one, to refuse them.
 
     Attributes:
         package: the package of kernels.
@@ -48,7 +48,7 @@ class Bundle:
 
     @classmethod
     def named(cls, names: object, argument: str) -> Bundle:
-        """No choice of plugins by name.
+        """Refuse a choice of plugins by name.
 
         Raises:
             PluginError: always.
@@ -70,7 +70,7 @@ class Bundle:
         return self._resolver
 
     def registry(self) -> DelegateRegistry:
-        """No delegates.
+        """Refuse a request for delegates.
 
         Raises:
             PluginError: always.
@@ -78,7 +78,7 @@ class Bundle:
         raise PluginError(f"The build '{self.distribution}' has no delegates; the package oplet has them.")
 
     def advice(self, op: BuiltinOperator | int | str | Composite) -> str:
-        """What to do for an op that is not in the build; one line."""
+        """Advice, in one line, for an op that is not in the build."""
         known = isinstance(op, str) and op in BuiltinOperator.__members__
         key: Op = BuiltinOperator[str(op)] if known else op_key(op)
         label = op_label(key)

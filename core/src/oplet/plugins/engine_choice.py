@@ -1,4 +1,4 @@
-"""The choice between engines, as those see it who only ask for it; `chooser_seam` says who chooses."""
+"""Protocols of the choice between engines, for code that cannot import the chooser (see `registered_chooser`)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
 
-__all__ = ["Choice", "Chooser", "Way"]
+__all__ = ["Choice", "Chooser", "Configuration"]
 
 
-class Way(Protocol):
-    """One way of running a model.
+class Configuration(Protocol):
+    """A configuration in which a model can run.
 
     Attributes:
-        kernels: the plugin whose kernels take the place of the built-in ones where they can, "" for none.
-        prefer: the plugins whose kernels are taken where several could serve, the most preferred first.
-        delegates: the delegates that claim nodes before, in order.
+        kernels: the plugin whose kernels replace built-in ones where possible, "" for none.
+        prefer: the plugins that are preferred where several serve an op, the most preferred first.
+        delegates: the delegates that are applied first, in order.
     """
 
     @property
@@ -36,17 +36,17 @@ class Way(Protocol):
 
 
 class Choice(Protocol):
-    """What was chosen, and from what; its text says so in a few words.
+    """The result of a choice; `str` summarizes it.
 
     Attributes:
-        candidate: the way that was chosen.
-        trials: what came out for each way, in the order in which they were measured.
-        remembered: whether it was measured before, in another interpreter or process.
-        path: the file that remembers it, "" if none does.
+        candidate: the configuration that was chosen.
+        trials: the measurements of all configurations, in order.
+        remembered: whether it was measured earlier, in another interpreter or process, and read from the cache.
+        path: the cache file, "" if there is none.
     """
 
     @property
-    def candidate(self) -> Way: ...
+    def candidate(self) -> Configuration: ...
 
     @property
     def trials(self) -> tuple[Any, ...]: ...
@@ -59,7 +59,7 @@ class Choice(Protocol):
 
 
 class Chooser(Protocol):
-    """Chooses how to run a model."""
+    """A function that chooses the configuration in which to run a model."""
 
     def __call__(
         self,
@@ -69,15 +69,15 @@ class Chooser(Protocol):
         interpreter: partial[Any],
         prefer: str | Iterable[str] | Mapping[str, str] | Preference | None,
     ) -> tuple[Choice, Sequence[Delegate], Preference]:
-        """The choice, its delegates, and which plugins to prefer.
+        """The choice, its delegates, and the preference among plugins.
 
         Args:
-            text: what stands in the place of delegates: "auto", or with options.
+            text: the delegate specifier: "auto", possibly with options.
             model: the model.
-            manager: the plugins that there are.
-            interpreter: makes an interpreter of the model; delegates and preferences are still open.
-            prefer: the user's preferences, which go before those of the choice.
+            manager: the plugins.
+            interpreter: creates an interpreter of the model; takes delegates and preferences.
+            prefer: the user's preferences, which take precedence over those of the choice.
 
         Raises:
-            DelegateLoadError: the text is something else.
+            DelegateLoadError: the text is another specifier.
         """

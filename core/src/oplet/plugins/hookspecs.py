@@ -19,7 +19,7 @@ hookimpl = pluggy.HookimplMarker("oplet")
 
 @hookspec
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Add operators to `resolver` with `add_builtin` and `add_custom`; give "module:NAME" to import a kernel late."""
+    """Add operators to `resolver` with `add_builtin`, `add_custom` and `add_composite`; "module:NAME" imports a kernel on demand."""
 
 
 @hookspec
@@ -29,4 +29,4 @@ def register_delegates(registry: DelegateRegistry) -> None:
 
 @hookspec
 def register_runtime_versions(table: RuntimeVersions) -> None:
-    """Add to `table` which release first ran each version of the plugin's own ops; model writers and `oplet versions` use it."""
+    """Add to `table` the first release that runs each version of the plugin's own ops, for model writers and `oplet versions`."""

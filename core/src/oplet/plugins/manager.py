@@ -1,4 +1,4 @@
-"""Finding plugins, switching them on and off, and handing out what they bring."""
+"""Plugin manager: discovery of plugins, switches, and access to their ops and delegates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oplet.errors import PluginError
 from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import Op, op_key, op_label
 from oplet.plugins.advice import advice
-from oplet.plugins.merge import MergedResolver, Source
+from oplet.plugins.merged_resolver import MergedResolver, PluginOps
 from oplet.plugins.plugin import API_VERSION, Plugin, PluginInfo, logger
 from oplet.plugins.selection import PREFER_VARIABLE, Preference, Switches, misspelt_variables, normalised
 from oplet.schema.enums import BuiltinOperator
@@ -25,22 +25,21 @@ if TYPE_CHECKING:
 
 __all__ = ["API_VERSION", "GROUP", "PluginInfo", "PluginManager", "default_manager"]
 
-#: The entry-point group that plugins name themselves in.
+#: The entry-point group of plugins.
 GROUP = "oplet"
 
 
 class PluginManager:
-    """The plugins of this Python environment, or of the entry points given.
+    """The plugins of this Python environment, or of given entry points.
 
-    Nothing is looked for until something is asked, and no plugin is imported before `resolver`, `registry` or
-    `plugins` need it. A plugin that fails is reported in one line of warning and the others work.
+    Plugins are discovered on first use, and none is imported before `resolver`, `registry` or `plugins` needs it. A plugin that fails
+    is reported in one line of warning; the others keep working.
 
     Args:
-        load: the only plugins that may load, by the name of the plugin or of its distribution; None for what
-            the environment variable OPLET_PLUGINS says (unset: all; empty: none; else a comma list). A name behind "no:"
-            is one that may not load.
-        block: plugins that may not load, besides those that OPLET_DISABLE_PLUGINS names.
-        entry_points: the plugins, in place of those installed.
+        load: the names of the only plugins (or distributions) that may load; a name after "no:" may not load. None for the
+            environment variable OPLET_PLUGINS (unset: all; empty: none; else a list with commas).
+        block: the names of plugins (or distributions) that may not load, in addition to those in OPLET_DISABLE_PLUGINS.
+        entry_points: the entry points of the plugins, in place of the installed ones.
 
     Example:
         >>> from oplet import PluginManager
@@ -57,58 +56,58 @@ class PluginManager:
         self._switches = Switches.read(load, block, os.environ)
         self._preference = Preference.read(os.environ.get(PREFER_VARIABLE), PREFER_VARIABLE)
         self._entry_points = None if entry_points is None else tuple(entry_points)
-        # Interpreters may be made in several threads at once; reentrant, as a plugin may ask while it registers.
+        # Several threads may create interpreters at once. The lock is reentrant, as a plugin may use the manager while it registers.
         self._lock = threading.RLock()
         self._resolvers: dict[Preference, MergedResolver] = {}
         self._registry: DelegateRegistry | None = None
-        self._strict = False  # whether a name that no plugin has is refused
+        self._strict = False  # whether unknown names are refused
 
     @classmethod
     def named(cls, names: str | Iterable[str], argument: str) -> PluginManager:
-        """A manager of the installed plugins that are named, or of all but those named behind "no:".
+        """A manager of the installed plugins with these names, or of all except those named after "no:".
 
         Args:
             names: names of plugins or of their distributions.
-            argument: what messages call `names`.
+            argument: the name of `names` in messages.
 
         Raises:
-            PluginError: one that is to load is not installed.
+            PluginError: a plugin that is to load is not installed.
         """
         manager = cls()
         manager._switches = Switches.read(names, (), os.environ, f"{argument}=")
         manager._strict = manager._switches.load_source == f"{argument}="
         if manager._strict:
-            manager._found  # noqa: B018  # looked for now, so that the constructor that was given the names refuses them
+            manager._found  # noqa: B018  # discover now, so that unknown names are refused here
         return manager
 
     def resolver(self, prefer: str | Iterable[str] | Mapping[str, str] | Preference | None = None) -> MergedResolver:
-        """All ops of all plugins: a plugin's kernel goes before a builtin one.
+        """A resolver of all ops of all plugins, in which plugins take precedence over builtin ops.
 
         Args:
-            prefer: which plugin to take where several could serve: names of plugins or distributions, the most
-                preferred first, or a mapping of op names to such names. It goes before the environment variable
-                OPLET_PREFER ("oplet-a,Atan=oplet-b").
+            prefer: the plugins to use where several serve an op: names of plugins or distributions, the most preferred first, or a
+                mapping of op names to such names. It takes precedence over the environment variable OPLET_PREFER
+                ("oplet-a,Atan=oplet-b").
 
         Raises:
-            PluginError: `prefer` is none of these.
+            PluginError: `prefer` has another form.
         """
         preference = Preference.read(prefer).before(self._preference)
         with self._lock:
             found = self._resolvers.get(preference)
             if found is None:
-                sources = [Source(p.names, p.rank, p.ops) for p in self._load_ops() if p.ops is not None]
+                plugins = [PluginOps(p.names, p.rank, p.ops) for p in self._load_ops() if p.ops is not None]
                 for source, wanted in (("prefer=", Preference.read(prefer)), (PREFER_VARIABLE, self._preference)):
                     for complaint in _complaints(wanted, self._found):
                         logger.warning("%s %s.", source, complaint)
-                found = self._resolvers[preference] = MergedResolver(sources, preference)
+                found = self._resolvers[preference] = MergedResolver(plugins, preference)
             return found
 
     def without(self, names: Iterable[str], source: str = "without=") -> PluginManager:
-        """A manager of the same plugins with some more blocked.
+        """A manager of the same plugins except for some.
 
         Args:
             names: names of plugins or of their distributions.
-            source: who says so, for messages; what comes before the name.
+            source: the origin of the names in messages, which stands before a name.
         """
         manager = PluginManager(entry_points=self._entry_points)
         more = dict.fromkeys(map(normalised, names), source)
@@ -116,14 +115,14 @@ class PluginManager:
         return manager
 
     def registry(self) -> DelegateRegistry:
-        """All delegates of all plugins."""
+        """A registry of all delegates of all plugins."""
         with self._lock:
             if self._registry is None:
                 self._registry = self._load_delegates()
             return self._registry
 
     def runtime_versions(self) -> dict[tuple[str, int], str]:
-        """The first releases of the plugins' own ops, by name and version; of two that disagree the first one counts."""
+        """The first releases of the plugins' own ops, by name and version; where plugins disagree, the first plugin's."""
         rows: dict[tuple[str, int], str] = {}
         with self._lock:
             for plugin in self._found:
@@ -134,10 +133,10 @@ class PluginManager:
         return rows
 
     def plugins(self, load: bool = True) -> list[PluginInfo]:
-        """What is installed, sorted by distribution and name.
+        """The installed plugins, sorted by distribution and name.
 
         Args:
-            load: import the plugins to tell what each one brings; otherwise tell what is known so far.
+            load: whether to import the plugins, to know their ops and delegates; otherwise only what is known so far.
         """
         with self._lock:
             if load:
@@ -146,17 +145,17 @@ class PluginManager:
             return [plugin.info() for plugin in self._found]
 
     def broken(self) -> list[PluginInfo]:
-        """The plugins that failed so far."""
+        """The plugins that have failed so far."""
         return [info for info in self.plugins(load=False) if info.state == "broken"]
 
     def providers(self, op: BuiltinOperator | int | str | Composite) -> list[PluginInfo]:
-        """The plugins that serve an op in some version; a builtin may be given by its name."""
+        """The plugins that serve an op in some version; a built-in operator may be given by its name."""
         key = _op(op)
         with self._lock:
             return [p.info() for p in self._load_ops() if p.ops is not None and p.ops.versions(key)]
 
     def advice(self, op: BuiltinOperator | int | str | Composite) -> str:
-        """What to install, upgrade or switch on for an op that nothing serves as a model needs it; one line.
+        """Advice, in one line, on what to install, upgrade or enable for an op that nothing serves in the version a model needs.
 
         Args:
             op: a built-in operator's code or name, or a custom op's name.
@@ -214,22 +213,22 @@ class PluginManager:
 
 @functools.cache
 def default_manager() -> PluginManager:
-    """The manager of what is installed, which interpreters use unless they are given another."""
+    """The manager of the installed plugins, which interpreters use by default."""
     return PluginManager()
 
 
 def _op(op: BuiltinOperator | int | str | Composite) -> Op:
-    """The key of an op, where messages call built-in operators by name."""
+    """The key of an op; a built-in operator may be given by its name."""
     return BuiltinOperator[op] if isinstance(op, str) and op in BuiltinOperator.__members__ else op_key(op)
 
 
 def _complaints(wanted: Preference, plugins: Sequence[Plugin]) -> Iterator[str]:
-    """What of a preference has no effect, as it stands behind who says so."""
+    """The parts of a preference that have no effect, worded to follow the origin of the preference."""
     for name in wanted.unknown(name for plugin in plugins for name in plugin.names):
         yield f"names '{name}', and no plugin is called so"
     if not wanted.names and not wanted.by_op:
         return
-    served = {plugin: {op_label(claim.op) for claim in plugin.ops.claims()} for plugin in plugins if plugin.ops is not None}
+    served = {plugin: {op_label(entry.op) for entry in plugin.ops.entries()} for plugin in plugins if plugin.ops is not None}
     everything = set().union(*served.values())
     for name in wanted.names:
         if any(name in plugin.names for plugin in served) and not any(
@@ -251,7 +250,7 @@ def _position(plugin: Plugin) -> tuple[str, str, str]:
 
 
 def _note_namesakes(plugins: Iterable[Plugin]) -> None:
-    """Tell of plugins that share a name: switches by that name mean all of them."""
+    """Note for plugins that share a name that switches by this name affect all of them."""
     by_name: dict[str, list[Plugin]] = {}
     for plugin in plugins:
         if plugin.state != "blocked":

@@ -1,4 +1,4 @@
-"""One plugin: where it comes from, loading it, and calling its hooks without trusting it."""
+"""A plugin: its metadata, its import, and calls of its hooks that survive any failure in them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["API_VERSION", "Plugin", "PluginInfo", "State", "api_range"]
 #: The version of the plugin contract (hooks, Registration, Context) that this oplet offers.
 API_VERSION = 1
 
-#: The tiers of plugins; the ops of a later one replace those of the ones before.
+#: The tiers of plugins, in ascending precedence.
 _TIERS = ("draft", "builtin", "selection", "fast", "plugin")
 
 State = Literal["found", "loaded", "blocked", "broken"]
@@ -34,22 +34,22 @@ logger = logger_of("oplet.plugins")
 
 @dataclass(frozen=True)
 class PluginInfo:
-    """What `oplet plugins` tells of a plugin.
+    """Information on a plugin, as `oplet plugins` shows it.
 
     Attributes:
-        name: its entry point's name.
-        distribution: the pip package that it comes in.
+        name: the name of its entry point.
+        distribution: the pip package that contains it.
         version: that package's version.
-        module: what the entry point names.
-        api: the plugin API versions that it speaks, "" until it is imported.
-        tier: "draft" (not finished), "builtin", "selection" (cut out of others by `oplet build`), "fast" (faster kernels for what
-            builtin ones serve) or "plugin"; the later of these go first.
+        module: the module of the entry point.
+        api: the plugin API versions that it supports, "" until it is imported.
+        tier: its precedence, in ascending order "draft" (unfinished), "builtin", "selection" (extracted from others by `oplet
+            build`), "fast" (faster kernels for builtin ops) or "plugin".
         hooks: the hooks that it implements.
-        ops: the ops that it brings, composites among them, each as (name, first version, last version).
-        delegates: the names of the delegates that it brings.
+        ops: the ops that it provides, including composites, each as (name, first version, last version).
+        delegates: the names of the delegates that it provides.
         state: "found" (not imported yet), "loaded", "blocked" or "broken".
-        error: why it is blocked or broken.
-        notes: what else its author should know.
+        error: the reason why it is blocked or broken, "" in other states.
+        notes: remarks for its author.
     """
 
     name: str
@@ -66,16 +66,16 @@ class PluginInfo:
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """The information as a dictionary, for JSON."""
         ops = [{"op": op, "min_version": first, "max_version": last} for op, first, last in self.ops]
         return {**asdict(self), "ops": ops}
 
 
 def api_range(declared: object) -> tuple[int, int]:
-    """First and last plugin API version of a declaration: 1, "1", "1-2", (1, 2), or None for the present one.
+    """The first and last plugin API version of a declaration: 1, "1", "1-2", (1, 2), or None for the present version.
 
     Raises:
-        PluginError: the declaration is none of these.
+        PluginError: the declaration has another form.
     """
     if declared is None:
         return API_VERSION, API_VERSION
@@ -91,7 +91,7 @@ def api_range(declared: object) -> tuple[int, int]:
 
 
 class Plugin:
-    """A plugin from discovery on; whatever its code raises ends up in `error`, and in one line of warning.
+    """A plugin, from its discovery on. An exception of its code sets `error` and logs one line of warning; it is not raised.
 
     Args:
         entry_point: its entry point.
@@ -119,26 +119,26 @@ class Plugin:
 
     @property
     def rank(self) -> int:
-        """The higher goes before the lower."""
+        """Precedence of its tier; the highest is served first."""
         return _TIERS.index(self.tier)
 
     def block(self, reason: str) -> None:
-        """Never import it."""
+        """Block the plugin: it is never imported."""
         self.state, self.error = "blocked", reason
 
     def load_ops(self) -> None:
-        """Import the plugin if need be and have it register its ops, once."""
+        """Register the plugin's ops, once; it is imported if necessary."""
         if self.ops is None:
-            # A hook that fails half way leaves nothing behind.
+            # A resolver of its own, so that a hook that fails half way registers nothing.
             resolver = MutableOpResolver(self.provenance)
             self.ops = resolver if self._call("register_ops", resolver=resolver) else MutableOpResolver(self.provenance)
-            for claim in self.ops.overridden():
+            for entry in self.ops.overridden():
                 self._note(
-                    f"it registers {op_label(claim.op)} twice in a version of {claim.min_version} to {claim.max_version}; the last counts"
+                    f"it registers {op_label(entry.op)} twice in a version of {entry.min_version} to {entry.max_version}; the last counts"
                 )
 
     def load_delegates(self) -> None:
-        """Import the plugin if need be and have it register its delegates, once."""
+        """Register the plugin's delegates, once; it is imported if necessary."""
         if self.delegates is None:
             from oplet.delegates.registry import DelegateRegistry
 
@@ -148,7 +148,7 @@ class Plugin:
             )
 
     def load_runtime_versions(self) -> None:
-        """Import the plugin if need be and have it say which runtimes have its ops, once."""
+        """Register the runtime versions of the plugin's ops, once; it is imported if necessary."""
         if self.runtime_versions is None:
             from oplet.versions.runtime_version import RuntimeVersions
 
@@ -156,22 +156,22 @@ class Plugin:
             self.runtime_versions = table if self._call("register_runtime_versions", table=table) else RuntimeVersions()
 
     def fail(self, reason: str) -> None:
-        """Take the plugin for broken, and say so in one line."""
+        """Mark the plugin as broken, and log the reason in one line."""
         self.state = "broken"
         self.error = f"{self.error}; {reason}" if self.error else reason
         logger.warning("Plugin '%s' of %s is left out: %s; %s.", self.name, self, reason, self.remedy())
 
     def remedy(self) -> str:
-        """The commands that may help when it is broken."""
+        """The commands that may repair it when it is broken."""
         if not self.distribution:
             return f"mend the module '{self.entry_point.module}'"
-        from oplet.plugins.sources import installing
+        from oplet.plugins.install_commands import install_command
 
-        return f"{installing(self.distribution, upgrade=True)} may help, pip uninstall {self.distribution} removes it"
+        return f"{install_command(self.distribution, upgrade=True)} may help, pip uninstall {self.distribution} removes it"
 
     def info(self) -> PluginInfo:
-        """What is known of it now."""
-        served = sorted({c.op for c in self.ops.claims()}, key=op_label) if self.ops else []
+        """The information that is known so far."""
+        served = sorted({c.op for c in self.ops.entries()}, key=op_label) if self.ops else []
         return PluginInfo(
             name=self.name,
             distribution=self.distribution,
@@ -192,7 +192,7 @@ class Plugin:
         logger.warning("Plugin '%s' of %s: %s.", self.name, self, note)
 
     def _call(self, hook: str, **arguments: object) -> bool:
-        """Whether the hook ran to its end, or the plugin does not implement it."""
+        """Call a hook if the plugin implements it; returns False if the hook failed."""
         if self.state == "found":
             self._import()
         if self._manager is None:
@@ -215,7 +215,7 @@ class Plugin:
             if not first <= API_VERSION <= last:
                 self._refuse_api(first, last)
                 return
-            # A pluggy manager of its own: nothing that another plugin does can reach this one.
+            # Each plugin has a pluggy manager of its own, isolated from all others.
             manager = pluggy.PluginManager("oplet")
             manager.add_hookspecs(hookspecs)
             manager.register(target, self.name)
@@ -223,7 +223,7 @@ class Plugin:
             self.tier = tier if tier in _TIERS else "plugin"
             self.hooks = tuple(sorted(caller.name for caller in manager.get_hookcallers(target) or ()))
             self._note_unknown_hooks(manager)
-        except failures() as error:  # also SystemExit: a script's module taken for a plugin
+        except failures() as error:  # also SystemExit: the module may be a script
             self.fail(_one_line(error))
             return
         self.api = str(first) if first == last else f"{first}-{last}"
@@ -232,9 +232,9 @@ class Plugin:
     def _refuse_api(self, first: int, last: int) -> None:
         self.api = str(first) if first == last else f"{first}-{last}"
         if first > API_VERSION:
-            from oplet.plugins.sources import installing
+            from oplet.plugins.install_commands import install_command
 
-            fix = f"a newer oplet is needed: {installing('oplet', upgrade=True)}"
+            fix = f"a newer oplet is needed: {install_command('oplet', upgrade=True)}"
         else:
             fix = "a newer version of the plugin is needed"
         self.fail(f"it speaks plugin API {self.api} and this oplet speaks {API_VERSION}, so {fix}")
@@ -253,7 +253,7 @@ class Plugin:
 
 
 def _distribution(entry_point: EntryPoint) -> tuple[str, str]:
-    """Name and version of the package; empty where its metadata is damaged."""
+    """Name and version of the package; "" where its metadata is damaged."""
     try:
         dist = entry_point.dist
         return (dist.name or "", dist.version or "") if dist is not None else ("", "")

@@ -1,7 +1,7 @@
-"""Which plugins are switched on, and which one is preferred where several could serve.
+"""Selection of plugins: which may load, and which are preferred where several serve an op.
 
-A plugin answers to two names: its entry point's and its distribution's, both without regard to case and to the
-difference of "-", "_" and ".".
+A plugin is selected by the name of its entry point or of its distribution; case is ignored, and so are differences between "-", "_" and
+".".
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ __all__ = [
 LOAD_VARIABLE = "OPLET_PLUGINS"
 DISABLE_VARIABLE = "OPLET_DISABLE_PLUGINS"
 PREFER_VARIABLE = "OPLET_PREFER"
-#: All that oplet reads; `oplet.tuning.remembering` has the last one.
+#: All environment variables of oplet; `oplet.tuning.choice_cache` reads the last one.
 VARIABLES = (LOAD_VARIABLE, DISABLE_VARIABLE, PREFER_VARIABLE, "OPLET_CACHE_DIR")
 
 
 def normalised(name: str) -> str:
-    """The form of a distribution's or plugin's name that is compared (PEP 503)."""
+    """The name of a distribution or plugin in normalized form (PEP 503), for comparisons."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
 def misspelt_variables(environ: Iterable[str]) -> dict[str, str]:
-    """Variables that seem to be meant for oplet and are none that it reads, each with the one that was meant."""
+    """Environment variables that look like misspelt variables of oplet, each with the probable name."""
     found = {}
     for name in environ:
         if name.startswith("OPLET") and name not in VARIABLES:
@@ -53,10 +53,10 @@ def _names(given: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _split(given: str | Iterable[str], source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names in a list of what may load, and those that stand behind a "no:" in it.
+    """The names in a list of plugins that may load, and those after a "no:" in it.
 
     Raises:
-        PluginError: an item is no name.
+        PluginError: an item is not a name.
     """
     wanted: list[str] = []
     unwanted: list[str] = []
@@ -73,12 +73,12 @@ def _split(given: str | Iterable[str], source: str) -> tuple[tuple[str, ...], tu
 
 @dataclass(frozen=True)
 class Switches:
-    """Which plugins may load.
+    """The plugins that may load.
 
     Attributes:
-        load: the names of the only ones that may, None for all.
-        load_source: who said so, for messages.
-        block: the names of those that may not, with who said so.
+        load: the names of the only plugins that may load; None for all.
+        load_source: the origin of `load` in messages.
+        block: the names of plugins that may not load, each with the origin in messages.
     """
 
     load: tuple[str, ...] | None
@@ -93,16 +93,19 @@ class Switches:
         environ: Mapping[str, str],
         argument: str = "load=",
     ) -> Switches:
-        """Switches from a manager's arguments and the environment; `load` goes before its variable, blocks add up.
+        """Read the switches from a manager's arguments and the environment.
 
-        A name behind "no:" in `load` or in its variable is blocked, as on the command line; a list of such names alone says
-        nothing of the others.
+        `load` takes precedence over its variable; blocked names of both are added up. A name after "no:" in `load` or its variable is
+        blocked; a list with only such names allows all others.
 
         Args:
-            argument: what messages call `load`.
+            load: as for `PluginManager`.
+            block: as for `PluginManager`.
+            environ: the environment variables.
+            argument: the name of `load` in messages.
 
         Raises:
-            PluginError: `load` has something that is no name.
+            PluginError: an item of `load` is not a name.
         """
         blocked = dict.fromkeys(_names(environ.get(DISABLE_VARIABLE, "")), DISABLE_VARIABLE)
         blocked.update(dict.fromkeys(_names(block), "block="))
@@ -119,7 +122,7 @@ class Switches:
         return cls(wanted, source, blocked)
 
     def refusal(self, names: Iterable[str]) -> str:
-        """Why the plugin that answers to `names` may not load, "" if it may."""
+        """The reason why the plugin with these names may not load, "" if it may."""
         names = set(names)
         for name, source in self.block.items():
             if name in names:
@@ -129,23 +132,23 @@ class Switches:
         return ""
 
     def unknown(self, names: Iterable[str]) -> list[str]:
-        """The names that should load and that no plugin in `names` answers to."""
+        """The names in `load` that are not among the plugins' `names`."""
         known = set(names)
         return [name for name in self.load or () if name not in known]
 
     def needless(self, names: Iterable[str]) -> dict[str, str]:
-        """The names to leave out that no plugin in `names` answers to, with who said so."""
+        """The names in `block` that are not among the plugins' `names`, each with its origin."""
         known = set(names)
         return {name: source for name, source in self.block.items() if name not in known}
 
 
 @dataclass(frozen=True)
 class Preference:
-    """Which plugin to take where several could serve.
+    """The plugins to use where several serve an op.
 
     Attributes:
-        names: plugins, the most preferred first.
-        by_op: plugins for single ops, which go before `names`.
+        names: the names of plugins, the most preferred first.
+        by_op: pairs (op, name of a plugin), which take precedence over `names`.
     """
 
     names: tuple[str, ...] = ()
@@ -153,13 +156,14 @@ class Preference:
 
     @classmethod
     def read(cls, given: str | Iterable[str] | Mapping[str, str] | Preference | None, source: str = "prefer=") -> Preference:
-        """A preference from names, from a mapping of ops to names, or from text: "oplet-a,Atan=oplet-b".
+        """Read a preference from names, from a mapping of ops to names, or from text: "oplet-a,Atan=oplet-b".
 
         Args:
-            source: who says so, for messages.
+            given: the preference; None for none.
+            source: its origin in messages.
 
         Raises:
-            PluginError: it is none of these.
+            PluginError: `given` has another form.
         """
         if given is None:
             return cls()
@@ -184,15 +188,15 @@ class Preference:
         return cls(tuple(names), tuple(by_op))
 
     def unknown(self, names: Iterable[str]) -> list[str]:
-        """The names that are preferred and that no plugin in `names` answers to."""
+        """The preferred names that are not among the plugins' `names`."""
         wanted = dict.fromkeys((*self.names, *(name for _, name in self.by_op)))
         known = set(names)
         return [name for name in wanted if name not in known]
 
     def before(self, other: Preference) -> Preference:
-        """This preference, and the other where this one says nothing."""
+        """This preference, followed by another one of lower precedence."""
         return Preference(self.names + other.names, self.by_op + other.by_op)
 
     def for_op(self, op: str) -> tuple[str, ...]:
-        """The names to try for an op, in order."""
+        """The names of plugins to try for an op, in order."""
         return tuple(name for of, name in self.by_op if of == op) + self.names

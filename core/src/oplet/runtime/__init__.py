@@ -1,4 +1,4 @@
-"""Everything between a model's file and the values of its tensors: the interpreter, its signatures, subgraphs as data, and how those are
-loaded and resolved. What works on subgraphs comes into one of the rooms, each of which knows only those below it: memory, threads,
-describe, execution, then delegation and asynchronous.
+"""The runtime: the interpreter and its signature runners, subgraphs as data, and how these are loaded and resolved to kernels. What acts on
+subgraphs comes into one of the rooms, each of which imports only those below it: memory, threads, describe, execution, then
+delegation and asynchronous.
 """

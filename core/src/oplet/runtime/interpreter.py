@@ -1,4 +1,4 @@
-"""The interpreter: LiteRT's Python API, and what LiteRT's does not have.
+"""The interpreter: LiteRT's Python API, with additions of oplet's own.
 
 Source of names, dictionaries and messages: tflite/python/interpreter.py and interpreter_wrapper.cc of google-ai-edge/LiteRT.
 """
@@ -19,7 +19,7 @@ from oplet.errors import SignatureError, StateError, TensorError, text_of
 from oplet.model.verify.signatures import signature_faults
 from oplet.model.verify.verifier import verify
 from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
-from oplet.plugins.chooser_seam import chooser
+from oplet.plugins.registered_chooser import registered_chooser
 from oplet.runtime.describe.profiler import Profiler
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session
@@ -29,7 +29,7 @@ from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict
 from oplet.runtime.resolving import manager_of
 from oplet.runtime.signature_runner import SignatureRunner
-from oplet.runtime.threads.arithmetic import Arithmetic
+from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ __all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
 
 
 class OpResolverType(Enum):
-    """LiteRT's choice of kernel sets. oplet has one set, so that each of these runs the same kernels."""
+    """LiteRT's names of kernel sets. oplet has one set of kernels, which each of these names stands for."""
 
     AUTO = 0
     BUILTIN = 1
@@ -57,9 +57,9 @@ class Interpreter(ModelRuntime):
     Args:
         model_path: the model's file, which is memory-mapped.
         model_content: the model's bytes, in place of a file.
-        experimental_delegates: delegates to apply, in order; what `load_delegate` returns. "auto" for the fastest of what is
-            installed: measured when this model is first opened so on this machine, then remembered; see `choice`.
-        num_threads: threads that kernels may use, at least 1.
+        experimental_delegates: delegates to apply, in order; `load_delegate` makes them from names. "auto" for the fastest of the
+            installed kernels and delegates: measured once for this model on this machine, then read from a cache; see `choice`.
+        num_threads: the number of threads that kernels may use, at least 1; 1 if None.
         experimental_op_resolver_type: accepted for compatibility; see `OpResolverType`.
         experimental_preserve_all_tensors: keep every intermediate tensor's value readable after `invoke`.
         experimental_disable_delegate_clustering: keep the original order of nodes when partitions are cut.
@@ -68,18 +68,18 @@ class Interpreter(ModelRuntime):
         experimental_disable_delegate_node_fusion: one partition per claimed node.
         experimental_force_delegate_node_profiling: profile delegates' kernels as a whole, also where they report their
             operators one by one.
-        op_resolver: the application's own registrations; they go before what plugins bring.
-        plugins: the plugins to use: a PluginManager, or names of distributions or plugins, or such names behind "no:" for
+        op_resolver: the application's own registrations; they go before those of plugins.
+        plugins: the plugins to use: a PluginManager, or names of distributions or plugins, or such names after "no:" for
             all but these; all installed ones by default.
-        prefer: which package wins where two claim one op: names, best first, or a mapping from op to name.
-        profiler: takes an event per node run.
-        release_dynamic_tensors: give back, at the end of each `invoke`, the memory of intermediate tensors whose shapes
-            are known only while invoking (LiteRT's SetEnsureDynamicTensorsAreReleased).
-        limits: what the model may take: memory, nodes, depth, rounds, time; `Limits()` unless given.
-        checks: look, after each node, whether its kernel changed what it may only read, and raise a PluginError that names
-            it; slow, for finding the package that gives wrong numbers.
-        use_mmap: False to read the model's file into memory in place of mapping it: it takes its size in memory, and whoever
-            cuts the file afterwards cannot end the process (see docs/reliability.md).
+        prefer: the package to take where several serve one op: names, the most preferred first, or a mapping from op to name.
+        profiler: records an event for each run of a node; an `oplet.Profiler`.
+        release_dynamic_tensors: release, at the end of each `invoke`, the memory of intermediate tensors of dynamic shape
+            (LiteRT's SetEnsureDynamicTensorsAreReleased).
+        limits: limits of memory, nodes, call depth, loop iterations and time; `Limits()` unless given.
+        checks: check after each node whether its kernel changed what it may only read, and raise a PluginError that names
+            the package; slow, for finding the package that gives wrong numbers.
+        use_mmap: False to read the model's file into memory in place of mapping it: this takes as much memory as the file has
+            bytes, but truncating the file afterwards cannot crash the process (see docs/reliability.md).
 
     Raises:
         ModelError: the file cannot be read or is not a valid model (a ValueError).
@@ -147,7 +147,7 @@ class Interpreter(ModelRuntime):
                 limits=limits,
                 use_mmap=use_mmap,
             )
-            self._choice, delegates, prefer = chooser()(delegates, self._model, self._manager, again, prefer)
+            self._choice, delegates, prefer = registered_chooser()(delegates, self._model, self._manager, again, prefer)
         self._resolver: OpResolver = self._manager.resolver(prefer)
         if op_resolver is not None:
             self._resolver = ChainOpResolver([op_resolver, self._resolver])
@@ -194,7 +194,7 @@ class Interpreter(ModelRuntime):
     def cancel(self) -> None:
         """Stop the `invoke` or `allocate_tensors` that another thread is in, before its next node; it raises CancelledError.
 
-        Nothing happens when none is running, and the next one runs as ever.
+        Without a running one it has no effect; later calls are not affected.
         """
         self._session.meter.stop()
 
@@ -213,9 +213,9 @@ class Interpreter(ModelRuntime):
         self._set(tensor_index, value, 0)
 
     def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
-        """A function that returns a view of a tensor's memory. Hold the function, not the views.
+        """A function that returns a numpy view of a tensor's memory. Keep the function, not the views.
 
-        While a view is alive, `allocate_tensors`, `invoke` and `resize_tensor_input` refuse to run.
+        While a view is alive, `allocate_tensors`, `invoke` and `resize_tensor_input` raise a ViewError.
         """
         return lambda: self._views.make(self._readable(tensor_index, 0).data)
 
@@ -255,7 +255,7 @@ class Interpreter(ModelRuntime):
         """A callable that runs one signature.
 
         Args:
-            signature_key: which; None is allowed when the model has exactly one.
+            signature_key: the signature's key; None is allowed when the model has exactly one signature.
 
         Raises:
             SignatureError: there is no such signature (a ValueError).
@@ -271,10 +271,10 @@ class Interpreter(ModelRuntime):
         return SignatureRunner(self, signature_key)
 
     def get_async_signature_runner(self, signature_key: str | None = None) -> AsyncSignatureRunner:
-        """What runs one signature asynchronously, on buffers of the application, if one delegate runs all of it.
+        """A runner of one signature, asynchronous and on buffers of the application, for a model that one delegate runs as a whole.
 
         Args:
-            signature_key: which; None for the first one of the primary subgraph, or for a model without signatures.
+            signature_key: the signature's key; None for the first one of the primary subgraph, or for a model without signatures.
 
         Raises:
             SignatureError: there is no such signature (a ValueError).
@@ -288,14 +288,14 @@ class Interpreter(ModelRuntime):
     # Delegates -----------------------------------------------------------------------------------------------
 
     def modify_graph_with_delegate(self, delegate: Delegate, subgraphs: Collection[int] | None = None) -> None:
-        """Let a delegate claim nodes of every subgraph, but for those that delegates marked as taken.
+        """Apply a delegate: it claims nodes of every subgraph, but for subgraphs that a delegate has marked as skippable.
 
-        With a delegate that knows static shapes only, the tensors are allocated and the graph is immutable afterwards: a
-        resize puts the original nodes back, and the next `allocate_tensors` applies the delegates again.
+        With a delegate of static shapes the tensors are allocated and the graph is immutable afterwards: a resize restores the
+        original nodes, and the next `allocate_tensors` applies the delegates again.
 
         Args:
             delegate: the delegate.
-            subgraphs: indices of the subgraphs that it is to be asked about; all of them unless given.
+            subgraphs: indices of the subgraphs to apply it to; all of them unless given.
 
         Raises:
             DelegateApplicationError: it does not suit the graph or the delegates before it; the graph is usable.
@@ -306,28 +306,31 @@ class Interpreter(ModelRuntime):
         self._views.ensure_none()
         self._ensure_idle()
         self._model.check_files()
-        with Arithmetic():
+        with KernelNumpySettings():
             if self._delegations is None:
                 self._delegations = Delegations(self._executors, cluster=self._cluster, fuse=self._fuse)
             self._delegations.apply(delegate, subgraphs)
 
     def remove_all_delegates(self) -> None:
-        """Put the model's own nodes back, ready to run on the inputs that were set."""
+        """Remove all delegates: the model's own nodes run again, on the inputs that were set."""
         self._views.ensure_none()
         self._ensure_idle()
         self._model.check_files()
         if self._delegations is not None:
-            with Arithmetic():
+            with KernelNumpySettings():
                 self._delegations.remove()
 
     def set_buffer_handle(self, tensor_index: int, handle: Any, delegate: Delegate, subgraph_index: int = 0) -> None:
-        """Have a delegate's buffer stand for a tensor, typically an input; a buffer that stood for it is freed.
+        """Bind a delegate's buffer to a tensor, typically an input; the buffer that was bound before is freed.
 
         Args:
-            handle: the buffer, as the delegate calls it; None for none any more.
+            tensor_index: the 'index' of its details.
+            handle: the delegate's handle of the buffer; None to bind no buffer.
+            delegate: the delegate.
+            subgraph_index: the subgraph that the tensor is in.
 
         Raises:
-            DelegateError: another delegate has the tensor.
+            DelegateError: the tensor belongs to another delegate.
         """
         tensor = self._tensor(tensor_index, subgraph_index)
         executor = self._executors[subgraph_index]
@@ -337,16 +340,16 @@ class Interpreter(ModelRuntime):
             executor.guard_readers(tensor)
 
     def get_buffer_handle(self, tensor_index: int, subgraph_index: int = 0) -> tuple[Any, Delegate | None]:
-        """The buffer that stands for a tensor, and the delegate that it belongs to; (None, None) if there is none."""
+        """The handle of the buffer that is bound to a tensor, and its delegate; (None, None) if there is none."""
         tensor = self._tensor(tensor_index, subgraph_index)
         return tensor.buffer_handle, tensor.delegate
 
 
 def _check_types(op_resolver_type: object, num_threads: object) -> None:
-    """Refuse arguments of other types than LiteRT takes.
+    """Check the types of arguments as LiteRT does.
 
     Raises:
-        TensorError: one is, in LiteRT's words.
+        TensorError: one is wrong, in LiteRT's words.
     """
     if not isinstance(op_resolver_type, Enum) or op_resolver_type.name not in OpResolverType.__members__:
         raise TensorError(f"Unrecognized passed in op resolver type: {op_resolver_type}")

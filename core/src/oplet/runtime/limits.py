@@ -1,4 +1,4 @@
-"""Limits of what a model may take (memory, nodes, depth, rounds, time), and the meter that ends a run."""
+"""Limits of memory, nodes, call depth, loop iterations and time, and the meter that ends a run."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 
 __all__ = ["Limits", "RunMeter"]
 
-#: Bytes that a tensor takes about, besides its values: what is kept of its name, shape, quantization and place.
+#: About the bytes of a tensor's description: its name, shape, quantization and position.
 _TENSOR = 512
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What an interpreter allows a model; None for no limit.
+    """Limits of what a model may use; None for no limit.
 
-    The defaults are far above what real models need, and let no small file take the machine with it. A server that runs
-    the models of strangers sets them to what one request is worth.
+    The defaults are far above what real models need, and keep a small file from using up the machine. A server that runs
+    untrusted models should set them to what one request may cost.
 
     Attributes:
-        max_arena_bytes: bytes that the tensors of the whole model may take at once, constants apart, which are the file, and with
-            them what kernels take for themselves (`oplet.charge`).
+        max_arena_bytes: bytes of all tensors of the model at once, and of the memory that kernels allocate for themselves
+            (`oplet.charge`); constants in the file do not count.
         max_tensor_bytes: bytes of any one tensor.
         max_nodes: nodes of all subgraphs together.
-        max_call_depth: subgraphs that may call one another in a row; Python's own stack bears about 150.
-        max_while_iterations: rounds of one loop.
-        max_subgraph_calls: calls of subgraphs in one invoke: they may call one another 2 to the power of their number times.
-        max_seconds: time for one `allocate_tensors` or one `invoke`, looked at between nodes,
-            and by kernels in long loops (`oplet.checkpoint`): a single call of numpy is not interrupted.
+        max_call_depth: nested calls of subgraphs; Python's own stack allows about 150.
+        max_while_iterations: iterations of one loop.
+        max_subgraph_calls: calls of subgraphs in one invoke, whose number may grow exponentially with the number of subgraphs.
+        max_seconds: seconds for one `allocate_tensors` or one `invoke`, checked between nodes, and by kernels in long loops
+            (`oplet.checkpoint`); a single call of numpy is not interrupted.
 
     Raises:
-        LimitError: a limit is not positive.
+        LimitError: a limit is no positive number.
 
     Example:
         >>> from oplet import Limits
@@ -60,12 +60,12 @@ class Limits:
                 raise LimitError(f"The limit {name} is {value!r}; give a positive number, or None for no limit.")
 
     def check_nodes(self, model: Model) -> None:
-        """Refuse a model of too many nodes or tensors, before anything is made of them.
+        """Check the numbers of nodes and tensors, before objects are made of them.
 
         Raises:
-            LimitError: it has more nodes than `max_nodes`, or what describes its tensors would take more than `max_arena_bytes`.
+            LimitError: there are more nodes than `max_nodes`, or the tensors' descriptions would take more than `max_arena_bytes`.
         """
-        subgraphs = model.outline.subgraphs or ()
+        subgraphs = model.lazy_root.subgraphs or ()
         count = sum(len(subgraph.operators or ()) for subgraph in subgraphs)
         if self.max_nodes is not None and count > self.max_nodes:
             raise LimitError(f"{model.name} has {count} nodes; Limits(max_nodes={self.max_nodes}) allows no more.")
@@ -78,11 +78,12 @@ class Limits:
 
 
 class RunMeter:
-    """The `Meter` of a run: ends it when another thread asked for that or its time is over, and refuses memory that is not allowed.
+    """The `Meter` of an interpreter's runs: ends a run that was cancelled or is out of time, and refuses memory beyond the limits.
 
     Attributes:
-        reasons: empty while nobody asked; a list, because looking at it costs next to nothing between nodes.
-        charge: refuses memory that is not allowed, for what kernels take for themselves.
+        reasons: why the run is to end, empty while it is not; a list, since the check between nodes is then cheap.
+        charge: charges the memory that kernels allocate for themselves.
+        has_deadline: whether `max_seconds` is set.
     """
 
     def __init__(self, limits: Limits, model: Model, charge: Callable[[int], None]) -> None:
@@ -95,14 +96,14 @@ class RunMeter:
         self._outer: Meter | None = None
 
     def begin(self) -> None:
-        """Start the clock of a run, and forget what was asked of runs before."""
+        """Begin a run: reset what ended the run before, start the clock, and become this thread's meter."""
         self.reasons.clear()
         if self._seconds is not None:
             self._end = time.monotonic() + self._seconds
         self._outer = swap_meter(self)
 
     def end(self) -> None:
-        """Restore the enclosing run's checkpoint, if a kernel made this run; there is none otherwise."""
+        """End a run: restore the meter of the enclosing run, if a kernel made this one."""
         swap_meter(self._outer)
         self._outer = None
 
@@ -111,11 +112,11 @@ class RunMeter:
         self.reasons.append("Client requested cancel during Invoke()")
 
     def check(self) -> None:
-        """Raise if the run is to end.
+        """Check whether the run is to end.
 
         Raises:
-            CancelledError: another thread asked for it.
-            DeadlineError: it took longer than `max_seconds`.
+            CancelledError: another thread called `stop`.
+            DeadlineError: the run took longer than `max_seconds`.
         """
         if self.reasons:
             raise CancelledError(f"{self.reasons[0]}. {self._model.name} was stopped; it can be invoked again.")

@@ -1,4 +1,4 @@
-"""From the tables of a model file to the tensors and nodes that run."""
+"""Loading: makes the tensors and nodes that run from the tables of a model file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
-from oplet.model.reachability import read_outside
+from oplet.model.reachability import observable_tensors
 from oplet.model.save.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
 from oplet.ops.strings import strings_nbytes
 from oplet.ops.tensor import Allocation, Quantization, Tensor, numpy_dtype
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema import tables
-from oplet.schema.columns import Columns, Rows, as_rows
+from oplet.schema.columns import Columns, LazyTables, as_lazy_tables
 from oplet.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 __all__ = ["load_nodes", "load_subgraph", "load_tensors", "open_model", "read_strings", "unpack"]
 
 Array = NDArray[Any]
-#: The types whose values lie in a file as they lie in memory.
+#: The types whose values have the same layout in a file as in memory.
 _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
 
 def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview | None, use_mmap: bool = True) -> Model:
-    """The model that an interpreter is given: a file or bytes.
+    """Open the model that an interpreter is given, from a file or from bytes.
 
     Raises:
-        ModelError: it is both or none, or cannot be read.
+        ModelError: both are given or none, or the model cannot be read.
     """
     if path and content:
         raise ModelError("Can't both provide `model_path` and `model_content`")
@@ -50,42 +50,51 @@ def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview 
 
 
 def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: MemoryAccount) -> Subgraph:
-    """A subgraph as the file has it, its nodes not yet resolved; arguments as for `load_tensors`."""
+    """The `Subgraph` of a table; its nodes have no registrations yet.
+
+    Args:
+        model: the model.
+        index: the subgraph's index.
+        table: the subgraph's table.
+        memory: is charged for constants that are no views of the file.
+    """
     tensors = load_tensors(model, table, memory)
     nodes = load_nodes(model, table, tensors)
     inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
     outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
-    return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, read_outside(model.outline, index))
+    return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, observable_tensors(model.lazy_root, index))
 
 
 def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount) -> list[Tensor]:
-    """The run-time tensors of a subgraph; constants are read when they are first used.
+    """The `Tensor` objects of a subgraph; constants are read when they are first used.
 
     Args:
-        memory: counts what constants take that are no views of the file.
+        model: the model.
+        subgraph: the subgraph's table.
+        memory: is charged for constants that are no views of the file.
     """
-    rows = as_rows(subgraph.tensors)
+    rows = as_lazy_tables(subgraph.tensors)
     tensors: list[Tensor] = [None] * len(rows)  # type: ignore[list-item]
-    for index, table in rows.loose:
+    for index, table in rows.singles:
         tensors[index] = _load_tensor(model, index, table, memory)
     for group in rows.groups:
         _load_group(model, group, tensors, memory)
     for index, details in _blockwise_details(rows):
         tensors[index].quantization = _blockwise(tensors, details, tensors[index])
     empty = [tensor for tensor in tensors if 0 in tensor.shape and tensor.allocation is Allocation.ARENA]
-    made = _made(subgraph) if empty else set()
+    made = _written_tensors(subgraph) if empty else set()
     for tensor in empty:
         if tensor.index not in made:
-            # An empty constant has no bytes by which the file could tell it from an activation.
+            # An empty tensor that nothing writes is a constant: having no bytes, it has no buffer that would say so.
             tensor.allocation = Allocation.CONSTANT
-            tensor.provide(np.empty(tensor.shape, tensor.dtype))
-    rows.forget()
+            tensor.set_memory(np.empty(tensor.shape, tensor.dtype))
+    rows.release()
     return tensors
 
 
-def _made(subgraph: tables.SubGraph) -> set[int]:
-    """The tensors that a node or the caller writes."""
-    made = {index for vector in as_rows(subgraph.operators).column("outputs") for index in vector or ()}
+def _written_tensors(subgraph: tables.SubGraph) -> set[int]:
+    """Indices of the tensors that a node or the caller writes."""
+    made = {index for vector in as_lazy_tables(subgraph.operators).column("outputs") for index in vector or ()}
     return made.union(() if subgraph.inputs is None else subgraph.inputs.tolist())
 
 
@@ -107,8 +116,8 @@ def _load_tensor(model: Model, index: int, table: tables.Tensor, memory: MemoryA
 
 
 def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tensor], memory: MemoryAccount) -> None:
-    """The same for tensors whose tables have the same fields."""
-    numbers, column, values = group.numbers.tolist(), group.column, group.values
+    """Make the tensors of tables that have the same fields, column by column, which is faster than one by one."""
+    numbers, column, values = group.positions.tolist(), group.column, group.values
     for index, name, type, shape in zip(numbers, column("name"), column("type"), column("shape")):
         tensors[index] = Tensor(index, name or "", type, shape or ())
     for index, signature in zip(numbers, values["shape_signature"].tuples() if "shape_signature" in values else ()):
@@ -125,25 +134,25 @@ def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tenso
         for index, buffer, external in zip(numbers, column("buffer"), column("external_buffer")):
             if (buffer or external) and (raw := constant(buffer, external)) is not None:
                 _provide_constant(tensors[index], raw, memory)
-    for row, quantization in _quantizations(as_rows(values.get("quantization"))):
+    for row, quantization in _quantizations(as_lazy_tables(values.get("quantization"))):
         tensors[numbers[row]].quantization = quantization
 
 
 def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], memory: MemoryAccount) -> None:
     tensor.allocation = Allocation.CONSTANT
     sparse = tensor.sparsity is not None
-    tensor.provide_when_read(partial(_read_constant, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name, memory))
+    tensor.set_loader(partial(_read_constant, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name, memory))
 
 
-def _quantizations(rows: Rows[tables.QuantizationParameters]) -> Iterator[tuple[int, Quantization | None]]:
-    for row, table in rows.loose:
+def _quantizations(rows: LazyTables[tables.QuantizationParameters]) -> Iterator[tuple[int, Quantization | None]]:
+    for row, table in rows.singles:
         if table.scale is not None:
             yield row, _quantization(table.scale, table.zero_point, table.quantized_dimension)
     for group in rows.groups:
         if "scale" in group.values:
             scales = group.values["scale"].views()
             found = map(_quantization, scales, group.views("zero_point"), group.column("quantized_dimension"))
-            yield from zip(group.numbers.tolist(), found)
+            yield from zip(group.positions.tolist(), found)
 
 
 def _quantization(scales: Array, zero_points: Array | None, dimension: int) -> Quantization | None:
@@ -152,27 +161,31 @@ def _quantization(scales: Array, zero_points: Array | None, dimension: int) -> Q
     return Quantization(scales, zero_points if zero_points is not None else np.zeros(len(scales), np.int64), dimension)
 
 
-def _blockwise_details(rows: Rows[tables.Tensor]) -> Iterator[tuple[int, tables.BlockwiseQuantization]]:
-    for index, table in rows.loose:
+def _blockwise_details(rows: LazyTables[tables.Tensor]) -> Iterator[tuple[int, tables.BlockwiseQuantization]]:
+    for index, table in rows.singles:
         if table.quantization is not None and isinstance(table.quantization.details, tables.BlockwiseQuantization):
             yield index, table.quantization.details
     for group in rows.groups:
-        for row, quantization in as_rows(group.values.get("quantization")).having("details"):
+        for row, quantization in as_lazy_tables(group.values.get("quantization")).with_fields("details"):
             if isinstance(quantization.details, tables.BlockwiseQuantization):
-                yield int(group.numbers[row]), quantization.details
+                yield int(group.positions[row]), quantization.details
 
 
 def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization, tensor: Tensor) -> Quantization:
-    """Blockwise scales are a tensor of their own (float16 in the models seen)."""
+    """The quantization of a tensor whose scales are in another tensor, one per block of values (float16 in the models seen).
+
+    Raises:
+        ModelError: that tensor is no constant, or the block size is wrong.
+    """
     if not 0 <= details.scales < len(tensors) or not tensors[details.scales].is_constant:
         raise ModelError(f"{tensor} is quantized by blocks, with its scales in tensor {details.scales}, which is no constant.")
     if details.block_size < 1:
         raise ModelError(f"{tensor} is quantized by blocks of {details.block_size} values; a block has at least one.")
-    with np.errstate(over="ignore", invalid="ignore"):  # what a scale cannot be, those that compute with it refuse
+    with np.errstate(over="ignore", invalid="ignore"):  # kernels refuse scales that are not finite
         scales = np.atleast_1d(tensors[details.scales].data.astype(np.float32))
     zero_points = np.zeros(0, np.int64)
     points = tensors[details.zero_points] if 0 < details.zero_points < len(tensors) else None
-    if points is not None and points.is_constant and points.dtype.kind in "iu":  # others are none; LiteRT reads none at all
+    if points is not None and points.is_constant and points.dtype.kind in "iu":  # other types are ignored; LiteRT ignores all
         zero_points = points.data.astype(np.int64).ravel()
     return Quantization(scales, zero_points, block_size=details.block_size)
 
@@ -180,10 +193,11 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
 def _read_constant(
     raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool, index: int, name: str, memory: MemoryAccount
 ) -> Array:
-    """A constant's values: a view of the file, but for strings and packed types. A sparse one's are one row of values.
+    """A constant's values: a view of the file, but for strings and packed types. A sparse constant's stored values have one dimension.
 
     Raises:
-        LimitError: what is no view would take more memory than is allowed.
+        LimitError: unpacked, the values would take more memory than is allowed.
+        ModelError: the type cannot be a constant, or the strings are damaged.
     """
     if type in _PLAIN and not sparse:
         array: Array = np.ndarray(shape, numpy_dtype(type), raw)
@@ -191,14 +205,14 @@ def _read_constant(
         return array
     what = f"tensor {index} ('{name}')"
     if type is TensorType.STRING:
-        memory.keep(strings_nbytes(math.prod(shape), raw.size), what)
+        memory.charge_constant(strings_nbytes(math.prod(shape), raw.size), what)
         array = read_strings(raw, what)
         if array.size != int(np.prod(shape)):
             raise ModelError(f"String {what} holds {array.size} strings for the shape {list(shape)}.")
         array = array.reshape(shape)
     elif type in PACKED_BITS:
         count = raw.size * 8 // PACKED_BITS[type] if sparse else int(np.prod(shape))
-        memory.keep(count, what)
+        memory.charge_constant(count, what)
         array = unpack(raw, type, count)
         array = array if sparse else array.reshape(shape)
     else:
@@ -211,7 +225,7 @@ def _read_constant(
 
 
 def unpack(raw: NDArray[np.uint8], type: TensorType, count: int) -> Array:
-    """One value a byte from packed int4, uint4 or int2; the low bits come first."""
+    """Unpack int4, uint4 or int2 values into one byte each, int8 or uint8; the low bits of a byte come first."""
     bits = PACKED_BITS[type]
     per_byte = 8 // bits
     out = np.empty((raw.size, per_byte), np.uint8)
@@ -246,23 +260,23 @@ def read_strings(raw: NDArray[np.uint8], what: str) -> Array:
 
 
 def load_nodes(model: Model, subgraph: tables.SubGraph, tensors: Sequence[Tensor]) -> list[Node]:
-    """The nodes of a subgraph, not yet resolved."""
-    rows = as_rows(subgraph.operators)
+    """The `Node` objects of a subgraph; they have no registrations yet."""
+    rows = as_lazy_tables(subgraph.operators)
     codes = rows.column("opcode_index")
     ops = {code: model.op_at(code) for code in set(codes)}
-    given: Sequence[Tensor | None] = [*tensors, None]  # -1 stands for an input that is left out
+    given: Sequence[Tensor | None] = [*tensors, None]  # index -1 stands for an optional input that is left out
     inputs, outputs, options = rows.column("inputs"), rows.column("outputs"), rows.column("builtin_options")
-    if rows.has("builtin_options_2"):
+    if rows.has_field("builtin_options_2"):
         options = [first if first is not None else second for first, second in zip(options, rows.column("builtin_options_2"))]
     nodes = []
     input_at, output_at = given.__getitem__, tensors.__getitem__
     for index, (code, read, written, of_node) in enumerate(zip(codes, inputs, outputs, options)):
         op, name, version = ops[code]
         nodes.append(Node(index, op, name, version, map(input_at, read or ()), map(output_at, written or ()), of_node))
-    if rows.has("intermediates"):
+    if rows.has_field("intermediates"):
         for node, between in zip(nodes, rows.column("intermediates")):
             node.intermediates = [tensors[i] for i in between or ()]
-    for index, table in rows.having("custom_options", "large_custom_options_offset"):
+    for index, table in rows.with_fields("custom_options", "large_custom_options_offset"):
         nodes[index].custom_options = model.custom_options(table)
-    rows.forget()
+    rows.release()
     return nodes

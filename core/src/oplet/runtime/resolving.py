@@ -1,4 +1,4 @@
-"""Resolving: every node gets its registration, and an error says of each that has none what could supply it."""
+"""Resolving: every node gets its registration from the resolver, and errors name packages that serve the missing ones."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _GUIDE = "https://www.tensorflow.org/lite/guide/ops_custom"
 _SELECT_GUIDE = "https://www.tensorflow.org/lite/guide/ops_select"
 
 
-#: Of STABLEHLO_COMPOSITE: with another one, a composite's options may mean something else.
+#: The version of STABLEHLO_COMPOSITE that is known; in another one the options may mean something else.
 _COMPOSITE_VERSION = 1
 
 
 def manager_of(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
-    """The plugins that an interpreter is told to use; None for all that are installed."""
+    """The plugin manager for the interpreter's argument `plugins`; None stands for all installed plugins."""
     from oplet.plugins.manager import PluginManager, default_manager
 
     if plugins is None:
@@ -40,14 +40,14 @@ def manager_of(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
 
 
 def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[[str], str], model: str) -> None:
-    """Look up each node's registration. Custom ops that nobody serves stay open, so that a delegate may claim them.
+    """Set each node's registration. Custom ops that nothing serves keep None, as a delegate may claim them.
 
     Raises:
         OpNotFoundError: a built-in operator has no kernel at all.
         OpVersionError: a built-in operator has kernels, but not in this version.
-        OpConflictError: two packages claim one.
+        OpConflictError: two packages serve one op.
 
-    The message of a missing built-in names every other op that is missing too, custom ones included.
+    The message of a missing built-in operator names all other ops that are missing too, custom ops included.
     """
     nodes = list(nodes)
     missing: dict[tuple[BuiltinOperator, int], list[int]] = {}
@@ -71,9 +71,9 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
 
 
 def running_nodes(subgraphs: Sequence[Subgraph], start: int) -> Iterator[Node]:
-    """The nodes that run when a subgraph does: its own, and those of the subgraphs that they call, and so on.
+    """The nodes that run when a subgraph does: those of its plan, and of the subgraphs that they call, recursively.
 
-    What a delegate claimed does not run, and calls nothing.
+    Nodes that a delegate replaced are in no plan, and the subgraphs that they call are not followed.
     """
     seen, waiting = {start}, [start]
     while waiting:
@@ -87,12 +87,12 @@ def running_nodes(subgraphs: Sequence[Subgraph], start: int) -> Iterator[Node]:
 
 
 def find_registration(node: Node, resolver: OpResolver) -> Registration | None:
-    """What serves a node, None if nothing does."""
+    """The node's first provider, None if it has none."""
     return next(find_providers(node, resolver), None)
 
 
 def find_providers(node: Node, resolver: OpResolver) -> Iterator[Registration]:
-    """What serves a node, and who is asked after it if it declines; a composite's decomposition comes last."""
+    """The node's providers in the order of precedence; a composite's decomposition comes last."""
     name, version = _composite(node)
     if name and node.version == _COMPOSITE_VERSION:
         yield from resolver.candidates(Composite(name), version)
@@ -103,11 +103,11 @@ def _composite(node: Node) -> tuple[str, int]:
     return (node.composite_name, node.composite_version) if node.op is BuiltinOperator.STABLEHLO_COMPOSITE else ("", 0)
 
 
-# Two different troubles, though LiteRT has one text for both; each keeps the words that people search for.
+# A missing op and a missing version have different messages; both keep words of LiteRT's single message, as users search for them.
 
 
 def _unserved(missing: list[tuple[tuple[BuiltinOperator, int], list[int]]], advice: Callable[[str], str]) -> list[str]:
-    """Built-in operators that nothing serves in any version: the advice is the same for all of them, and given once."""
+    """The sentences about built-in operators that nothing serves in any version, with the advice once for all of them."""
     if not missing:
         return []
     ((op, version), nodes), *others = missing
@@ -122,12 +122,12 @@ def _unserved(missing: list[tuple[tuple[BuiltinOperator, int], list[int]]], advi
 
 
 def _too_new(op: BuiltinOperator, version: int, nodes: list[int], resolver: OpResolver) -> str:
-    """A built-in operator that is served in other versions."""
+    """The message of a built-in operator that is served in other versions only."""
     first = f"Didn't find op for builtin opcode '{op.name}' version '{version}'."
     served = resolver.versions(op)
     if version < 1:
         return f"{first} {_needing(nodes, 'it').capitalize()}, and versions begin at 1: the file is damaged, convert the model again."
-    providers = sorted({str(claim.provenance) for claim in resolver.claims(op)})
+    providers = sorted({str(entry.provenance) for entry in resolver.entries(op)})
     return (
         f"{first} An older version of this builtin might be supported. Are you using an old TFLite binary with a newer model? "
         f"{_needing(nodes, f'version {version}').capitalize()}{_since(op, version)}; {' and '.join(providers)} serves {_ranges(served)}: "
@@ -159,10 +159,10 @@ def _ranges(versions: list[int]) -> str:
 
 
 def check_resolved(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[[str], str], model: str) -> None:
-    """Refuse to run while custom ops are open: all of them in one message.
+    """Check that all nodes have a registration, before they run.
 
     Raises:
-        UnresolvedOpError: no package serves them.
+        UnresolvedOpError: custom ops have none; the message names all of them.
     """
     missing: dict[tuple[str, int], list[int]] = {}
     for node in nodes:

@@ -1,4 +1,4 @@
-"""Call a model by the names of its signature."""
+"""The signature runner: calls a model with inputs and outputs by the names of its signature."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ __all__ = ["SignatureRunner"]
 
 
 class SignatureRunner:
-    """Runs one signature: arrays in by input name, arrays out by output name.
-
-    Obtained from `Interpreter.get_signature_runner`.
+    """Runs one signature; `Interpreter.get_signature_runner` returns it. Inputs and outputs are arrays by name.
 
     Example:
         >>> runner = interpreter.get_signature_runner("serving_default")  # doctest: +SKIP
@@ -65,7 +63,7 @@ class SignatureRunner:
                 raise SignatureError(f"Invalid Input name ({name}) for SignatureDef. It takes: {', '.join(self._inputs)}.")
         runtime, subgraph = self._interpreter, self._subgraph_index
         runtime._ensure_usable(self._signature_key)
-        runtime._session.hold()  # or another thread's values might come between
+        runtime._session.lock()  # so that no other thread sets inputs before they are read
         try:
             for name, value in inputs.items():
                 runtime._resize(self._inputs[name], np.shape(value), subgraph)
@@ -75,7 +73,7 @@ class SignatureRunner:
             runtime._invoke(subgraph)
             return {name: runtime.get_tensor(index, subgraph) for name, index in self._outputs.items()}
         finally:
-            runtime._session.let_go()
+            runtime._session.unlock()
 
     def get_input_details(self) -> dict[str, dict[str, Any]]:
         """The details of each input, by the signature's name for it."""

@@ -1,10 +1,7 @@
-"""Subgraphs as data: what stands in a model, and what is known of it so far. `execution` acts on it, and nothing here acts.
+"""Subgraphs as data: the tensors, nodes and plan of the model, and what is prepared of them. `execution` acts on it.
 
-Two words that all rooms use:
-
-- A *thunk* is a function without arguments and without result that runs one node, with its arrays already looked up.
-- A *segment* is a part of the execution plan whose shapes are known together: it ends behind a node that decides a shape while it
-  runs, or at the plan's end. It has an arena of its own, and a thunk for each of its nodes.
+A *segment* is a part of the execution plan whose shapes are known together: it ends after a node with an output of dynamic shape, or
+at the plan's end. It has an arena of its own, and a thunk (`oplet.ops.node.Thunk`) for each of its nodes.
 """
 
 from __future__ import annotations
@@ -27,21 +24,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Request", "Segment", "Subgraph"]
 
-#: A tensor that wants memory in the arena, and for how long.
+#: A request for arena memory: the tensor and its lifetime.
 Request = tuple[Tensor, Lifetime]
 
 
 class Segment:
-    """A part of the plan whose shapes are known together.
+    """A part of the execution plan whose shapes are known together.
 
     Attributes:
-        end: the position in the plan behind its last node.
-        nodes: the nodes that run (folded ones do not).
-        thunks: what runs them, one each.
-        dynamic: the tensors whose shapes the last node decides.
-        arena: the memory that its tensors share, None where they need none.
-        requests: the tensors that lie in the arena.
-        offsets: where they lie.
+        end: the position in the plan after its last node.
+        nodes: the nodes that run; folded ones do not.
+        thunks: one thunk for each of these nodes.
+        dynamic: the last node's outputs of dynamic shape.
+        arena: the memory that its tensors share, as bytes; None if they need none.
+        requests: the tensors in the arena, with their lifetimes.
+        offsets: their offsets in the arena, in bytes.
     """
 
     __slots__ = ("arena", "dynamic", "end", "nodes", "offsets", "requests", "thunks")
@@ -56,11 +53,11 @@ class Segment:
         self.offsets: Sequence[int] = ()
 
     def holds(self, tensor: Tensor) -> bool | None:
-        """Whether the tensor's memory was not given to another after it was read last; None if it is not in this arena."""
+        """Whether no other tensor was written into the tensor's memory after its last use; None if it is not in this arena."""
         for (mine, life), begin in zip(self.requests, self.offsets):
             if mine is tensor:
                 end = begin + life.nbytes
-                # One that begins where this one ends was written in its place.
+                # A tensor whose life begins at this one's last use was written in place.
                 return not any(
                     other is not tensor and its.first >= life.last and offset < end and offset + its.nbytes > begin
                     for (other, its), offset in zip(self.requests, self.offsets)
@@ -74,24 +71,24 @@ class Subgraph:
     Attributes:
         index: its number in the model.
         name: its name in the model.
-        tensors: its tensors; what kernels add is appended.
+        tensors: its tensors; tensors that kernels add are appended.
         nodes: its nodes; delegates' kernels are appended.
         execution_plan: indices of the nodes to run, in order.
-        inputs: tensor indices that the caller feeds.
-        outputs: tensor indices that are the subgraph's results.
-        read: tensor indices that the caller reads: the outputs, and what signatures give besides them.
+        inputs: tensor indices of the subgraph's inputs.
+        outputs: tensor indices of the subgraph's outputs.
+        read: tensor indices that the caller reads: the outputs, and further tensors that are outputs of a signature.
         variables: the tensors whose values outlive an invoke.
-        ready: whether it can be invoked: everything is prepared for the shapes of now.
-        generation: a number that changes whenever it is resized or prepared: arrays seen before may be stale.
-        segments: the parts of the plan that are prepared.
-        last_use: the position in the plan at which each tensor is read last, by index; the plan's length for what the caller reads.
-        initialized: the nodes whose `init` was called and whose `free` was not, in that order.
-        folded: by node, the input arrays from which its outputs were computed once and for all.
-        kernels: what each delegate's kernel replaces, by the index of its node.
-        delegation_reports: what became of each delegate that was ever asked about it, the last state of each; where there are
-            any, what the caller reads may lie in a delegate's buffers.
-        immutable: whether a delegate that knows static shapes only has claimed nodes; a resize undoes it.
-        delegation_skippable: whether a delegate has taken it into a kernel of its caller, so that none is asked about it.
+        ready: whether it can be invoked: everything is prepared for the current input shapes.
+        generation: a number that changes with every resize and every preparation, which may replace arrays.
+        segments: the segments that are prepared so far.
+        last_use: by tensor index, the position in the plan of the last node that reads it; the plan's length if the caller reads it.
+        initialized: the nodes whose `init` was called and whose `free` was not, in the order of the calls.
+        folded: by index of a folded node, the input arrays that it read.
+        kernels: by index of a delegate's kernel node, the partition that it replaces.
+        delegation_reports: by delegate, the outcome of its last application; not empty means that outputs may be in a
+            delegate's buffers.
+        immutable: whether a delegate of static shapes has claimed nodes; a resize undoes the delegates then.
+        delegation_skippable: whether a delegate's kernel of the caller has taken it over, so that no delegate is applied to it.
     """
 
     def __init__(
@@ -126,31 +123,31 @@ class Subgraph:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether the shape of some tensor is known only while invoking. Valid once it is allocated."""
+        """Whether a tensor has a dynamic shape, which is known only while invoking. Valid after `allocate`."""
         return self.segments[0].end < len(self.execution_plan) or bool(self.segments[0].dynamic)
 
     @property
     def arena_bytes(self) -> int:
-        """The bytes of the arenas of what is prepared so far."""
+        """The bytes of all segments' arenas."""
         return sum(segment.arena.nbytes for segment in self.segments if segment.arena is not None)
 
     def is_read(self, tensor: Tensor) -> bool:
-        """Whether a node of the plan or the caller reads the tensor. Valid once it is allocated."""
+        """Whether a node of the plan or the caller reads the tensor. Valid after `allocate`."""
         return tensor.index in self.last_use
 
     def still_holds(self, tensor: Tensor) -> bool:
-        """Whether an intermediate tensor's memory was not given to another after it was read last."""
-        if self.last_use.get(tensor.index) == len(self.execution_plan):  # an output, as nearly always
+        """Whether a tensor still has its value after `invoke`: no other one was written into its memory after its last use."""
+        if self.last_use.get(tensor.index) == len(self.execution_plan):  # an output, the usual case
             return True
         return next((held for segment in self.segments if (held := segment.holds(tensor)) is not None), True)
 
     def invalidate(self) -> None:
-        """Note that what was prepared does not fit any more: it takes an `allocate` before the next `invoke`."""
+        """Mark the preparation as outdated: `allocate` is needed before the next `invoke`."""
         self.ready = False
         self.generation += 1
 
     def find_last_uses(self) -> None:
-        """Work out `last_use` for the plan of now; what the caller reads outlives the plan."""
+        """Compute `last_use` for the current plan."""
         end = len(self.execution_plan)
         self.last_use = {}
         for position, index in enumerate(self.execution_plan):
@@ -161,7 +158,7 @@ class Subgraph:
             self.last_use[index] = end
 
     def forget_folded(self, nodes: Iterable[Node]) -> None:
-        """Have these nodes run again: somebody else writes, or wrote, what they had computed."""
+        """Mark nodes as not folded, so that they run again: a delegate's kernel writes, or wrote, their outputs."""
         for node in nodes:
             self.folded.pop(node.index, None)
 

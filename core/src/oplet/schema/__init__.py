@@ -1,3 +1,3 @@
-"""The .tflite file format: enumerations, tables, and how they are read and written. What comes in follows the FlatBuffers schema and knows
-nothing of what tables mean.
+"""The .tflite file format: enumerations, tables, and the reader and writer of FlatBuffers. Modules here follow the schema and give the
+tables no meaning.
 """

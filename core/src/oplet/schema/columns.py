@@ -1,7 +1,7 @@
-"""Tables of one vector, kept field by field.
+"""Vectors of tables stored as columns, one for each field; the tables themselves are created on demand.
 
-A model has a table for each of its thousands of tensors and nodes. Whoever runs it looks at a few of their fields once, and then
-at none, which takes a fraction of the time that it takes to make those tables.
+A model has a table for each of its thousands of tensors and nodes. Running it needs a few of their fields, once. Reading columns takes
+a fraction of the time that creating the tables takes.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import numpy as np
 
 from oplet.schema.table import Table
 
-__all__ = ["Columns", "Rows", "Vectors", "as_rows"]
+__all__ = ["Columns", "LazyTables", "Vectors", "as_lazy_tables"]
 
 T = TypeVar("T", bound=Table)
-#: Vectors of so many values or less are joined in less time than views of them are made.
+#: Average length up to which gathering the values of vectors is faster than creating a view of each.
 _SHORT = 16
 Numbers = np.ndarray[Any, Any]
 
 
 class Vectors:
-    """Vectors of numbers, one a row.
+    """A column of vectors of numbers: slices of one array.
 
     Attributes:
-        array: what they are pieces of.
-        starts: where each begins.
-        stops: where each ends.
-        dtype: of their values; `array` holds bytes where it is not of this type.
+        array: the array; of bytes where its dtype is not `dtype`.
+        starts: the index in `array` at which each vector starts.
+        stops: the index at which each one stops.
+        dtype: the dtype of the values.
     """
 
     __slots__ = ("_views", "array", "dtype", "starts", "stops")
@@ -44,11 +44,11 @@ class Vectors:
 
     @property
     def lengths(self) -> Numbers:
-        """The number of values in each."""
+        """The number of values of each vector."""
         return (self.stops - self.starts) // (self.dtype.itemsize // self.array.itemsize)
 
     def views(self) -> list[Numbers]:
-        """Each as a view of the file."""
+        """The vectors as views of the file."""
         if self._views is None:
             array, places = self.array, zip(self.starts.tolist(), self.stops.tolist())
             if array.dtype == self.dtype:
@@ -57,12 +57,12 @@ class Vectors:
                 self._views = [array[start:stop].view(self.dtype) for start, stop in places]
         return self._views
 
-    def view(self, row: int) -> Numbers:
-        """One of them as a view of the file."""
-        return self.array[self.starts[row] : self.stops[row]].view(self.dtype)
+    def view(self, index: int) -> Numbers:
+        """One vector as a view of the file."""
+        return self.array[self.starts[index] : self.stops[index]].view(self.dtype)
 
     def joined(self) -> Numbers:
-        """The values of all, one vector behind another."""
+        """The values of all vectors, concatenated."""
         if self.array.dtype != self.dtype:
             return np.concatenate(self.views())
         lengths = self.stops - self.starts
@@ -75,85 +75,83 @@ class Vectors:
         return found
 
     def tuples(self) -> list[tuple[Any, ...]]:
-        """Each as a tuple of Python's numbers."""
+        """The vectors as tuples of Python's numbers."""
         values = tuple(self.joined().tolist())
         ends = self.lengths.cumsum().tolist()
         return [values[start:end] for start, end in zip([0, *ends], ends)]
 
 
 class Columns(Generic[T]):
-    """Tables with the same fields.
+    """Tables that share a vtable, stored as one column for each of its fields.
 
     Attributes:
-        cls: their class.
-        numbers: the place of each in the vector that they are part of.
-        values: for each field that they have, its values: Vectors, Rows, or a sequence of whatever it holds.
+        cls: the tables' class.
+        positions: the index of each table in the vector that it is part of.
+        values: the columns by field: Vectors, LazyTables, or a sequence of values. Absent fields have no column.
     """
 
-    __slots__ = ("cls", "numbers", "values")
+    __slots__ = ("cls", "positions", "values")
 
-    def __init__(self, cls: type[T], numbers: Numbers, values: dict[str, Any]) -> None:
+    def __init__(self, cls: type[T], positions: Numbers, values: dict[str, Any]) -> None:
         self.cls = cls
-        self.numbers = numbers
+        self.positions = positions
         self.values = values
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.positions)
 
     def column(self, name: str) -> Iterable[Any]:
-        """A field's values, vectors as tuples; what an absent field reads as, without end, if the tables do not have it."""
+        """The values of a field, vectors as tuples; for an absent field an endless repetition of its default."""
         found = self.values.get(name)
         if found is None:
             return repeat(getattr(self.cls, name))
         return found.tuples() if isinstance(found, Vectors) else found
 
     def views(self, name: str) -> Iterable[Numbers | None]:
-        """A field's vectors as views of the file; None, without end, if the tables do not have it."""
+        """The vectors of a field as views of the file; for an absent field an endless repetition of None."""
         found = self.values.get(name)
         return repeat(None) if found is None else found.views()
 
-    def numbers_of(self, name: str) -> Numbers:
-        """A field's numbers as an array."""
+    def integers(self, name: str) -> Numbers:
+        """The values of a field of integers, as an int64 array."""
         found = self.values.get(name)
         if found is None:
-            return np.full(len(self.numbers), getattr(self.cls, name), np.int64)
+            return np.full(len(self.positions), getattr(self.cls, name), np.int64)
         return np.array(found, np.int64)
 
     def tables(self) -> list[T]:
-        """All of them as tables."""
-        made = list(map(self.cls.__new__, repeat(self.cls, len(self.numbers))))
+        """Create all tables."""
+        made = list(map(self.cls.__new__, repeat(self.cls, len(self.positions))))
         for name, column in self.values.items():
             values = column.views() if isinstance(column, Vectors) else column
             deque(map(setattr, made, repeat(name), values), 0)
         return made
 
-    def table(self, row: int) -> T:
-        """One of them as a table."""
+    def table_at(self, index: int) -> T:
+        """Create the table at an index of the columns."""
         made = self.cls.__new__(self.cls)
         for name, column in self.values.items():
-            setattr(made, name, column.view(row) if isinstance(column, Vectors) else column[row])
+            setattr(made, name, column.view(index) if isinstance(column, Vectors) else column[index])
         return made
 
 
-class Rows(Sequence[T]):
-    """The tables of one vector; they are made when they are asked for.
-
-    What was made of them is kept until `forget`.
+class LazyTables(Sequence[T]):
+    """A vector of tables whose tables are created when they are first used, and kept until `release`.
 
     Attributes:
-        groups: those that were read together.
-        loose: the others, with their places.
+        groups: the tables that were decoded in batches, as columns.
+        singles: all other tables, each with its index in the vector.
     """
 
-    __slots__ = ("_columns", "_count", "_places", "_tables", "groups", "loose")
+    __slots__ = ("_columns", "_count", "_places", "_tables", "groups", "singles")
 
-    def __init__(self, count: int, groups: list[Columns[T]], loose: list[tuple[int, T]]) -> None:
+    def __init__(self, count: int, groups: list[Columns[T]], singles: list[tuple[int, T]]) -> None:
         self.groups = groups
-        self.loose = loose
+        self.singles = singles
         self._count = count
         self._columns: dict[str, list[Any]] = {}
         self._tables: list[T] | None = None
-        self._places: dict[int, tuple[Columns[T] | None, int]] | None = None  # of None the place among the loose ones
+        self._places: dict[int, tuple[Columns[T] | None, int]] | None = None  # (None, i) stands for singles[i]
 
     def __len__(self) -> int:
         return self._count
@@ -169,77 +167,77 @@ class Rows(Sequence[T]):
         return self.tables()[index]
 
     def tables(self) -> list[T]:
-        """All of them, made once."""
+        """All tables, created once."""
         if self._tables is None:
-            if not self.loose and len(self.groups) == 1:
+            if not self.singles and len(self.groups) == 1:
                 self._tables = self.groups[0].tables()
             else:
                 made: list[T] = [None] * self._count  # type: ignore[list-item]
-                for number, table in self.loose:
+                for number, table in self.singles:
                     made[number] = table
                 for group in self.groups:
-                    for number, table in zip(group.numbers.tolist(), group.tables()):
+                    for number, table in zip(group.positions.tolist(), group.tables()):
                         made[number] = table
                 self._tables = made
         return self._tables
 
-    def picked(self, number: int) -> T:
-        """One of them, without making the others."""
+    def table_at(self, index: int) -> T:
+        """The table at an index, without creating the others."""
         if self._tables is not None:
-            return self._tables[number]
+            return self._tables[index]
         if self._places is None:
-            self._places = {n: (group, row) for group in self.groups for row, n in enumerate(group.numbers.tolist())}
-            self._places.update((n, (None, row)) for row, (n, _) in enumerate(self.loose))
-        group, row = self._places[number]
-        return self.loose[row][1] if group is None else group.table(row)
+            self._places = {n: (group, at) for group in self.groups for at, n in enumerate(group.positions.tolist())}
+            self._places.update((n, (None, at)) for at, (n, _) in enumerate(self.singles))
+        group, at = self._places[index]
+        return self.singles[at][1] if group is None else group.table_at(at)
 
-    def has(self, name: str) -> bool:
-        """Whether any of them has a field of its own."""
-        return any(name in group.values for group in self.groups) or any(name in table.__dict__ for _, table in self.loose)
+    def has_field(self, name: str) -> bool:
+        """Whether any table sets this field."""
+        return any(name in group.values for group in self.groups) or any(name in table.__dict__ for _, table in self.singles)
 
-    def having(self, *names: str) -> Iterator[tuple[int, T]]:
-        """The tables that have one of some fields of their own, with their places."""
-        for number, table in self.loose:
+    def with_fields(self, *names: str) -> Iterator[tuple[int, T]]:
+        """The tables that set at least one of these fields, each with its index."""
+        for number, table in self.singles:
             if not table.__dict__.keys().isdisjoint(names):
                 yield number, table
         for group in self.groups:
             if not group.values.keys().isdisjoint(names):
-                yield from zip(group.numbers.tolist(), group.tables())
+                yield from zip(group.positions.tolist(), group.tables())
 
     def column(self, name: str) -> list[Any]:
-        """A field's values in order, vectors as tuples; absent ones as what they read as, or empty."""
+        """The values of a field for all tables in order: vectors as tuples, absent fields as their default or as an empty tuple."""
         result = self._columns.get(name)
         if result is None:
-            vectors = [(g.numbers, found) for g in self.groups if isinstance(found := g.values.get(name), Vectors)]
+            vectors = [(g.positions, found) for g in self.groups if isinstance(found := g.values.get(name), Vectors)]
             if vectors:
                 result = self._vectors(vectors)
             else:
                 result = [None] * self._count
                 for group in self.groups:
-                    for number, value in zip(group.numbers.tolist(), group.column(name)):
+                    for number, value in zip(group.positions.tolist(), group.column(name)):
                         result[number] = value
-            for number, table in self.loose:
+            for number, table in self.singles:
                 value = getattr(table, name)
                 result[number] = tuple(value.tolist()) if isinstance(value, np.ndarray) else value
             self._columns[name] = result
         return result
 
     def _vectors(self, found: list[tuple[Numbers, Vectors]]) -> list[Any]:
-        """Vectors of some of the groups in order, empty ones for the others: in one go, however many groups there are."""
+        """Merge the vectors of several groups into one column in order; tables of other groups have empty ones."""
         starts, stops = np.zeros((2, self._count), np.int64)
         for numbers, vectors in found:
             starts[numbers], stops[numbers] = vectors.starts, vectors.stops
         return Vectors(vectors.array, starts, stops, vectors.dtype).tuples()
 
-    def forget(self) -> None:
-        """Let go of what was made of the columns."""
+    def release(self) -> None:
+        """Drop the tables and values that were created from the columns."""
         self._columns.clear()
         self._tables = self._places = None
 
 
-def as_rows(tables: Sequence[T] | None) -> Rows[T]:
-    """Tables as rows, whatever holds them."""
-    if isinstance(tables, Rows):
+def as_lazy_tables(tables: Sequence[T] | None) -> LazyTables[T]:
+    """The tables as `LazyTables`; a plain sequence is wrapped."""
+    if isinstance(tables, LazyTables):
         return tables
     given = tables or []
-    return Rows(len(given), [], list(enumerate(given)))
+    return LazyTables(len(given), [], list(enumerate(given)))

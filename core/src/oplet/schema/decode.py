@@ -1,7 +1,7 @@
-"""Read tables from FlatBuffers bytes, those of one vector together where they have the same fields.
+"""Decode FlatBuffers files, with the tables of a vector in batches.
 
-Tables of a vector that share a vtable are read a field at a time, and can be kept so (`Rows`). Whatever is unusual there, or wrong,
-is left to the reading of one table (`oplet.schema.decoder`).
+Tables of a vector that share a vtable are decoded column by column, and can be kept as columns (`LazyTables`). Anything unusual or
+damaged is left to the decoder of single tables (`oplet.schema.table_decoder`).
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from oplet.schema.columns import Columns, Rows, Vectors
-from oplet.schema.decoder import SOFFSET, STRING_HEAD, UOFFSET, VTABLE_HEAD, Decoder, Layout, Numbers
+from oplet.schema.columns import Columns, LazyTables, Vectors
 from oplet.schema.table import Field, Table
+from oplet.schema.table_decoder import SOFFSET, STRING_HEAD, UOFFSET, VTABLE_HEAD, Layout, Numbers, TableDecoder
 
 __all__ = ["decode", "extent"]
 
 T = TypeVar("T", bound=Table)
 
-#: Strings that lie so near each other, in bytes for each, are decoded in one go.
+#: Average distance between strings, in bytes, up to which their whole range is decoded at once.
 _NEAR = 2048
-#: How many keys are looked for one by one.
+#: Number of different keys up to which each one is searched for; above it the keys are sorted.
 _FEW_KEYS = 16
-#: So many tables are read together in less time than one by one.
+#: Number of tables from which a batch is faster than one at a time.
 _MANY = 12
 
 
@@ -32,7 +32,7 @@ def decode(
     buffer: memoryview,
     where: str = "the model",
     unknown: list[str] | None = None,
-    kept: Collection[type[Table]] = (),
+    lazy: Collection[type[Table]] = (),
 ) -> T:
     """Decode the root table of a FlatBuffer.
 
@@ -40,13 +40,13 @@ def decode(
         cls: the root table's class.
         buffer: the whole file; vectors of numbers become read-only views of it.
         where: what errors call the file.
-        unknown: takes descriptions (the first few) of what a later schema put into the file and the tables cannot hold.
-        kept: classes of which vectors of tables are decoded to `Rows`, in place of lists.
+        unknown: a list that receives descriptions of the first few fields and union members that this schema does not have.
+        lazy: classes whose vectors are decoded to `LazyTables` in place of lists.
 
     Raises:
         ModelError: an offset, vector, string or union does not lie inside the file.
     """
-    return _Together(buffer, where, [] if unknown is None else unknown, kept).root(cls)
+    return _BatchDecoder(buffer, where, [] if unknown is None else unknown, lazy).root(cls)
 
 
 def extent(cls: type[T], buffer: memoryview) -> tuple[T, int]:
@@ -59,35 +59,37 @@ def extent(cls: type[T], buffer: memoryview) -> tuple[T, int]:
     return decoder.root(cls), decoder.end
 
 
-class _Together(Decoder):
-    """Reads tables that share a vtable together if they are many."""
+class _BatchDecoder(TableDecoder):
+    """Decoder that reads the tables of a vector which share a vtable as one batch."""
 
-    def __init__(self, buffer: memoryview, where: str, unknown: list[str], kept: Collection[type[Table]] = ()) -> None:
+    def __init__(self, buffer: memoryview, where: str, unknown: list[str], lazy: Collection[type[Table]] = ()) -> None:
         super().__init__(buffer, where, unknown)
-        self.kept = kept
+        self.lazy = lazy
 
-    def alike(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
-        rows = self.rows(cls, positions)
-        return rows if cls in self.kept else rows.tables()
+    def tables_at(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
+        found = self.lazy_tables(cls, positions)
+        return found if cls in self.lazy else found.tables()
 
-    def rows(self, cls: type[Table], positions: Numbers) -> Rows[Table]:
-        """Tables of one class; at each position there are four bytes."""
+    def lazy_tables(self, cls: type[Table], positions: Numbers) -> LazyTables[Table]:
+        """The tables of one class at some positions, with at least four bytes at each."""
         groups: list[Columns[Table]] = []
         count = len(positions)
         if count < _MANY or _bits(positions) & 3:
-            return Rows(count, groups, [(number, self.table(cls, place)) for number, place in enumerate(positions.tolist())])
-        loose: list[tuple[int, Table]] = []
+            return LazyTables(
+                count, groups, [(number, self.table(cls, place)) for number, place in enumerate(positions.tolist())]
+            )
+        singles: list[tuple[int, Table]] = []
         for vtable, numbers in _by_value(positions - self.words["i"].take(positions >> 2)):
             places = positions if len(numbers) == count else positions.take(numbers)
-            columns = self.together(cls, vtable, places) if len(numbers) >= _MANY else None
+            columns = self.read_columns(cls, vtable, places) if len(numbers) >= _MANY else None
             if columns is None:
-                loose.extend((number, self.table(cls, place)) for number, place in zip(numbers.tolist(), places.tolist()))
+                singles.extend((number, self.table(cls, place)) for number, place in zip(numbers.tolist(), places.tolist()))
             else:
                 groups.append(Columns(cls, numbers, columns))
-        return Rows(count, groups, loose)
+        return LazyTables(count, groups, singles)
 
-    def together(self, cls: type[Table], vtable: int, positions: Numbers) -> dict[str, Any] | None:
-        """The fields of tables of one vtable, at multiples of four; None if they must be read one by one."""
+    def read_columns(self, cls: type[Table], vtable: int, positions: Numbers) -> dict[str, Any] | None:
+        """The columns of tables that share a vtable and begin at multiples of four; None if they must be decoded one at a time."""
         layout = self.layouts.get((vtable, cls)) or self.layout(cls, vtable, int(positions[0]))
         nbytes = len(positions) * max(layout.size, 4)
         if nbytes > self.tables_left:
@@ -98,20 +100,20 @@ class _Together(Decoder):
         return columns
 
     def columns(self, cls: type[Table], layout: Layout, positions: Numbers) -> dict[str, Any] | None:
-        """The values of each field of tables that have one layout; None if they must be read one by one."""
+        """The columns of tables of one layout, by field; None if they must be decoded one at a time."""
         length = -(-layout.size // 4)
         words = self.words["u"]
-        if not layout.whole or _highest(positions) + 4 * length > 4 * words.size:
+        if not layout.batch or _highest(positions) + 4 * length > 4 * words.size:
             return None
-        if layout.wide and any(_bits(positions + offset) & 7 for offset in layout.wide):
+        if layout.wide_scalars and any(_bits(positions + offset) & 7 for offset in layout.wide_scalars):
             return None
-        if layout.unions and not all(self.are_known(field, positions, *places) for field, *places in layout.unions):
+        if layout.unions and not all(self.are_known_unions(field, positions, *places) for field, *places in layout.unions):
             return None
         result: dict[str, Any] = {}
-        # A table of nothing but unions has no numbers, nor offsets to anything that is no union's value.
+        # A table whose only fields are unions has nothing to unpack here.
         rows = words.take(np.add.outer(positions >> 2, np.arange(length if layout.groups else 0)))
         if layout.groups:
-            result.update(zip(layout.groups[0][1], zip(*layout.whole[0].iter_unpack(rows.tobytes()))))
+            result.update(zip(layout.groups[0][1], zip(*layout.batch[0].iter_unpack(rows.tobytes()))))
         for name, members in layout.enums:
             result[name] = [members.get(number, number) for number in result[name]]
         for name, offset, dtype, shared in layout.vectors:
@@ -124,12 +126,12 @@ class _Together(Decoder):
             if column is None:
                 return None
             result[field.name] = column
-        for field, offset, hidden in layout.unions:
-            result[field.name] = self.values(field, positions, offset, hidden)
+        for field, offset, type_offset in layout.unions:
+            result[field.name] = self.values(field, positions, offset, type_offset)
         return result
 
     def spans(self, targets: Numbers, itemsize: int, end: int) -> Numbers | None:
-        """The bytes of the vectors at some places; None if one does not lie inside the file, with `end` bytes behind it."""
+        """The sizes in bytes of the vectors at `targets`; None unless each, and `end` bytes behind it, lies inside the file."""
         if _bits(targets) & 3 or _highest(targets) + 4 > self.size & -4:
             return None
         nbytes: Numbers = np.multiply(self.words["u"].take(targets >> 2), itemsize, dtype=np.int64)
@@ -139,7 +141,7 @@ class _Together(Decoder):
         nbytes = self.spans(targets, dtype.itemsize, 0)
         if nbytes is None or (total := int(np.add.reduce(nbytes))) > (self.shared_left if shared else self.numbers_left):
             return None
-        self.allows(total, shared)
+        self.spend_numbers(total, shared)
         starts = targets + 4
         stops = starts + nbytes
         if dtype.itemsize == 4:
@@ -148,7 +150,7 @@ class _Together(Decoder):
 
     def references(self, cls: type[Table], field: Field, targets: Numbers) -> Sequence[Any] | None:
         if field.kind == "table":
-            return self.rows(field.table or Table, targets) if _highest(targets) + 4 <= self.size else None
+            return self.lazy_tables(field.table or Table, targets) if _highest(targets) + 4 <= self.size else None
         if field.kind == "string":
             lengths = self.spans(targets, 1, 1)
             if lengths is None or self.array.take(targets + 4 + lengths).any():
@@ -157,11 +159,11 @@ class _Together(Decoder):
         return self.lists(field.table or Table, targets)
 
     def texts(self, starts: Numbers, lengths: Numbers) -> list[str]:
-        """Strings, which lie inside the file."""
+        """Decode strings that lie inside the file."""
         stops = starts + lengths
         low, high = int(np.minimum.reduce(starts)), _highest(stops)
         if high - low <= _NEAR * len(starts) and int(lengths.sum()) <= high - low:
-            # A character for each byte is what strings of ASCII are, and most are that.
+            # Most strings are ASCII, where each byte is a character.
             near = str(self.buffer[low:high], "latin-1")
             found = [near[start:stop] for start, stop in zip((starts - low).tolist(), (stops - low).tolist())]
             if all(map(str.isascii, found)):
@@ -170,7 +172,7 @@ class _Together(Decoder):
         return [self.string(start, length) for start, length in zip(starts.tolist(), lengths.tolist())]
 
     def lists(self, cls: type[Table], targets: Numbers) -> list[Sequence[Table]] | None:
-        """Vectors of tables, whose tables are read together."""
+        """Decode several vectors of tables as one batch; None if they must be decoded one at a time."""
         nbytes = self.spans(targets, 4, 0)
         if nbytes is None or (total := int(np.add.reduce(nbytes))) > self.tables_left:
             return None
@@ -181,41 +183,41 @@ class _Together(Decoder):
         places = at + self.words["u"].take(at >> 2)
         if len(places) and _highest(places) + 4 > self.size:
             return None
-        tables = self.alike(cls, places)
+        tables = self.tables_at(cls, places)
         return [tables[start:end] for start, end in zip((ends - counts).tolist(), ends.tolist())]
 
-    def are_known(self, field: Field, positions: Numbers, offset: int, hidden: int) -> bool:
-        """Whether the values of a union in some tables are all of known members, and lie inside the file."""
-        if not offset or not hidden or offset % 4:
+    def are_known_unions(self, field: Field, positions: Numbers, offset: int, type_offset: int) -> bool:
+        """Whether all values of a union lie inside the file and belong to members that the schema has."""
+        if not offset or not type_offset or offset % 4:
             return False
         at = positions + offset
         known = field.members or {}
         return _highest(at + self.words["u"].take(at >> 2)) + 4 <= self.size and known.keys() >= set(
-            self.array.take(positions + hidden).tolist()
+            self.array.take(positions + type_offset).tolist()
         )
 
-    def values(self, field: Field, positions: Numbers, offset: int, hidden: int) -> list[Table]:
+    def values(self, field: Field, positions: Numbers, offset: int, type_offset: int) -> list[Table]:
         at = positions + offset
         targets = at + self.words["u"].take(at >> 2)
         known = field.members or {}
         result: list[Table] = [None] * len(targets)  # type: ignore[list-item]
-        for member, numbers in _by_value(self.array.take(positions + hidden)):
-            for number, made in zip(numbers.tolist(), self.alike(known[member], targets.take(numbers))):
+        for member, numbers in _by_value(self.array.take(positions + type_offset)):
+            for number, made in zip(numbers.tolist(), self.tables_at(known[member], targets.take(numbers))):
                 result[number] = made
         return result
 
 
 def _bits(numbers: Numbers) -> int:
-    """The bits that are set in any of some numbers."""
+    """The bitwise or of some numbers."""
     return int(np.bitwise_or.reduce(numbers))
 
 
 def _highest(numbers: Numbers) -> int:
-    return int(np.maximum.reduce(numbers))  # in half of the time that `numbers.max()` takes for a few
+    return int(np.maximum.reduce(numbers))  # twice as fast as `numbers.max()` for a few
 
 
 def _by_value(keys: Numbers) -> list[tuple[int, Numbers]]:
-    """The different keys, each with the places where it stands."""
+    """The distinct keys, each with the indices at which it occurs."""
     different = set(keys.tolist())
     if len(different) > _FEW_KEYS:
         order = np.argsort(keys, kind="stable")
@@ -227,8 +229,8 @@ def _by_value(keys: Numbers) -> list[tuple[int, Numbers]]:
     return [(key, (keys == key).nonzero()[0]) for key in different]
 
 
-class _Measuring(Decoder):
-    """Notes how far the tables reach."""
+class _Measuring(TableDecoder):
+    """Decoder that records the end of the last byte that is used."""
 
     end = 8
 

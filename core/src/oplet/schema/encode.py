@@ -17,7 +17,7 @@ from oplet.schema.table import Field, Table
 
 __all__ = ["PADDING", "encode", "encode_pieces"]
 
-#: What a file ends with: vector instructions may read this far past the last constant.
+#: The end of a file: vector instructions may read this far past the last constant.
 PADDING: Final = bytes(16)
 
 #: Alignment of byte vectors inside the file: tensor data must suit any element type and vector instruction.
@@ -48,7 +48,7 @@ def encode(root: Table, identifier: bytes = b"TFL3") -> bytes:
 
 
 def encode_pieces(root: Table, identifier: bytes = b"TFL3") -> list[bytes | memoryview]:
-    """`encode` without joining: the file is the pieces, one after the other; long vectors are views of themselves.
+    """As `encode`, in pieces whose concatenation is the file; long vectors are views and not copied.
 
     Raises:
         ModelError: a value is not one that its field can hold, or the file would be larger than its offsets reach.
@@ -57,13 +57,13 @@ def encode_pieces(root: Table, identifier: bytes = b"TFL3") -> list[bytes | memo
 
 
 class _Layout(NamedTuple):
-    """How a table with certain fields lies in the file: the widest first, so that nothing needs padding."""
+    """Layout of the tables that have the same set of fields: the widest field first, so that no padding is needed."""
 
     vtable: int
     pack: struct.Struct
-    order: list[int]  # ids in the order of the values
-    offsets: dict[int, int]  # where each id lies in the table
-    wide: bool  # it has fields of 8 bytes
+    order: list[int]  # ids of the fields in the order in which they are packed
+    offsets: dict[int, int]  # position of each field in the table, by id
+    wide: bool  # whether it has 8-byte scalars
 
 
 class _Writer:
@@ -71,7 +71,7 @@ class _Writer:
         self.out = bytearray(4) + identifier
         self.layouts: dict[tuple[type[Table], tuple[int, ...]], _Layout] = {}
         self.vtables: dict[bytes, int] = {}
-        self.long: list[tuple[int, NDArray[Any]]] = []  # where the offset of each belongs, and the vector
+        self.long: list[tuple[int, NDArray[Any]]] = []  # position of the offset that refers to the vector, and the vector
 
     def finish(self, root: Table) -> list[bytes | memoryview]:
         self.point(0, self.table(root))
@@ -88,11 +88,11 @@ class _Writer:
         return [bytes(self.out), *tail, PADDING]
 
     def point(self, at: int, target: int) -> None:
-        """Write the offset at `at` that leads to `target`."""
+        """Write, at `at`, the offset to `target`."""
         _UOFFSET.pack_into(self.out, at, target - at)
 
     def align(self, size: int, ahead: int = 0) -> int:
-        """Pad so that what comes `ahead` bytes later is aligned; return the position reached."""
+        """Pad so that the position `ahead` bytes further is aligned to `size`; return the present position."""
         out = self.out
         gap = -(len(out) + ahead) % size
         if gap:
@@ -120,7 +120,7 @@ class _Writer:
         return found
 
     def table(self, table: Table) -> int:
-        """Write a table, then what it refers to; return its position."""
+        """Write a table, then everything it refers to; return the table's position."""
         values: dict[int, Any] = {}
         references: list[tuple[Field, Any]] = []
         own = table.__dict__
@@ -150,7 +150,7 @@ class _Writer:
         return position
 
     def reference(self, cls: type[Table], field: Field, value: Any, at: int) -> None:
-        """Write what a field refers to, and the offset to it at `at`."""
+        """Write the value of a field outside of its table, and the offset to it at `at`."""
         if field.kind == "vector":
             self.vector(_array(cls, field, value), at)
         elif field.kind == "string":
@@ -197,7 +197,11 @@ def _string(cls: type[Table], field: Field, value: Any) -> bytes:
 
 
 def _array(cls: type[Table], field: Field, value: Any) -> NDArray[Any]:
-    """The vector's values in the file's type; a value that this type cannot hold is refused, not wrapped around."""
+    """The values of a vector in the file's dtype.
+
+    Raises:
+        ModelError: the dtype cannot hold a value; nothing wraps around.
+    """
     array = np.asarray(value).ravel()
     dtype = field.dtype
     if array.dtype != dtype:
@@ -215,7 +219,7 @@ def _array(cls: type[Table], field: Field, value: Any) -> NDArray[Any]:
 
 
 def _unfit(cls: type[Table], values: dict[int, Any]) -> ModelError:
-    """Say which value could not be packed."""
+    """The error that names the first value that cannot be packed."""
     for field in cls.fields:
         if field.kind == "scalar" and field.id in values:
             try:

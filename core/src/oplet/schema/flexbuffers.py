@@ -1,7 +1,7 @@
-"""FlexBuffers, read: the small schemaless values in which converters write the options of custom ops and of composites.
+"""Reader of FlexBuffers, the schemaless format in which converters write the options of custom ops and of composites.
 
-Format: the FlexBuffers page of google/flatbuffers. Nothing outside the bytes is looked at, and the work is bounded by their number,
-however often a damaged or hostile file has its parts refer to one another.
+Format: the FlexBuffers page of google/flatbuffers. Every access stays inside the bytes. The work is bounded by their number, also where
+the parts of a damaged or hostile buffer refer to one another.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any, Final
 
 __all__ = ["read_flexbuffer"]
 
-#: Values that lie in each other; far more than any converter writes.
+#: Levels of nesting; far more than any converter writes.
 _DEEPEST: Final = 32
-#: Values and characters that one byte may stand for: keys and strings are shared, nothing else is.
+#: Values and characters per byte of the buffer; above 1 because keys and strings may be shared.
 _SHARED: Final = 64
-#: Values altogether, each of which becomes an object of Python: far more than any converter writes.
+#: Values in total, each of which becomes a Python object; far more than any converter writes.
 _MOST: Final = 1 << 20
 
 _INTEGERS: Final = {1: "<b", 2: "<h", 4: "<i", 8: "<q"}
@@ -32,7 +32,7 @@ def read_flexbuffer(data: bytes) -> Any:
     """The value that the bytes hold: None, bool, int, float, str, bytes, or lists and dictionaries (with str keys) of them.
 
     Raises:
-        ValueError: the bytes are no FlexBuffer; the message says where they stop being one, without a dot at its end.
+        ValueError: the bytes are not a FlexBuffer; the message names the position and ends without a full stop.
     """
     if len(data) < 3:
         raise ValueError(f"{len(data)} bytes are too few for any value")
@@ -50,7 +50,7 @@ class _Reader:
         self._values = _MOST
 
     def value(self, place: int, width: int, packed: int, depth: int) -> Any:
-        """The value at a place, of the type that a packed byte says; `width` is that of the vector it stands in."""
+        """The value at `place`, of the type in the byte `packed`; `width` is the element width of the vector that holds it."""
         self._spend(1)
         self._values -= 1
         if self._values < 0:

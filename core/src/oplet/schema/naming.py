@@ -1,4 +1,4 @@
-"""Names from a model file, as messages show them."""
+"""Form in which messages show names from a model file."""
 
 from __future__ import annotations
 

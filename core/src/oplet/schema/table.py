@@ -32,12 +32,12 @@ class Field:
         id: slot of the field in the vtable (a union's value takes the slot after its hidden type).
         kind: "scalar", "string", "table", "vector" (of scalars), "tables" (vector of tables) or "union".
         flags: the flatbuffers number type of a scalar or of a vector's elements.
-        default: what an absent field reads as.
+        default: the value of an absent field.
         enum: the enumeration that a scalar's value belongs to, if any.
         table: the table class of a table or a vector of tables.
         members: a union's table classes by member number.
         since: the first op version that knows the field.
-        shared: whether several such vectors may well have the same bytes of a file.
+        shared: whether several vectors of this field may share the same bytes of a file.
     """
 
     __slots__ = ("default", "enum", "flags", "id", "kind", "members", "name", "shared", "since", "table")
@@ -163,7 +163,7 @@ def vector(id: int, element: str, *, enum: type[IntEnum] | None = None, since: i
 
     Args:
         element: "bool", "int8", "uint8", "uint16", "int32", "uint32", "int64" or "float32".
-        shared: whether several may have the same bytes of a file, as constants may, which nobody copies.
+        shared: whether several may share the same bytes of a file, as constants may; they are never copied.
     """
     flags = {
         "bool": N.BoolFlags,
@@ -179,7 +179,7 @@ def vector(id: int, element: str, *, enum: type[IntEnum] | None = None, since: i
 
 
 class Table:
-    """Base of all tables: keyword construction, equality by value, a repr that shows what is set."""
+    """Base of all tables: construction by keywords, equality by value, and a repr of the fields that are set."""
 
     fields: ClassVar[tuple[Field, ...]] = ()
 

@@ -1,4 +1,4 @@
-"""The tables a model file is made of, leaves first and Model last."""
+"""The tables of a model file, in the order of their dependencies: Model, the root, is the last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from oplet.schema.table import Table, boolean, enum, int8, int32, string, table,
 
 
 class CustomQuantization(Table):
-    """Quantization that only its own tooling understands."""
+    """Quantization in a format of a tool's own."""
 
     custom: NDArray[np.uint8] | None = vector(0, "uint8")
 
@@ -89,7 +89,7 @@ class SparsityParameters(Table):
 
 
 class VariantSubType(Table):
-    """Shape and type of what a variant tensor holds."""
+    """Shape and element type of the tensors in a variant tensor."""
 
     shape: NDArray[np.int32] | None = vector(0, "int32")
     type: TensorType = enum(1, TensorType)
@@ -122,7 +122,7 @@ class OperatorCode(Table):
 
 
 def operator_code(code: OperatorCode) -> int:
-    """The built-in operator of an operator code: files before schema 3a have it in a field of one byte only."""
+    """The number of the built-in operator of an operator code; files before schema 3a have only the deprecated one-byte field."""
     return max(int(code.builtin_code), int(code.deprecated_builtin_code))
 
 
@@ -169,7 +169,7 @@ class ExternalBufferGroup(Table):
 
 
 class ExternalBuffer(Table):
-    """A piece of a file of an external buffer group."""
+    """Constant data in the file of an external buffer group: `length` bytes at `offset`."""
 
     id: int = uint32(0)
     group: int = uint32(1)

@@ -1,4 +1,4 @@
-"""What op and delegate authors test with.
+"""The test kit for authors of ops and delegates: models of a few nodes, one-line runs, and contracts to inherit from.
 
 Example:
     >>> from oplet.testing import OpContract, Spec, one_op_model, run_op
@@ -15,10 +15,15 @@ _HOMES = {
     "Op": "oplet.testing.graphs",
     "OpContract": "oplet.testing.op_contract",
     "Spec": "oplet.testing.one_op",
-    "WrappingDelegate": "oplet.testing.wrapping",
+    "WrappingDelegate": "oplet.testing.wrapping_delegate",
     "call_op": "oplet.testing.one_op",
+    "chain_graph": "oplet.testing.chains",
+    "elementwise": "oplet.testing.chains",
+    "first_failure": "oplet.testing.op_contract",
     "graph_model": "oplet.testing.graphs",
     "invoke": "oplet.testing.one_op",
+    "invoke_steps": "oplet.testing.one_op",
+    "litert_interpreter": "oplet.testing.litert",
     "one_op_model": "oplet.testing.one_op",
     "run_op": "oplet.testing.one_op",
 }

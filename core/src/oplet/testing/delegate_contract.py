@@ -16,20 +16,23 @@ from oplet.ops.serving.registration import Registration, Thunk
 from oplet.ops.tensor import Tensor
 from oplet.runtime.delegation.load import load_delegate
 from oplet.runtime.interpreter import Interpreter
-from oplet.testing.contract import Contract, check, graph, identical, plan, run
-from oplet.testing.watching import ASKED_FOR, Fault, Watch
+from oplet.testing.contract import Contract
+from oplet.testing.harness.assertions import check, identical
+from oplet.testing.harness.graph_access import graph, plan
+from oplet.testing.harness.runs import run
+from oplet.testing.harness.spies import INJECTED, InjectedFault, RegistrationSpy
 
 __all__ = ["DelegateContract"]
 
 
 class DelegateContract(Contract):
-    """Tests that every delegate must pass; see `Contract` for what a subclass may say.
+    """Tests that every delegate must pass; see `Contract` for the other attributes.
 
     Attributes:
-        delegate: its name, as `load_delegate` takes it, or a class or function that takes the options.
-        options: what it is told.
+        delegate: the delegate's name, as `load_delegate` takes it, or a class or function that takes the options.
+        options: the delegate's options.
 
-    The model's nodes must be served without the delegate too, for the answers are compared.
+    Kernels must serve the model's nodes without the delegate too, since their answers are compared with the delegate's.
 
     Example:
         >>> import numpy as np
@@ -44,7 +47,7 @@ class DelegateContract(Contract):
     options: ClassVar[Mapping[str, Any]] = {}
 
     def make_delegate(self) -> Delegate:
-        """A delegate of the kind under test."""
+        """A new delegate with the contract's options."""
         maker = type(self).__dict__.get("delegate", self.delegate)
         if isinstance(maker, staticmethod):
             maker = maker.__func__
@@ -76,7 +79,7 @@ class DelegateContract(Contract):
                 wanted = run(interpreter, self.inputs)
                 before = _described(interpreter)
                 try:
-                    interpreter.modify_graph_with_delegate(_between(self.make_delegate(), Watch(), trouble))
+                    interpreter.modify_graph_with_delegate(_with_spy(self.make_delegate(), RegistrationSpy(), trouble))
                 except DelegateError:
                     pass
                 else:
@@ -86,8 +89,8 @@ class DelegateContract(Contract):
 
     def test_every_kernel_is_freed_once(self) -> None:
         for trouble in ("", "resize", "remove", "claim", "prepare", "invoke", "free"):
-            watch = Watch(trouble)
-            delegate = _between(self.make_delegate(), watch, "after" if trouble == "claim" else "")
+            spy = RegistrationSpy(trouble)
+            delegate = _with_spy(self.make_delegate(), spy, "after" if trouble == "claim" else "")
             try:
                 with self.opened(experimental_delegates=[delegate]) as interpreter:
                     run(interpreter, self.inputs)
@@ -99,12 +102,12 @@ class DelegateContract(Contract):
                         interpreter.modify_graph_with_delegate(delegate)
                         run(interpreter, self.inputs)
             except OpletError as error:
-                check(ASKED_FOR in str(error), f"{_when(trouble)}, it fails in another place too: {error}")
-            gc.collect()  # an interpreter whose constructor failed
-            check(not watch.strays, f"{_when(trouble)}, free was called with what no init had returned")
+                check(INJECTED in str(error), f"{_when(trouble)}, it fails in another place too: {error}")
+            gc.collect()  # frees the interpreter if its constructor failed
+            check(not spy.strays, f"{_when(trouble)}, free was called with what no init had returned")
             check(
-                watch.inits == watch.frees and not watch.live,
-                f"{_when(trouble)}, there were {watch.inits} calls of init and {watch.frees} of free",
+                spy.inits == spy.frees and not spy.live,
+                f"{_when(trouble)}, there were {spy.inits} calls of init and {spy.frees} of free",
             )
 
     def test_after_a_resize_it_claims_what_it_claimed(self) -> None:
@@ -136,27 +139,27 @@ class DelegateContract(Contract):
             thunk()
             changed.extend(tensor for tensor, value in zip(others, before) if not identical(tensor.data, value))
 
-        delegate = _between(self.make_delegate(), Watch(around=around))
+        delegate = _with_spy(self.make_delegate(), RegistrationSpy(around=around))
         with self.opened(experimental_delegates=[delegate]) as interpreter:
             for values in (self.inputs, self._others()):
                 run(interpreter, values)
         check(not changed, f"running nodes of its own, it changed {changed[:1]}, which is not its to write")
 
 
-def _between(delegate: Delegate, watch: Watch, trouble: str = "") -> Delegate:
-    """The delegate itself, with a context between it and the graph: watched, or with claims that fail."""
+def _with_spy(delegate: Delegate, spy: RegistrationSpy, trouble: str = "") -> Delegate:
+    """The delegate itself, whose `prepare` gets a context with a spy, or one in which claiming nodes fails."""
     prepare = delegate.prepare
-    # The instance's own, so that it stays the delegate that its kernels know.
-    delegate.prepare = lambda context: prepare(_Between(context, watch, trouble))  # type: ignore[method-assign]
+    # Set on the instance, since the delegate must stay the object that its kernels know.
+    delegate.prepare = lambda context: prepare(_SpyContext(context, spy, trouble))  # type: ignore[method-assign]
     return delegate
 
 
-class _Between(DelegateContext):
-    """Watches the kernels that a delegate brings, and fails "before" or "after" its claim was carried out."""
+class _SpyContext(DelegateContext):
+    """Spies on the kernels that a delegate brings, and fails "before" or "after" its claim is carried out; "" for neither."""
 
-    def __init__(self, inner: DelegateContext, watch: Watch, trouble: str) -> None:
+    def __init__(self, inner: DelegateContext, spy: RegistrationSpy, trouble: str) -> None:
         self.inner = inner
-        self.watch = watch
+        self.spy = spy
         self.trouble = trouble
         self.num_threads = inner.num_threads
 
@@ -205,7 +208,7 @@ class _Between(DelegateContext):
         self.inner.report_unsupported(node, reason)
 
     def subgraph_context(self, index: int) -> DelegateContext:
-        return _Between(self.inner.subgraph_context(index), self.watch, self.trouble)
+        return _SpyContext(self.inner.subgraph_context(index), self.spy, self.trouble)
 
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
         self.inner.mark_subgraph_as_delegation_skippable(index)
@@ -215,16 +218,16 @@ class _Between(DelegateContext):
 
     def replace_node_subsets_with_delegate_kernels(self, registration: Registration, nodes: Collection[int]) -> None:
         if self.trouble != "before":
-            self.inner.replace_node_subsets_with_delegate_kernels(self.watch.watched(registration), nodes)
+            self.inner.replace_node_subsets_with_delegate_kernels(self.spy.spy_on(registration), nodes)
         if self.trouble:
-            raise Fault(f"claiming nodes {ASKED_FOR}")
+            raise InjectedFault(f"claiming nodes {INJECTED}")
 
 
 def _others_in_use(interpreter: Interpreter, kernel: Node) -> list[Tensor]:
-    """The tensors that a kernel must leave as they are: made by others, and read by it or by what runs after it."""
+    """The tensors that a kernel must not change: inputs, constants and other nodes' outputs that it or a later node reads."""
     nodes = plan(interpreter)
     if kernel not in nodes:
-        return []  # of a subgraph that is called
+        return []  # it is in a subgraph that another one calls
     position = nodes.index(kernel)
     subgraph = graph(interpreter)
     made = [subgraph.tensors[index] for index in subgraph.inputs]

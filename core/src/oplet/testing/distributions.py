@@ -1,4 +1,4 @@
-"""Installed packages for tests: real dist-info folders on sys.path, without pip."""
+"""Fake distributions for tests of plugins: dist-info folders on sys.path, as pip would have installed them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
@@ -29,14 +29,15 @@ def fake_distribution(
     *,
     group: str = "oplet",
 ) -> Path:
-    """Lay out a package in the folder `site` as pip would have installed it.
+    """Write a package into the folder `site` as pip would have installed it.
 
     Args:
-        site: the folder that stands for site-packages; made if need be.
+        site: the folder in place of site-packages; created if it does not exist.
         name: the distribution's name.
         version: its version.
-        entry_points: entry-point names and their values, of the group `group`.
-        modules: source texts by dotted module name; "a.b" makes the package "a" too.
+        entry_points: entry-point names and their values.
+        modules: source texts by dotted module name; "a.b" creates the package "a" too.
+        group: the entry points' group.
 
     Returns:
         `site`, to be put on sys.path: see `installed`.
@@ -51,24 +52,24 @@ def fake_distribution(
     """
     info = site / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir(parents=True)
-    write_whole(info / "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    write_atomically(info / "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     lines = [f"{key} = {value}" for key, value in (entry_points or {}).items()]
-    write_whole(info / "entry_points.txt", "\n".join([f"[{group}]", *lines, ""]))
+    write_atomically(info / "entry_points.txt", "\n".join([f"[{group}]", *lines, ""]))
     for module, source in (modules or {}).items():
         *parents, last = module.split(".")
         folder = site.joinpath(*parents)
         folder.mkdir(parents=True, exist_ok=True)
         for depth in range(len(parents)):
             site.joinpath(*parents[: depth + 1], "__init__.py").touch()
-        write_whole(folder / f"{last}.py", textwrap.dedent(source))
+        write_atomically(folder / f"{last}.py", textwrap.dedent(source))
     return site
 
 
 @contextmanager
 def installed(*sites: Path) -> Iterator[list[EntryPoint]]:
-    """Put folders on sys.path, give the entry points of group `oplet` in them, and undo all of it at the end.
+    """A context with folders on sys.path, which yields the entry points of group `oplet` in them; modules and path are restored.
 
-    Pass them as `PluginManager(entry_points=...)`, so that what is really installed stays out of the test.
+    Pass the entry points as `PluginManager(entry_points=...)`, so that the test sees no plugins that are really installed.
     """
     import importlib_metadata
 
@@ -89,5 +90,5 @@ def installed(*sites: Path) -> Iterator[list[EntryPoint]]:
 
 
 def _drop_modules(roots: set[str]) -> dict[str, ModuleType]:
-    """Take the packages `roots`, and what is in them, out of sys.modules."""
+    """Remove the packages `roots` and their modules from sys.modules; return what was removed."""
     return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in roots}

@@ -1,4 +1,4 @@
-"""Build models of several subgraphs, written down tensor by tensor: for testing control flow."""
+"""Models of several subgraphs, whose tensors go by names: for tests of control flow and of graphs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ __all__ = ["Graph", "Op", "graph_model"]
 
 
 class Op(NamedTuple):
-    """A node; its tensors by name, separated by blanks."""
+    """A node.
+
+    Attributes:
+        op: a built-in operator's name, or a custom op's.
+        inputs: names of tensors, separated by blanks.
+        outputs: names of tensors, separated by blanks.
+        options: the options table of a built-in operator.
+    """
 
     op: str
     inputs: str = ""
@@ -31,7 +38,7 @@ class Graph(NamedTuple):
     """A subgraph.
 
     Attributes:
-        tensors: by name a Spec, or an array for a constant.
+        tensors: a Spec, or an array for a constant, by the tensor's name.
         inputs: names of tensors, separated by blanks.
         outputs: names of tensors, separated by blanks.
         ops: the nodes, in the order in which they run.
@@ -66,7 +73,7 @@ def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> 
     """The bytes of a model with these subgraphs; the first is the one that runs.
 
     Args:
-        signatures: by key the number of a subgraph that gets a signature, whose names are its tensors'.
+        signatures: subgraph numbers by signature key; a signature's inputs and outputs have their tensors' names.
 
     Raises:
         ModelError: a node, an input or an output names no tensor of its subgraph.
@@ -117,12 +124,12 @@ def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> 
 
 @takes("Graph", tensors=_TENSORS, inputs=_TEXT, outputs=_TEXT, ops=_OPS, name=TEXT)
 def _check_graph(tensors: object, inputs: object, outputs: object, ops: object, name: object) -> None:
-    """The parts of a Graph."""
+    """Check the types of a Graph's fields; the decorator does it."""
 
 
 @takes("Op", op=OPERATOR, inputs=_TEXT, outputs=_TEXT, options=OPTIONS)
 def _check_op(op: object, inputs: object, outputs: object, options: object = None) -> None:
-    """The parts of an Op."""
+    """Check the types of an Op's fields; the decorator does it."""
 
 
 def _indices(at: Mapping[str, int], names: str, where: str) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from oplet.ops.tensor import tensor_type
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
 
-__all__ = ["Spec", "call_op", "invoke", "one_op_model", "run_op"]
+__all__ = ["Spec", "call_op", "invoke", "invoke_steps", "one_op_model", "run_op"]
 
 
 class Spec(NamedTuple):
@@ -23,11 +23,11 @@ class Spec(NamedTuple):
     Attributes:
         type: a TensorType or a numpy dtype.
         shape: its shape.
-        scale: of its quantization, one or one per channel; None if it is not quantized.
-        zero_point: as many as scales.
+        scale: the quantization's scale, one or one per channel; None if the tensor is not quantized.
+        zero_point: the zero points, as many as scales.
         axis: the quantized dimension.
-        data: its constant value; None makes an input of it.
-        signature: the shape with -1 where it is free.
+        data: the value of a constant; None for an input.
+        signature: the shape with -1 for dimensions of any size (`shape_signature`).
         variable: whether it is a variable tensor.
         sparsity: the sparsity table of a sparse constant (its `data` are the stored values).
     """
@@ -72,9 +72,11 @@ def one_op_model(
     Args:
         op: a built-in operator, its name, or a custom op's name.
         inputs: one per input: a Spec, a numpy array (a constant), or None for an optional input that is left out.
-        outputs: one per output; the shape may be a guess that the kernel corrects.
+        outputs: one per output; `prepare` may set another shape than the Spec's.
         options: the options table of a built-in operator.
-        custom_options: of a custom op: bytes, or a dict or list, which is written as FlexBuffers.
+        version: the op's version.
+        custom_options: a custom op's options: bytes, or a dict or list, which is written as FlexBuffers.
+        intermediates: one per intermediate tensor (LSTM).
 
     Raises:
         ModelError: an argument is of another kind, or the parts do not fit each other.
@@ -140,7 +142,7 @@ def invoke(interpreter: Any, *feeds: NDArray[Any], resize: bool = False) -> list
     """Run an interpreter once and return copies of its outputs.
 
     Args:
-        interpreter: oplet's, or LiteRT's to compare with it; it is allocated if it is not.
+        interpreter: oplet's, or LiteRT's to compare with it; its tensors are allocated here.
         feeds: one array per input, in their order; inputs beyond these keep their values.
         resize: give the inputs the shapes of the feeds first.
 
@@ -163,6 +165,34 @@ def invoke(interpreter: Any, *feeds: NDArray[Any], resize: bool = False) -> list
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
 
 
+def invoke_steps(interpreter: Any, steps: Iterable[Sequence[NDArray[Any]]]) -> list[list[NDArray[Any]]]:
+    """Run an interpreter once per step and return copies of the outputs of each.
+
+    The tensors are allocated once, before the first step, so that what variable tensors and ops keep goes on from step to step.
+
+    Args:
+        interpreter: oplet's, or LiteRT's to compare with it.
+        steps: for each run one array per input, in their order; inputs beyond these keep their values.
+
+    Example:
+        >>> from oplet import Interpreter
+        >>> from oplet.testing import Spec, invoke_steps, one_op_model
+        >>> model = one_op_model("ABS", [Spec("float32", [2])], [Spec("float32", [2])])
+        >>> steps = [[np.array([-1, 2], np.float32)], [np.array([3, -4], np.float32)]]
+        >>> [outputs[0].tolist() for outputs in invoke_steps(Interpreter(model_content=model), steps)]
+        [[1.0, 2.0], [3.0, 4.0]]
+    """
+    interpreter.allocate_tensors()
+    given, made = interpreter.get_input_details(), interpreter.get_output_details()
+    results = []
+    for feeds in steps:
+        for detail, feed in zip(given, feeds):
+            interpreter.set_tensor(detail["index"], feed)
+        interpreter.invoke()
+        results.append([interpreter.get_tensor(detail["index"]) for detail in made])
+    return results
+
+
 @takes(
     op=OPERATOR, inputs=_FEEDS, outputs=_SPECS, options=OPTIONS, version=VERSION, intermediates=_SPECS, interpreter=_INTERPRETER
 )
@@ -182,7 +212,7 @@ def call_op(
 
     Args:
         op: a built-in operator, its name, or a custom op's name.
-        inputs: arrays are fed; a Spec with data is a constant (or a quantized one), None an input that is left out.
+        inputs: an array for an input that is set, a Spec with data for a constant, None for an input that is left out.
         outputs: as for `one_op_model`.
         options: the options table of a built-in operator.
         interpreter: the Interpreter class to use, oplet's own by default.

@@ -11,17 +11,23 @@ from oplet.model.model import Model
 from oplet.ops.serving.resolver import ChainOpResolver, OpResolver, op_label
 from oplet.plugins.manager import PluginManager, default_manager
 from oplet.schema.enums import BuiltinOperator, TensorType
-from oplet.testing.contract import Contract, answers, check, plan, run, write_over
-from oplet.testing.watching import ASKED_FOR, WatchingResolver
+from oplet.testing.contract import Contract
+from oplet.testing.harness.assertions import check
+from oplet.testing.harness.graph_access import plan, write_over
+from oplet.testing.harness.runs import answers, run
+from oplet.testing.harness.spies import INJECTED, SpyResolver
 
-__all__ = ["OpContract"]
+__all__ = ["OpContract", "first_failure"]
+
+#: The checks that take longest, which `first_failure` runs last.
+_LONGEST = ("test_two_interpreters_know_nothing_of_each_other", "test_many_runs_take_no_more_memory_than_few")
 
 
 class OpContract(Contract):
     """Tests that every op must pass; see `Contract` for what a subclass may say.
 
     Attributes:
-        max_version: the newest version of the op that the kernel knows; by default the newest that is registered.
+        max_version: the newest version of the op that the kernel serves; by default the newest that is registered.
 
     Example:
         >>> import numpy as np
@@ -43,17 +49,17 @@ class OpContract(Contract):
 
     def test_every_init_has_its_free(self) -> None:
         for trouble in ("", "unprepared", "prepare", "invoke", "free"):
-            watched = WatchingResolver(self._resolver(), trouble)
+            spy = SpyResolver(self._resolver(), trouble)
             try:
-                with self.opened(op_resolver=watched) as interpreter:
+                with self.opened(op_resolver=spy) as interpreter:
                     if trouble != "unprepared":
                         run(interpreter, self.inputs)
             except OpletError as error:
-                check(ASKED_FOR in str(error), f"{_when(trouble)}, it fails in another place too: {error}")
-            check(not watched.strays, f"{_when(trouble)}, free was called with what no init had returned")
+                check(INJECTED in str(error), f"{_when(trouble)}, it fails in another place too: {error}")
+            check(not spy.strays, f"{_when(trouble)}, free was called with what no init had returned")
             check(
-                watched.inits == watched.frees and not watched.live,
-                f"{_when(trouble)}, there were {watched.inits} calls of init and {watched.frees} of free",
+                spy.inits == spy.frees and not spy.live,
+                f"{_when(trouble)}, there were {spy.inits} calls of init and {spy.frees} of free",
             )
 
     def test_nothing_of_a_node_outlives_its_interpreter(self) -> None:
@@ -115,7 +121,7 @@ class OpContract(Contract):
         except PrepareError as error:
             check(isinstance(error.__cause__, OpletError), f"with {what}, it fails in place of refusing with `ensure`: {error}")
         except ModelError:
-            return  # such a model is no model
+            return  # the verifier refused it before any kernel saw it
 
     def test_a_version_that_it_does_not_know_is_refused(self) -> None:
         root = Model.from_bytes(self.model).root
@@ -149,4 +155,28 @@ def _reference(value: Any) -> weakref.ref[Any] | None:
     try:
         return weakref.ref(value)
     except TypeError:
-        return None  # numbers, strings, None: nothing that one could hold too long
+        return None  # numbers, strings and None take no weak references
+
+
+def first_failure(contract: Contract) -> str:
+    """The name of the first check of a contract that fails, "" if all pass.
+
+    For tests that a contract finds a kernel that was made wrong on purpose. The checks that take longest are run last.
+
+    Example:
+        >>> import numpy as np
+        >>> from oplet.testing import OpContract, Spec, first_failure, one_op_model
+        >>> class Ceil(OpContract):
+        ...     model = one_op_model("CEIL", [Spec("float32", [2])], [Spec("float32", [2])])
+        ...     inputs = [np.array([0.5, -1.5], np.float32)]
+        ...     reference = staticmethod(np.floor)
+        >>> first_failure(Ceil())
+        'test_the_answers_are_those_of_the_reference'
+    """
+    checks = sorted(name for name in dir(contract) if name.startswith("test_"))
+    for name in sorted(checks, key=lambda name: name in _LONGEST):
+        try:
+            getattr(contract, name)()
+        except Exception:  # the check's own words, or an error of the interpreter
+            return name
+    return ""

@@ -1,6 +1,6 @@
-"""Fixtures for tests of ops and delegates; pytest finds them wherever oplet is installed.
+"""pytest fixtures for tests of ops and delegates; pytest finds them wherever oplet is installed.
 
-Nothing of oplet is imported before a test asks for a fixture.
+oplet is imported when a test first uses a fixture, so that other projects' tests do not pay for it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["isolated_plugins", "op_tester"]
 
 @pytest.fixture
 def op_tester() -> Callable[..., Any]:
-    """Builds a model of one op, runs it on arrays and gives its outputs: `oplet.testing.call_op`.
+    """The function `oplet.testing.call_op`, which runs one op on arrays and returns its outputs.
 
     [y] = op_tester("Atan", [x], [Spec("float32", x.shape)])
     """
@@ -29,10 +29,10 @@ def op_tester() -> Callable[..., Any]:
 
 @pytest.fixture
 def isolated_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., PluginManager]]:
-    """During the test no installed plugin is there, but those that the test asks for by name.
+    """Switches all installed plugins off during the test, but those that the test names.
 
-    `isolated_plugins("oplet-atan-op")` switches on that one, also for interpreters that are given no manager, and
-    returns the manager. The environment's own switches do not matter meanwhile.
+    `isolated_plugins("oplet-atan-op")` switches that one on, also for interpreters that are given no manager, and returns the manager.
+    Environment variables that select plugins are ignored meanwhile.
     """
     from oplet.plugins.manager import PluginManager, default_manager
 

@@ -1,1 +1,1 @@
-"""What the commands do, usable from Python. A room holds what one command, or a few of one kind, needs; nothing here prints."""
+"""The functions behind the commands, usable from Python. Each room holds what one command, or a few related ones, needs; nothing here prints."""

@@ -1,5 +1,6 @@
-"""The choice between engines: every way that is installed of running a model is measured, and the fastest is remembered.
+"""Autotuning: which of the installed kernels and delegates run a model fastest, and how far engines' answers differ.
 
-`candidates` says which ways there are, `measuring` runs them in turn, `errors` says how far their answers are apart,
-`choosing` takes one, and `remembering` keeps it in a file for the next time.
+`candidates` lists the ways of running a model, `trials` measures them, `choice` takes the fastest that is accurate enough, and
+`choice_cache` stores the choice in a file. `differences`, `tolerances` and `sensitivity` say whether two answers are the same, for
+`oplet compare` as well; `node_comparison` compares two interpreters node by node.
 """

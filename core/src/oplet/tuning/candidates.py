@@ -19,9 +19,9 @@ class Candidate:
     """One way of running a model.
 
     Attributes:
-        kernels: the plugin whose kernels take the place of the built-in ones where they can, "" for none.
-        prefer: the plugins whose kernels are taken where several could serve, the most preferred first.
-        delegates: the delegates that claim nodes before, in order; "distribution:name" where two packages bring a name.
+        kernels: the plugin whose kernels replace the built-in ones where it has them, "" for the built-in kernels alone.
+        prefer: the plugins to take where several serve an op, the most preferred first.
+        delegates: names of the delegates to apply, in order; "distribution:name" where two packages bring the same name.
     """
 
     kernels: str = ""
@@ -41,7 +41,7 @@ class Candidate:
 
 
 def kernel_sets(manager: PluginManager, ops: Sequence[tuple[BuiltinOperator, int]]) -> list[Candidate]:
-    """The sets of kernels that a model can run with: the built-in ones first, then those of each plugin that replaces some.
+    """The sets of kernels that a model can run with: the built-in ones first, then one for each plugin that replaces some of them.
 
     Args:
         ops: the built-in operators of the model, with their versions.
@@ -61,7 +61,7 @@ def _serves(info: PluginInfo, op: BuiltinOperator, version: int) -> bool:
 
 
 def delegate_names(manager: PluginManager) -> Sequence[str]:
-    """The delegates that are installed, by names that are no one else's."""
+    """The unique names of the installed delegates: "name", or "distribution:name" where several have the same name."""
     entries = list(manager.registry().entries())
     names = [entry.name for entry in entries]
     return [e.name if names.count(e.name) == 1 else f"{e.provenance.distribution}:{e.name}" for e in entries]

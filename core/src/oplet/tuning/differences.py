@@ -1,4 +1,4 @@
-"""How far two values of one tensor are apart, and whether that is the same answer."""
+"""The difference between two values of one tensor, and whether it is within a tolerance."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from oplet.tuning.tolerances import ModelKind, Tolerance, tolerance_for
 __all__ = ["Difference", "Worst", "difference", "largest_error", "output_differences", "scale_of"]
 
 Array = NDArray[Any]
-#: A value is huge, and no measure for the others, above so many times the middle one of those that are not 0, and above this itself.
+#: Values above this, and above this many times the median of the nonzero ones, are left out of a tensor's scale.
 _HUGE = 1e4
-#: What is smaller than the smallest normal float32 may be flushed to zero.
+#: The smallest normal float32; engines may flush smaller values to zero.
 _TINY = float(np.finfo(np.float32).tiny)
-#: A gain counts if it is so many times what the scatter of the errors explains.
+#: A gain counts from so many standard errors on.
 _CERTAIN = 4.0
 
 
 @dataclass(frozen=True)
 class Worst:
-    """The value that is furthest off, as a part of what it may be.
+    """The value with the largest error relative to what is allowed for it.
 
     Attributes:
-        index: its place in the tensor.
-        got: the value, of quantized integers as it is stored.
-        wanted: what it should be.
-        units: its error in the tensor's unit: steps of integers, parts of the scale of real numbers.
+        index: its position in the tensor.
+        got: the value; of quantized tensors the stored integer.
+        wanted: the value that was expected.
+        units: its error: steps for integers, a fraction of the tensor's scale for real numbers.
         run: the number of the run that it is from.
     """
 
@@ -44,25 +44,25 @@ class Worst:
 
 @dataclass(frozen=True)
 class Difference:
-    """What separates a tensor's values from those that are wanted.
+    """The difference between a tensor's values and the expected ones, of one run or of several.
 
     Attributes:
-        passed: whether they count as the same answer.
-        why: what is wrong where it is not a single value's error: a shape or type that differs, a gain; "" if there is nothing.
-        values: how many values were compared.
-        differing: how many of them are not equal.
+        passed: whether it is within the tolerance.
+        why: the reason of a failure that is not one value's error: a shape or type that differs, a gain; else "".
+        values: the number of values that were compared.
+        differing: the number of values that are not equal.
         max_abs: the largest absolute error; of integers the largest step, exactly. Here and below NaN and infinities
             are left out.
         mean_abs: the mean absolute error.
-        max_part: the largest error as a part of the tensor's scale.
-        allowed: the largest error that passes, in the unit of `worst.units`; None where each value has its own.
-        scale: the tensor's scale, of several runs the largest, see `scale_of`.
-        nonfinite: how many values are NaN or infinite on either side.
-        nonfinite_differing: how many of those are not the same on the other; each fails.
-        worst: the value that is furthest off, None if all are equal.
-        sums: of wanted * wanted, wanted * error and error * error, which give the gain.
+        max_part: the largest error as a fraction of the tensor's scale.
+        allowed: the largest error that passes, in the unit of `worst.units`; None where it differs from value to value.
+        scale: the tensor's scale, see `scale_of`; of several runs the largest.
+        nonfinite: the number of values that are NaN or infinite on either side.
+        nonfinite_differing: the number of these that differ from the other side; each of them fails.
+        worst: the value with the largest error, None if all are equal.
+        sums: the sums of wanted * wanted, wanted * error and error * error, from which the gain follows.
         tolerance: the name of the tolerance.
-        steps: whether errors are counted in steps of integers.
+        steps: whether errors are counted in integer steps.
     """
 
     passed: bool = True
@@ -83,19 +83,19 @@ class Difference:
 
     @property
     def gain(self) -> float:
-        """By which part the values are larger than wanted as a whole: 0.01 where they are wanted * 1.01."""
+        """The relative gain error by least squares: 0.01 where the values are wanted * 1.01."""
         ww, we, _ = self.sums
         return we / ww if ww else 0.0
 
     @property
     def gain_scatter(self) -> float:
-        """By how much the gain would be off if the errors were without any order."""
+        """The standard error of the gain, for errors that are independent of one another."""
         ww, we, ee = self.sums
         count = max(self.values - self.nonfinite - 1, 1)
         return math.sqrt(max(ee - (we * we / ww), 0.0) / count / ww) if ww else 0.0
 
     def __add__(self, other: Difference) -> Difference:
-        """The two of them as one."""
+        """The difference of both sets of values together."""
         finite, others = self.values - self.nonfinite, other.values - other.nonfinite
         worsts = [worst for worst in (self.worst, other.worst) if worst is not None]
         alloweds = [allowed for allowed in (self.allowed, other.allowed) if allowed is not None]
@@ -118,7 +118,7 @@ class Difference:
         )
 
     def judged_as_whole(self, tolerance: Tolerance) -> Difference:
-        """The same, failed where the values of all runs together are larger or smaller than wanted by more than the tolerance."""
+        """The same difference, which also fails where its gain is beyond the tolerance by more than chance explains."""
         if tolerance.gain is None or abs(self.gain) <= tolerance.gain + _CERTAIN * self.gain_scatter:
             return self
         more = "larger" if self.gain > 0 else "smaller"
@@ -126,9 +126,9 @@ class Difference:
 
 
 def scale_of(wanted: Array) -> float:
-    """What errors of a tensor are measured by: the largest magnitude among its finite values.
+    """A tensor's scale, by which its errors are measured: the largest magnitude among its finite values.
 
-    Values above 10,000 that are also more than 10,000 times the middle one, like the -1e9 of a mask, are no measure for the others.
+    Outliers, like the -1e9 of a mask, are left out: values above 10,000 that are also more than 10,000 times the median.
     """
     sizes = np.abs(wanted[np.isfinite(wanted)])
     if not sizes.size:
@@ -148,20 +148,20 @@ def difference(
     tolerance: Tolerance,
     quantization: tuple[float, int] = (0.0, 0),
     *,
-    spread: float = 0.0,
+    sensitivity: float = 0.0,
     run: int = 0,
 ) -> Difference:
     """Compare two values of one tensor.
 
-    Text and truth values must be equal, and so must whole numbers that no scale makes real ones, but for a tolerance by `atol`
-    and `rtol`; NaN and infinities must stand in the same places with every tolerance.
+    Strings and booleans must be equal, and so must integers that are not quantized unless the tolerance has `atol` or `rtol`. NaN and
+    infinities must be in the same places with every tolerance.
 
     Args:
         got: the value.
-        wanted: what it should be.
-        tolerance: what passes.
+        wanted: the expected value.
+        tolerance: the errors that pass.
         quantization: the tensor's scale and zero point; (0, 0) where it is not quantized.
-        spread: the part of its scale by which the values may be off whatever the tolerance says.
+        sensitivity: an error that passes whatever the tolerance says, as a fraction of the tensor's scale.
         run: the number of the run.
     """
     got, wanted = np.asarray(got), np.asarray(wanted)
@@ -177,14 +177,14 @@ def difference(
             not differing, values=got.size, differing=differing, worst=_first(unlike, got, wanted, run), tolerance=name
         )
     if got.dtype.kind in "iu":
-        return _of_integers(got, wanted, tolerance, quantization, spread, run)
-    return _of_reals(got, wanted, tolerance, spread, run)
+        return _of_integers(got, wanted, tolerance, quantization, sensitivity, run)
+    return _of_reals(got, wanted, tolerance, sensitivity, run)
 
 
 def _of_integers(
-    got: Array, wanted: Array, tolerance: Tolerance, quantization: tuple[float, int], spread: float, run: int
+    got: Array, wanted: Array, tolerance: Tolerance, quantization: tuple[float, int], sensitivity: float, run: int
 ) -> Difference:
-    # The larger less the smaller fits the unsigned type, whatever wraps around on the way.
+    # The difference modulo 2**64 of the larger and the smaller value is exact for int64 and uint64.
     steps = np.maximum(got, wanted).astype(np.uint64) - np.minimum(got, wanted).astype(np.uint64)
     by_value = tolerance.rtol is not None
     scaled = bool(quantization[0])
@@ -194,10 +194,10 @@ def _of_integers(
     if by_value:
         allowed = (tolerance.atol or 0.0) + (tolerance.rtol or 0.0) * np.abs(centred)
     elif not scaled:
-        allowed = spread * scale
+        allowed = sensitivity * scale
     else:
         own = tolerance.part * scale if tolerance.steps is None else tolerance.steps
-        allowed = max(own, spread * scale)
+        allowed = max(own, sensitivity * scale)
     found = _summary(steps, steps.astype(np.float64), centred, allowed, scale, 1.0, got, wanted, run)
     if scaled:
         errors = got.astype(np.float64) - wanted.astype(np.float64)
@@ -205,7 +205,7 @@ def _of_integers(
     return replace(found, tolerance=str(tolerance), steps=True)
 
 
-def _of_reals(got: Array, wanted: Array, tolerance: Tolerance, spread: float, run: int) -> Difference:
+def _of_reals(got: Array, wanted: Array, tolerance: Tolerance, sensitivity: float, run: int) -> Difference:
     wide: Any = np.complex128 if got.dtype.kind == "c" else np.float64
     left, right = got.astype(wide), wanted.astype(wide)
     finite = np.isfinite(left) & np.isfinite(right)
@@ -218,8 +218,8 @@ def _of_reals(got: Array, wanted: Array, tolerance: Tolerance, spread: float, ru
         if tolerance.rtol is not None:
             allowed = (tolerance.atol or 0.0) + tolerance.rtol * sizes
         else:
-            part = max(tolerance.part, spread)
-            # A huge value is measured by itself.
+            part = max(tolerance.part, sensitivity)
+            # An outlier's error is measured by its own magnitude.
             allowed = np.maximum(part * np.maximum(sizes, scale), _TINY if part else 0.0)
         unit = scale or 1.0
         found = _summary(errors, errors, right, allowed, scale, unit, got, wanted, run, finite)
@@ -256,7 +256,7 @@ def _summary(
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         if errors.any():
             shares = np.where(errors > 0, errors / np.asarray(allowed), 0.0)
-            # Of those that are as far off as may be, the largest error: where nothing may be off, every share is infinite.
+            # Several values may share the largest ratio (all are infinite where nothing is allowed): take the largest error of these.
             most = np.where(shares == shares.max(), errors, -1.0)
             index = np.unravel_index(int(np.argmax(most)), errors.shape)
             place = tuple(map(int, index))
@@ -308,16 +308,16 @@ def output_differences(
     wanted: Sequence[Array],
     details: Sequence[Mapping[str, Any]],
     choose: Callable[[np.dtype[Any], bool], Tolerance] | ModelKind,
-    spreads: Sequence[float] = (),
+    sensitivities: Sequence[float] = (),
 ) -> list[Difference]:
     """The difference of each output of a model.
 
     Args:
-        got: an array per output.
-        wanted: what they should be.
+        got: one array per output.
+        wanted: the expected arrays.
         details: each output's dictionary of `Interpreter.get_output_details`.
-        choose: gives the tolerance for a type and whether it is quantized; or the model's kind, whose presets count.
-        spreads: how far the model itself moves each output, as a part of its scale.
+        choose: a function from dtype and whether it is quantized to a tolerance; or the model's kind, for its presets.
+        sensitivities: for each output the error that passes whatever the tolerance says, as a fraction of its scale.
     """
     found = []
     for number, (left, right, entry) in enumerate(zip(got, wanted, details)):
@@ -326,12 +326,14 @@ def output_differences(
         tolerance = (
             tolerance_for(right.dtype, quantized, choose) if isinstance(choose, ModelKind) else choose(right.dtype, quantized)
         )
-        found.append(difference(left, right, tolerance, entry["quantization"], spread=spreads[number] if spreads else 0.0))
+        found.append(
+            difference(left, right, tolerance, entry["quantization"], sensitivity=sensitivities[number] if sensitivities else 0.0)
+        )
     return found
 
 
 def largest_error(differences: Sequence[Difference]) -> float:
-    """The largest error of all as a part of its tensor's scale; infinite where types, shapes, texts or places of NaN differ."""
+    """The largest error as a fraction of its tensor's scale; infinity where types, shapes, strings or the places of NaN differ."""
     return max((_error(found) for found in differences), default=0.0)
 
 

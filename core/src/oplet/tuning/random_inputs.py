@@ -1,4 +1,4 @@
-"""Random values for a model's inputs, and values as near to given ones as the type has them."""
+"""Random values for a model's inputs, and given values perturbed by the least that their type allows."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["nudged_input", "random_input"]
+__all__ = ["perturbed_input", "random_input"]
 
-#: One quantized value in so many is moved: LiteRT's own kernels differ by a step in about as many.
-_NUDGED = 8
+#: One quantized value in so many is perturbed: LiteRT's own kernels differ by a step in about as many.
+_ONE_IN = 8
 
 
 def random_input(details: Mapping[str, Any], random: np.random.Generator) -> NDArray[Any]:
-    """A random value: real numbers in 0..1, the whole range of a quantized type, small whole numbers otherwise.
+    """A random value for an input, in its shape and dtype: real numbers in [0, 1), quantized integers of the whole range, others in 0..9.
 
     Args:
-        details: the input's dictionary of `Interpreter.get_input_details`; an entry "limits" bounds integers more than their type.
+        details: the input's dictionary of `Interpreter.get_input_details`; an optional entry "limits" gives the least and the largest
+            integer.
+        random: the generator.
     """
     dtype = np.dtype(details["dtype"])
     shape = tuple(map(int, details["shape"]))
@@ -37,29 +39,29 @@ def random_input(details: Mapping[str, Any], random: np.random.Generator) -> NDA
     return np.asarray(random.random(shape)).astype(dtype)
 
 
-def nudged_input(value: NDArray[Any], details: Mapping[str, Any], random: np.random.Generator) -> NDArray[Any]:
-    """A value that no engine can be blamed for taking for the given one: what a model makes of the difference is its own spread.
+def perturbed_input(value: NDArray[Any], details: Mapping[str, Any], random: np.random.Generator) -> NDArray[Any]:
+    """The value, perturbed by about the rounding error of an engine; how far a model's outputs move with it is its sensitivity.
 
-    Every real number becomes one of its two neighbours, and one in eight quantized numbers goes a step up or down; whole numbers that
-    count or select, texts and truth values stay as they are.
+    Every real number becomes one of its two neighbours, and one in eight quantized integers goes a step up or down. Other integers,
+    strings and booleans stay as they are.
 
     Args:
         value: the input's value.
         details: its dictionary of `Interpreter.get_input_details`.
-        random: decides in which direction each goes.
+        random: the generator that decides each direction.
     """
     if value.dtype.kind == "f":
         toward = np.where(random.random(value.shape) < 0.5, -np.inf, np.inf).astype(value.dtype)
         return np.asarray(np.nextafter(value, toward), value.dtype)
     if value.dtype.kind in "iu" and _is_quantized(details):
         limits = np.iinfo(value.dtype)
-        steps = random.choice([-1, 1], value.shape) * (random.integers(0, _NUDGED, value.shape) == 0)
+        steps = random.choice([-1, 1], value.shape) * (random.integers(0, _ONE_IN, value.shape) == 0)
         moved: NDArray[Any] = np.clip(value.astype(np.int64) + steps, limits.min, limits.max).astype(value.dtype)
         return moved
     return value
 
 
 def _is_quantized(details: Mapping[str, Any]) -> bool:
-    """Whether the tensor has a scale, or one for each slice."""
+    """Whether the tensor has a scale, or one for each channel."""
     parameters = details.get("quantization_parameters", {"scales": details["quantization"][:1]})
     return bool(np.any(parameters["scales"]))

@@ -1,4 +1,4 @@
-"""How far an engine's answer may be from another's, by the type of a tensor and by the kind of model that it stands in.
+"""Tolerances for the comparison of engines, by a tensor's type and by the arithmetic of its model.
 
 Figures come from LiteRT's three ways and OpenVINO on real models: layers of floats differ by parts in a million of their tensor's
 largest value, whole nets by one in ten thousand; layers of integers by a step, and float layers with integer weights by a hundredth,
@@ -27,16 +27,16 @@ _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What counts as the same answer.
+    """The largest errors that pass.
 
     Attributes:
-        name: of the preset, or the number that was given.
-        part: of real numbers, the largest error as a part of the tensor's scale, see `oplet.tuning.differences.scale_of`.
-        steps: of quantized integers, the largest error in steps; None to take `part` of the scale.
-        gain: how much larger or smaller the values may be as a whole, as a part of them: what is off by one in a hundred is seen by
-            this also where single values may be off by more. None to leave it out.
-        rtol: where this or `atol` is given, each error may be `atol + rtol * |wanted|` and nothing else counts.
-        atol: of integers in steps.
+        name: the preset's name, or the number that was given.
+        part: for real numbers: the largest error as a fraction of the tensor's scale, see `oplet.tuning.differences.scale_of`.
+        steps: for quantized integers: the largest error in steps; None to take `part` of the scale.
+        gain: the largest relative gain error of all values together, which shows systematic errors that are small for each single
+            value; None to leave it out.
+        rtol: where this or `atol` is given, each error may be `atol + rtol * |wanted|`, and nothing else counts.
+        atol: see `rtol`; for integers in steps.
     """
 
     name: str
@@ -59,7 +59,7 @@ PRESETS = {
 
 
 class ModelKind(Enum):
-    """What a model computes in, by its weights and activations."""
+    """The arithmetic of a model, by the types of its weights and activations."""
 
     FLOAT32 = "float weights"
     FLOAT16 = "float16 weights"
@@ -68,7 +68,7 @@ class ModelKind(Enum):
 
 
 def tolerance_named(text: str) -> Tolerance:
-    """The tolerance that a command line names: a preset, or a number for the largest error as a part of a tensor's scale.
+    """The tolerance that a command line names: a preset, or a number, the largest error as a fraction of a tensor's scale.
 
     Raises:
         TensorError: it is neither.
@@ -85,13 +85,13 @@ def tolerance_named(text: str) -> Tolerance:
 
 
 def elementwise(rtol: float | None, atol: float | None) -> Tolerance:
-    """A tolerance of each value alone: `atol + rtol * |wanted|`."""
+    """A tolerance for each value by itself: `atol + rtol * |wanted|`."""
     rtol, atol = rtol or 0.0, atol or 0.0
     return Tolerance(f"rtol {rtol:g}, atol {atol:g}", rtol=rtol, atol=atol)
 
 
 def kind_of(nodes: Iterable[Node]) -> ModelKind:
-    """What the nodes compute in; where there are several kinds, that with the coarsest answers."""
+    """The arithmetic of the nodes; the least accurate one where they differ."""
     found = {ModelKind.FLOAT32}
     for node in nodes:
         read = [tensor for tensor in node.inputs if tensor is not None]
@@ -109,12 +109,12 @@ def kind_of(nodes: Iterable[Node]) -> ModelKind:
 
 
 def tolerance_for(dtype: np.dtype[Any], quantized: bool, kind: ModelKind) -> Tolerance:
-    """The preset for a tensor, by its type and what its model computes in.
+    """The preset for a tensor.
 
     Args:
-        dtype: the tensor's type. Text, truth values and whole numbers without a scale must be equal with every preset.
-        quantized: whether its integers stand for real numbers.
-        kind: see `kind_of`.
+        dtype: the tensor's dtype. Strings, booleans and integers that are not quantized must be equal with every preset.
+        quantized: whether the tensor is quantized.
+        kind: the arithmetic of its model, see `kind_of`.
     """
     if dtype.kind in "iu":
         return PRESETS["int8" if quantized else "strict"]

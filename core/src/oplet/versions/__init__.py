@@ -1,3 +1,3 @@
-"""Versions of operators: the one that a node needs, the runtimes that serve it, and the lowest that a model can be written with. What comes in
-follows LiteRT's rules, operator by operator.
+"""Versions of operators: the lowest that a node needs, and the first runtime that has it. Modules here follow LiteRT's rules, operator by
+operator.
 """

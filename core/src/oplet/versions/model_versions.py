@@ -1,4 +1,4 @@
-"""The versions of a whole model: what its nodes say, what they would need, and the runtime that they call for."""
+"""The operator versions of a whole model: those in the file, those that its nodes need, and the runtime that has them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = [
     "set_versions",
 ]
 
-#: Name of the metadata entry that says which runtime a model needs.
+#: Name of the metadata entry with the runtime that a model needs.
 MINIMUM_RUNTIME = "min_runtime_version"
-#: Its size in bytes, padded with zeros; LiteRT's converter writes none that would fill it.
+#: Size of the entry in bytes, padded with at least one zero as by LiteRT's converter.
 _MINIMUM_RUNTIME_SIZE = 16
 
-Rows = Mapping[tuple[str, int], str]
+Releases = Mapping[tuple[str, int], str]
 
 
 class NodeVersion(NamedTuple):
@@ -39,13 +39,13 @@ class NodeVersion(NamedTuple):
     Attributes:
         subgraph: index of its subgraph.
         node: its index there.
-        op: the operator's name, a custom op's own.
+        op: the operator's name, or the custom op's.
         custom: whether it is a custom op.
-        version: the version that the file says.
-        needed: the lowest version that covers what the node uses; a custom op's is what the file says.
-        why: what calls for it, "" for the operator's lowest version.
-        first_runtime: the first release that runs `version`, None if it is not known.
-        needed_runtime: the first release that runs `needed`, None if it is not known.
+        version: the version in the file.
+        needed: the lowest version that supports the node; for a custom op the version in the file.
+        why: the reason for `needed`, "" for the operator's lowest version.
+        first_runtime: the first release that runs `version`; None if it is unknown.
+        needed_runtime: the first release that runs `needed`; None if it is unknown.
     """
 
     subgraph: int
@@ -59,12 +59,12 @@ class NodeVersion(NamedTuple):
     needed_runtime: str | None
 
 
-def node_versions(root: tables.Model, extra: Rows | None = None) -> list[NodeVersion]:
+def node_versions(root: tables.Model, extra: Releases | None = None) -> list[NodeVersion]:
     """The version of every node of every subgraph.
 
     Args:
         root: the model's tables.
-        extra: the first releases of operators that LiteRT's table does not have, by name and version.
+        extra: first releases of operators that LiteRT's table does not have, by name and version.
 
     Raises:
         ModelError: a node refers to an operator code that does not exist.
@@ -85,7 +85,7 @@ def node_versions(root: tables.Model, extra: Rows | None = None) -> list[NodeVer
 def set_versions(root: tables.Model) -> None:
     """Give every node of a built-in operator the lowest version that it needs; custom ops keep theirs.
 
-    Operator codes are written anew, in the order in which nodes first use them; those that no node uses are left out.
+    Operator codes are replaced by those that nodes use, in the order of their first use.
 
     Raises:
         ModelError: a node refers to an operator code that does not exist.
@@ -105,15 +105,15 @@ def set_versions(root: tables.Model) -> None:
 
 
 def make_operator_code(op: int, custom: str = "", version: int = 1) -> tables.OperatorCode:
-    """An operator code; its old field of one byte is all that readers before schema 3a look at."""
+    """An operator code, with the deprecated one-byte field that readers before schema 3a use."""
     old = min(int(op), int(BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES))
     return tables.OperatorCode(
         builtin_code=op, deprecated_builtin_code=old, version=version, custom_code=custom or None
     )  # fmt: skip
 
 
-def minimum_runtime_of(root: tables.Model, extra: Rows | None = None) -> str | None:
-    """The first release that runs every node as the file says; None if no node's operator is in the table."""
+def minimum_runtime_of(root: tables.Model, extra: Releases | None = None) -> str | None:
+    """The first release that runs every node in the file's version; None if no node's operator is in the table."""
     pairs = {
         (
             (code.custom_code or "")
@@ -126,11 +126,11 @@ def minimum_runtime_of(root: tables.Model, extra: Rows | None = None) -> str | N
     return minimum_runtime(pairs, extra)
 
 
-def set_minimum_runtime(root: tables.Model, extra: Rows | None = None) -> str | None:
-    """Write the metadata entry `min_runtime_version`, in place of one that is there.
+def set_minimum_runtime(root: tables.Model, extra: Releases | None = None) -> str | None:
+    """Write the metadata entry `min_runtime_version`, replacing an existing one.
 
     Returns:
-        The release; None, and an entry that is there goes, if none is known or it is too long for the entry's 16 bytes.
+        The release. None if no release is known or it does not fit into the entry's 16 bytes; an existing entry is then removed.
     """
     release = minimum_runtime_of(root, extra)
     raw = (release or "").encode()

@@ -1,14 +1,14 @@
-"""The lowest version of a built-in operator that covers what a node uses.
+"""The lowest version of a built-in operator that supports a node.
 
-The rules are LiteRT's (tflite/converter/tools/versioning/op_version.cc), one table entry an operator; rows are asked from top to
-bottom and the first that holds decides, so that a lower version may stand before a higher one.
+The rules are LiteRT's (tflite/converter/tools/versioning/op_version.cc). The rules of an operator are tried in order and the first one
+that holds decides, so that a lower version may come before a higher one.
 
-Three of LiteRT's rules do not ask what its kernels ask. Here they ask what the kernels do, so that no runtime is promised a node
-that it cannot run, or kept from one that it can:
+Three of LiteRT's rules contradict its kernels. Here they agree with the kernels, so that the versions neither admit a runtime that cannot
+run the node nor exclude one that can:
 
 - INT16 convolutions and products with INT8 weights need the version of the INT16 kernel; LiteRT asks for INT16 weights.
-- An unset `quantized_bias_type` needs no version of its own; LiteRT takes its default, FLOAT32, for a type that is set.
-- A quantization table without scales does not quantize; LiteRT asks only whether there is a table.
+- An unset `quantized_bias_type` needs no version of its own; LiteRT treats its default, FLOAT32, as a type that is set.
+- A quantization table without scales does not quantize; LiteRT tests only whether there is a table.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ LOWEST: dict[BuiltinOperator, int] = {BuiltinOperator.BROADCAST_TO: 2}
 def op_version(
     op: BuiltinOperator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor | None], options: Table | None
 ) -> int:
-    """The lowest version of an operator that covers what a node uses.
+    """The lowest version of an operator that supports a node.
 
     Args:
         op: the operator.
         inputs: the node's inputs in order, None where one is omitted.
         outputs: the node's outputs in order.
-        options: the node's options; None reads as their defaults.
+        options: the node's options; None for the defaults.
     """
     return explain_version(op, inputs, outputs, options)[0]
 
@@ -52,7 +52,7 @@ def op_version(
 def explain_version(
     op: BuiltinOperator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor | None], options: Table | None
 ) -> tuple[int, str]:
-    """As `op_version`, with the reason in a few words: (2, "dilation"); the lowest version needs no reason, and has "".
+    """As `op_version`, with the reason in a few words: (2, "dilation"). The reason of the operator's lowest version is "".
 
     Example:
         >>> from oplet.schema.options import DepthwiseConv2DOptions

@@ -1,4 +1,4 @@
-"""Version rules of operators that move, choose or make values: slices, padding, gathering, resizing."""
+"""Version rules of operators that move, select or generate values: slices, padding, gathering, resizing."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ RULES: Rules = {
     (Op.REVERSE_V2,): (by_input(4, *FLOAT8), by_input(3, T.INT8), by_input(2, T.BOOL)),
     (Op.TILE,): (by_input(3, T.INT8), by_input(2, T.STRING)),
     (Op.SQUEEZE,): (by_input(2, T.STRING),),
-    # Version 1 was withdrawn with the number that the operator had then; rows start above 2.
+    # Version 1 was withdrawn together with the operator's first number, so the lowest version is 2.
     (Op.BROADCAST_TO,): (by_input(4, *FLOAT8), by_input(3, T.INT8, T.INT16)),
     (Op.FILL,): (
         by_input(5, *FLOAT8, index=1),

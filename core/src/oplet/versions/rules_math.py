@@ -1,4 +1,4 @@
-"""Version rules of operators that compute value by value or over an axis: arithmetic, activations, reductions, conversions."""
+"""Version rules of elementwise operators and of operators over an axis: arithmetic, activations, reductions, conversions."""
 
 from __future__ import annotations
 

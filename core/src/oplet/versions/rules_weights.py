@@ -41,11 +41,10 @@ __all__ = ["RULES"]
 _HYBRID = types(T.FLOAT32, T.INT8, T.FLOAT32)
 _FULL_INT8 = types(T.INT8, T.INT8, T.INT8)
 _INT4_WEIGHTS = types(T.INT8, T.INT4, T.INT8)
-# The field's default, FLOAT32, means that it is not set; LiteRT's rules take it for a bias type, its kernels do not.
+# The default of quantized_bias_type, FLOAT32, means unset to LiteRT's kernels, but a bias type to its rules.
 _INT16X8 = types(T.INT16, T.INT8, T.INT16)
-# LiteRT asks here for INT16 weights, though the versions came with the kernels for INT8 weights: a 16x8 node with a lower version
-# would go to runtimes that cannot run it. In convolutions it asks for the type of output 1, which they do not have;
-# output 0 is meant.
+# LiteRT's rules require INT16 weights, although the versions came with the kernels for INT8 weights: a 16x8 node would get a lower
+# version, of runtimes that cannot run it. In convolutions they look at output 1, which does not exist; output 0 is meant.
 _INT16 = types(T.INT16, (T.INT8, T.INT16), T.INT16)
 
 

@@ -1,4 +1,4 @@
-"""Which runtime could first run an operator, and the lowest that a model needs.
+"""The first runtime release that has an operator version, and the lowest release that runs a model.
 
 The table `runtime_versions.csv` holds LiteRT's map (tflite/converter/tools/versioning/runtime_version.cc).
 """
@@ -22,36 +22,36 @@ def _table() -> dict[tuple[str, int], str]:
 
 
 def first_runtime(op: str, version: int, extra: Mapping[tuple[str, int], str] | None = None) -> str | None:
-    """The first release of TensorFlow Lite or LiteRT that runs this version of an operator; None if it is not known.
+    """The first release of TensorFlow Lite or LiteRT that runs this version of an operator; None if it is unknown.
 
     Args:
         op: the operator's name, "CONV_2D".
         version: the operator's version.
-        extra: rows of operators that the table does not have, which go before its own.
+        extra: additional rows for operators that LiteRT's table does not have; they take precedence over its own.
     """
     key = op, version
     return (extra or {}).get(key) or _table().get(key)
 
 
 def version_key(release: str) -> tuple[int, ...]:
-    """A release as numbers, for comparing: 1.14.0 comes after 1.9.0."""
+    """The numbers of a release, as a sort key: 1.14.0 is later than 1.9.0."""
     return tuple(int(part) if part.isdigit() else 0 for part in release.split("."))
 
 
 def minimum_runtime(ops: Iterable[tuple[str, int]], extra: Mapping[tuple[str, int], str] | None = None) -> str | None:
     """The first release that runs all of these (operator, version) pairs; None if no pair is in the table.
 
-    Pairs that are not in the table, such as custom ops, do not count, as with LiteRT's converter.
+    Pairs that are not in the table, such as custom ops, are ignored, as in LiteRT's converter.
     """
     known = [release for op, version in ops if (release := first_runtime(op, version, extra)) is not None]
     return max(known, key=version_key, default=None)
 
 
 class RuntimeVersions:
-    """The rows that plugins bring for operators of their own, beside LiteRT's table.
+    """First releases of plugins' own operators, in addition to LiteRT's table.
 
     Attributes:
-        rows: first release by operator and version, as `first_runtime` takes them for `extra`.
+        rows: the first release by operator and version, as `first_runtime` takes them for `extra`.
 
     Example:
         >>> table = RuntimeVersions()
@@ -64,7 +64,7 @@ class RuntimeVersions:
         self.rows: dict[tuple[str, int], str] = {}
 
     def add(self, op: str, version: int, release: str) -> None:
-        """Say which release of the runtime first runs a version of an operator.
+        """Add the first release of the runtime that runs a version of an operator.
 
         Args:
             op: the operator's name.
@@ -72,7 +72,7 @@ class RuntimeVersions:
             release: the release in numbers and dots, "2.3.0".
 
         Raises:
-            PluginError: LiteRT's table or an earlier call says something else, or one of the three is malformed.
+            PluginError: LiteRT's table or an earlier call has another release, or an argument is malformed.
         """
         if not isinstance(op, str) or not op or not isinstance(version, int) or version < 1:
             raise PluginError(f"a row for {op!r} in version {version!r}; an operator's name and a version from 1 are wanted")

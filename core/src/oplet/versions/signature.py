@@ -1,7 +1,7 @@
-"""What the version rules look at, and the words that they are written in.
+"""Signatures of nodes, and the conditions on them of which version rules are made.
 
-A rule's condition is a question about one node: `input_is(0, T.INT8) & ~quantized(0)`. Every question has an answer for every
-node: an omitted tensor has no type and no shape, and absent options read as their defaults.
+A condition is a predicate of one node: `input_is(0, T.INT8) & ~quantized(0)`. It is defined for every node: an omitted tensor has no
+type and no shape, and absent options have their defaults.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ FLOAT8 = TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2
 
 
 class Signature(NamedTuple):
-    """What a node uses: its tensors (None for an omitted one) and its options."""
+    """The tensors (None for an omitted one) and the options of a node."""
 
     inputs: Sequence[Tensor | None]
     outputs: Sequence[Tensor | None]
     options: Table | None
 
     def input(self, index: int) -> Tensor | None:
-        """An input, None if the node does not have it."""
+        """The input at an index; None if the node does not have it."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     def output(self, index: int) -> Tensor | None:
-        """An output, None if the node does not have it."""
+        """The output at an index; None if the node does not have it."""
         return self.outputs[index] if index < len(self.outputs) else None
 
 
 class Condition:
-    """A question about a node; conditions combine with `&`, `|` and `~`."""
+    """A predicate of a node; conditions combine with `&`, `|` and `~`."""
 
     __slots__ = ("holds",)
 
@@ -76,14 +76,14 @@ class Condition:
 
 
 class Rule(NamedTuple):
-    """One row of an operator's rules: nodes that meet the condition need the version, for the reason given."""
+    """A rule of an operator: nodes that satisfy the condition need this version, for this reason."""
 
     version: int
     reason: str
     condition: Condition
 
 
-#: Operators that share rules, and their rules; the first whose condition holds decides.
+#: Rules by the operators that share them; the first rule whose condition holds decides.
 Rules = dict[tuple[Any, ...], tuple[Rule, ...]]
 
 
@@ -96,7 +96,7 @@ def _shape(tensor: Tensor | None) -> tuple[int, ...]:
 
 
 def _scale(tensor: Tensor | None) -> np.float32 | None:
-    """The first scale, None if there is none."""
+    """The first scale; None if there is none."""
     if tensor is None or tensor.quantization is None or tensor.quantization.scale is None or not len(tensor.quantization.scale):
         return None
     first: np.float32 = tensor.quantization.scale[0]
@@ -124,7 +124,7 @@ def types(first: TensorType, second: TensorType | tuple[TensorType, ...], output
 
 
 def by_input(version: int, *wanted: TensorType, index: int = 0) -> Rule:
-    """The most common rule: a version for the type of one input."""
+    """A rule that requires a version for the types of one input, the most common rule."""
     names = " or ".join(type.name for type in wanted)
     return Rule(version, f"{names} {'input' if index == 0 else f'input {index}'}", input_is(index, *wanted))
 
@@ -135,17 +135,17 @@ def present(index: int) -> Condition:
 
 
 def input_count(count: int) -> Condition:
-    """The node lists so many inputs, omitted ones included."""
+    """The node lists `count` inputs, including omitted ones."""
     return Condition(lambda node: len(node.inputs) == count)
 
 
 def rank_is(index: int, rank: int) -> Condition:
-    """An input has so many dimensions; without a shape it has none."""
+    """An input has `rank` dimensions; without a shape it has none."""
     return Condition(lambda node: _rank(node, index) == rank)
 
 
 def rank_over(index: int, rank: int) -> Condition:
-    """An input has more dimensions than this."""
+    """An input has more than `rank` dimensions."""
     return Condition(lambda node: _rank(node, index) > rank)
 
 
@@ -159,8 +159,8 @@ broadcasts_beyond_4d = Condition(_broadcasts_beyond_4d)
 
 
 def option(cls: type[Table], name: str, value: Any = None) -> Condition:
-    """A field of the options has this value; without one, it is set (not zero, not False)."""
-    getattr(cls, name)  # a rule about a field that does not exist fails when it is written, not when a model comes by
+    """A field of the options has this value; with None for the value: it is neither zero nor False."""
+    getattr(cls, name)  # a rule with a misspelt field fails on import, not with the first model
 
     def holds(node: Signature) -> bool:
         found = getattr(node.options if isinstance(node.options, cls) else cls, name)
@@ -172,8 +172,8 @@ def option(cls: type[Table], name: str, value: Any = None) -> Condition:
 def quantized(index: int) -> Condition:
     """An input has scales, of its own or in other tensors.
 
-    LiteRT's rules also count a quantization table that holds nothing, which its converter writes for every tensor; its
-    kernels do not.
+    For LiteRT's rules an empty quantization table, which its converter writes for every tensor, is enough; for its kernels and here
+    it is not.
     """
 
     def holds(node: Signature) -> bool:
@@ -189,10 +189,10 @@ def one_scale_per(axis: int | None, *, input: int | None = None, output: int | N
     """A tensor has as many scales as it has slices along an axis.
 
     Args:
-        axis: the axis; None stands for the one that its quantization names.
-        input: the tensor is this input.
-        output: the tensor is this output.
-        several: a single scale does not count, not even for a single slice.
+        axis: the axis; None for the quantized dimension.
+        input: the index of the tensor among the inputs.
+        output: the index of the tensor among the outputs.
+        several: whether a single scale is not enough, even for a single slice.
     """
 
     def holds(node: Signature) -> bool:
@@ -207,7 +207,7 @@ def one_scale_per(axis: int | None, *, input: int | None = None, output: int | N
 
 
 def sparse(index: int) -> Condition:
-    """An input is stored in a sparse form."""
+    """An input is stored sparse."""
 
     def holds(node: Signature) -> bool:
         tensor = node.input(index)
@@ -221,7 +221,7 @@ def _grouped(node: Signature) -> bool:
     return len(input) > 3 and len(filter) > 3 and input[3] != filter[3]
 
 
-#: A convolution's input has another number of channels than its filter.
+#: The input of a convolution has another number of channels than its filter.
 grouped = Condition(_grouped)
 
 
@@ -230,7 +230,7 @@ def _rescale_over_1(node: Signature) -> bool:
     if first is None or second is None or output is None or not (first and second and output):
         return False
     with np.errstate(all="ignore"):
-        return bool(first * second / output >= 1)  # in float32, as LiteRT: a rescale of just 1 depends on the rounding
+        return bool(first * second / output >= 1)  # in float32 as in LiteRT: at exactly 1 the rounding decides
 
 
 #: The product of the inputs' scales is at least the output's.

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, MutableOpResolver, Node, Registration, TensorType, ensure, ensure_type, hookimpl
+from oplet import Context, MutableOpResolver, Node, Registration, TensorType, ensure_type, hookimpl
+from oplet.kernels.operands import ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:
     """Check the node and say what shape comes out; runs again whenever the input is resized."""
-    ensure(len(node.inputs) == 1 and node.has_input(0), f"Atan takes one input, this node has {len(node.inputs)}.")
-    ensure(len(node.outputs) == 1, f"Atan gives one output, this node has {len(node.outputs)}.")
+    ensure_operands(node, 1)
     x, y = node.inputs[0], node.outputs[0]
     ensure_type(x, TensorType.FLOAT32, TensorType.FLOAT64)
     ensure_type(y, x.type)

@@ -1,14 +1,14 @@
 """The built-in operators of the .tflite format, in numpy.
 
-Each operator is one module of `oplet_builtin_ops.ops`, named like the operator in lower case and holding its
-`REGISTRATION`. It is imported when a model needs it.
+Each operator is one module of `oplet_builtin_ops.ops`, named like the operator in lower case, with its `REGISTRATION`. The module
+is imported when a model needs it.
 """
 
 from __future__ import annotations
 
 from oplet import MutableOpResolver, hookimpl
 
-#: Others may replace what this package brings: any other plugin's kernel goes before a builtin one.
+#: Precedence: any other plugin's kernel goes before a built-in one.
 OPLET_TIER = "builtin"
 
 #: The versions of each operator that its kernel serves, first to last.
@@ -221,7 +221,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "ZEROS_LIKE": (1, 1),
 }
 
-#: The custom operators that LiteRT's own resolver brings, and the modules of `oplet_builtin_ops.ops.custom` that serve them.
+#: The custom operators of LiteRT's own resolver, and the modules of `oplet_builtin_ops.ops.custom` that serve them.
 CUSTOM: dict[str, str] = {
     "AudioSpectrogram": "audio_spectrogram",
     "Mfcc": "mfcc",
@@ -238,7 +238,7 @@ COMPOSITES: dict[str, str] = {
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Claim every operator of `VERSIONS`, `CUSTOM` and `COMPOSITES`; nothing is imported yet."""
+    """Register every operator of `VERSIONS`, `CUSTOM` and `COMPOSITES`; their modules are imported when they are first used."""
     for op, (first, last) in VERSIONS.items():
         resolver.add_builtin(op, f"{__name__}.ops.{op.lower()}:REGISTRATION", first, last)
     for name, module in CUSTOM.items():

@@ -1,4 +1,4 @@
-"""What the StableHLO operators share: types, attributes, shapes that only the model states.
+"""The common parts of StableHLO operators: types, attributes, shapes that only the model has.
 
 Semantics: https://github.com/openxla/stablehlo/blob/main/docs/spec.md
 """
@@ -34,20 +34,20 @@ COMPLEX = (TensorType.COMPLEX64, TensorType.COMPLEX128)
 SIGNED = (TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 UNSIGNED = (TensorType.UINT8, TensorType.UINT16, TensorType.UINT32, TensorType.UINT64)
 INTEGERS = SIGNED + UNSIGNED
-#: Everything that has a value of a fixed size.
+#: All types whose values have a fixed size.
 VALUES = (*FLOATS, *COMPLEX, *INTEGERS, TensorType.BOOL)
 
 
 def attribute(vector: NDArray[Any] | None) -> list[int]:
-    """An attribute that is a vector of integers; an empty one may be left out of the file."""
+    """An attribute that is a vector of integers; an empty one may be missing in the file."""
     return [] if vector is None else vector.tolist()
 
 
 def declared_shape(output: Tensor) -> Shape:
-    """The shape that the model gives an output: these operators say it nowhere else.
+    """The shape of an output in the model: these operators have it nowhere else.
 
     Raises:
-        EnsureError: a dimension is left open.
+        EnsureError: a dimension is open.
     """
     shape = tuple(output.shape_signature)
     ensure(all(dim >= 0 for dim in shape), f"{output} must have a static shape in the model, not {list(shape)}.")
@@ -55,20 +55,32 @@ def declared_shape(output: Tensor) -> Shape:
 
 
 def ensure_values(*tensors: Tensor) -> None:
-    """Refuse strings, resources, and values smaller than a byte."""
+    """Check that tensors are no strings or resources, and not packed.
+
+    Raises:
+        EnsureError: one is.
+    """
     for tensor in tensors:
         ensure(tensor.type in VALUES, f"{tensor} is of type {tensor.type.name}, which this op does not take.")
 
 
 def ensure_not_quantized(*tensors: Tensor) -> None:
-    """Refuse tensors with scales, which operators without a LiteRT kernel would have to ignore."""
+    """Check that tensors have no scales, which operators without a LiteRT kernel would have to ignore.
+
+    Raises:
+        EnsureError: one has.
+    """
     for tensor in tensors:
         scaled = tensor.quantization is not None and len(tensor.quantization.scales) > 0
         ensure(not scaled, f"{tensor} is quantized, and this op computes with plain values only.")
 
 
 def ensure_axes(what: str, axes: Sequence[int], rank: int) -> None:
-    """Refuse axes that are outside 0 .. rank - 1, or that occur twice."""
+    """Check that axes are inside 0 .. rank - 1, and that none occurs twice.
+
+    Raises:
+        EnsureError: they are not, or one does.
+    """
     ensure(
         all(0 <= axis < rank for axis in axes) and len(set(axes)) == len(axes),
         f"{what} is {list(axes)}; these must be different axes from 0 to {rank - 1}.",

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import Interpreter
 from oplet.schema.table import Table
 from oplet.testing import one_op_model
 from oplet.testing.one_op import Spec
@@ -97,21 +96,6 @@ def kind(request: pytest.FixtureRequest) -> str:
 def layer() -> Callable[..., Any]:
     """`layer(op, kind, source, weights, options, ...)` makes a model and its feeds."""
     return make_layer
-
-
-def resize_and_run(interpreter: Interpreter, value: np.ndarray[Any, Any]) -> Any:
-    index = interpreter.get_input_details()[0]["index"]
-    interpreter.resize_tensor_input(index, value.shape)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(index, value)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-
-
-@pytest.fixture
-def run_resized() -> Callable[..., Any]:
-    """`run_resized(interpreter, value)` gives an interpreter's input the value's shape and runs it."""
-    return resize_and_run
 
 
 @pytest.fixture

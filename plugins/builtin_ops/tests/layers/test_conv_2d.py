@@ -10,7 +10,7 @@ from oplet import Interpreter
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions
-from oplet.testing import one_op_model, run_op
+from oplet.testing import invoke, one_op_model, run_op
 from oplet.testing.one_op import Spec
 
 Function = Callable[..., Any]
@@ -109,16 +109,16 @@ def test_an_input_that_is_resized_is_convolved_anew(layer: Function) -> None:
 
 @pytest.mark.parametrize("other", [(1, 5, 6, 2), (2, 3, 3, 4), (1, 6, 5, 8)], ids=str)
 def test_weights_laid_out_for_one_shape_are_not_those_of_another(
-    kind: str, other: tuple[int, ...], layer: Function, run_resized: Function, assert_equal: Function
+    kind: str, other: tuple[int, ...], layer: Function, assert_equal: Function
 ) -> None:
     # The filters cover the first shape; the others have more windows, or their channels make groups.
     options = Conv2DOptions(padding=Padding.VALID, stride_h=1, stride_w=1)
     model, [first] = layer("CONV_2D", kind, (1, 3, 3, 2), (4, 3, 3, 2), options)
     value = np.resize(first, other)
     interpreter = Interpreter(model_content=model)
-    before = run_resized(interpreter, first)
-    assert_equal(kind, run_resized(interpreter, value), run_op(model, value, resize=True)[0])
-    assert_equal(kind, run_resized(interpreter, first), before)
+    before = invoke(interpreter, first, resize=True)[0]
+    assert_equal(kind, invoke(interpreter, value, resize=True)[0], run_op(model, value, resize=True)[0])
+    assert_equal(kind, invoke(interpreter, first, resize=True)[0], before)
 
 
 def test_an_empty_batch_gives_an_empty_output(kind: str, layer: Function) -> None:

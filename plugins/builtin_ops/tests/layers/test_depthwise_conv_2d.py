@@ -10,7 +10,7 @@ from oplet import Interpreter
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import DepthwiseConv2DOptions
-from oplet.testing import one_op_model, run_op
+from oplet.testing import invoke, one_op_model, run_op
 from oplet.testing.one_op import Spec
 
 Function = Callable[..., Any]
@@ -60,16 +60,14 @@ def test_the_bias_may_be_left_out_and_weights_may_arrive_at_run_time(
         assert_equal(kind, run_op(model, *feeds)[0], litert(model, *feeds)[0])
 
 
-def test_weights_laid_out_for_one_channel_are_not_those_of_several(
-    kind: str, layer: Function, run_resized: Function, assert_equal: Function
-) -> None:
+def test_weights_laid_out_for_one_channel_are_not_those_of_several(kind: str, layer: Function, assert_equal: Function) -> None:
     options = DepthwiseConv2DOptions(stride_h=1, stride_w=1, depth_multiplier=1)
     model, [one] = layer("DEPTHWISE_CONV_2D", kind, (1, 5, 6, 1), (1, 3, 3, 8), options, axis=3)
     several = np.resize(one, (2, 4, 3, 2))
     interpreter = Interpreter(model_content=model)
-    before = run_resized(interpreter, one)
-    assert_equal(kind, run_resized(interpreter, several), run_op(model, several, resize=True)[0])
-    assert_equal(kind, run_resized(interpreter, one), before)
+    before = invoke(interpreter, one, resize=True)[0]
+    assert_equal(kind, invoke(interpreter, several, resize=True)[0], run_op(model, several, resize=True)[0])
+    assert_equal(kind, invoke(interpreter, one, resize=True)[0], before)
 
 
 def test_infinite_inputs_touch_only_the_windows_that_see_them() -> None:

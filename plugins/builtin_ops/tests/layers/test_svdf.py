@@ -9,7 +9,7 @@ from oplet import Interpreter
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import SVDFOptions
-from oplet.testing import one_op_model, run_op
+from oplet.testing import invoke_steps, litert_interpreter, one_op_model, run_op
 from oplet.testing.one_op import Spec
 
 BATCHES, DEPTH, UNITS, RANK, MEMORY = 2, 6, 4, 2, 5
@@ -41,28 +41,20 @@ def svdf(kind: str, rank: int = RANK, bias: int = UNITS, state: int = FILTERS * 
     return one_op_model("SVDF", specs, [output], options, version=4)
 
 
-def steps(interpreter: Any) -> list[np.ndarray]:
+def steps(interpreter: Any) -> list[list[np.ndarray]]:
     random = np.random.default_rng(1)
-    interpreter.allocate_tensors()
-    (given,), (made,) = interpreter.get_input_details(), interpreter.get_output_details()
-    results = []
-    for _ in range(MEMORY + 3):
-        values = (
-            random.normal(size=given["shape"]) if given["dtype"] == np.float32 else random.integers(-128, 128, given["shape"])
-        )
-        interpreter.set_tensor(given["index"], values.astype(given["dtype"]))
-        interpreter.invoke()
-        results.append(interpreter.get_tensor(made["index"]))
-    return results
+    [given] = interpreter.get_input_details()
+    shape, dtype = given["shape"], given["dtype"]
+    values = [random.normal(size=shape) if dtype == np.float32 else random.integers(-128, 128, shape) for _ in range(MEMORY + 3)]
+    return invoke_steps(interpreter, [[value.astype(dtype)] for value in values])
 
 
 @pytest.mark.parametrize("asymmetric", [False, True])
 @pytest.mark.parametrize("kind", ["float", "hybrid", "integer"])
 def test_steps_equal_litert_s(kind: str, asymmetric: bool) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
     model = svdf(kind, asymmetric=asymmetric)
-    reference = litert.Interpreter(model_content=model, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
-    for ours, theirs in zip(steps(Interpreter(model_content=model)), steps(reference)):
+    reference = litert_interpreter("BUILTIN_REF")(model_content=model)
+    for [ours], [theirs] in zip(steps(Interpreter(model_content=model)), steps(reference)):
         if kind == "integer":
             np.testing.assert_array_equal(ours, theirs)
         else:

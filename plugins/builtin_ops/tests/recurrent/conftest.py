@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from oplet import Interpreter
+from oplet.testing import invoke_steps, litert_interpreter
 from oplet.testing.one_op import Spec
 
 Array = np.ndarray[Any, Any]
@@ -61,23 +62,11 @@ def draw() -> Callable[..., Drawer]:
 @pytest.fixture(scope="session")
 def agree() -> Callable[..., None]:
     """`agree(model, steps)` invokes oplet and LiteRT with the same inputs, state going on, and compares all outputs."""
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
-
-    def run(interpreter: Any, model: bytes, steps: list[list[Array]], **arguments: Any) -> list[list[Array]]:
-        runner = interpreter(model_content=model, **arguments)
-        runner.allocate_tensors()
-        results = []
-        for feeds in steps:
-            for detail, feed in zip(runner.get_input_details(), feeds):
-                runner.set_tensor(detail["index"], feed)
-            runner.invoke()
-            results.append([runner.get_tensor(detail["index"]) for detail in runner.get_output_details()])
-        return results
+    litert = litert_interpreter("BUILTIN_WITHOUT_DEFAULT_DELEGATES")
 
     def compare(model: bytes, steps: list[list[Array]], tolerance: float = 1e-5) -> None:
-        kernels = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-        wanted = run(litert.Interpreter, model, steps, experimental_op_resolver_type=kernels)
-        for results, answers in zip(run(Interpreter, model, steps), wanted):
+        wanted = invoke_steps(litert(model_content=model), steps)
+        for results, answers in zip(invoke_steps(Interpreter(model_content=model), steps), wanted):
             for result, answer in zip(results, answers):
                 assert result.shape == answer.shape
                 if result.dtype == np.float32:

@@ -6,18 +6,17 @@ import ctypes
 import gc
 import zipfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.places import REAL
 
 from oplet import Interpreter, ModelBuilder
 from oplet.schema.enums import Padding
 from oplet.schema.options import Conv2DOptions, ReducerOptions
 from oplet_native_ops.shim.opening import open_library
 
-REAL = Path(__file__).parents[5] / "shared" / "conformance" / "real"
 F32 = np.float32
 
 

@@ -23,6 +23,7 @@ from plugins.native_ops.tests.delegates.conftest import (
     real_models,
     run,
 )
+from tests.places import REAL
 
 from oplet import Interpreter, load_delegate
 from oplet.errors import DelegateError, DelegateLoadError, InvokeError, OpletError

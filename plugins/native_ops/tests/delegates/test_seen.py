@@ -9,7 +9,8 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
 from ai_edge_litert.interpreter import OpResolverType
 from ai_edge_litert.interpreter import load_delegate as load_in_litert
-from plugins.native_ops.tests.delegates.conftest import REAL, convolutions, real_models
+from plugins.native_ops.tests.delegates.conftest import convolutions, real_models
+from tests.places import REAL
 
 from oplet import Interpreter, load_delegate
 from oplet.errors import OpletError

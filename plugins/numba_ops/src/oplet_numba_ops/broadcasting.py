@@ -1,4 +1,4 @@
-"""How the smaller operand of an elementwise op repeats, in the few patterns that compiled loops know."""
+"""Broadcasting patterns: how the smaller operand of an elementwise op repeats, in the few patterns that compiled loops support."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from functools import lru_cache
 from itertools import groupby
 from math import prod
 
+from oplet import Node, Tensor
 from oplet.kernels.arrays import Shape
 
-__all__ = ["Repetition", "repetition"]
+__all__ = ["Operands", "Repetition", "operands", "repetition"]
 
 
 @dataclass(frozen=True)
 class Repetition:
-    """A large operand is `blocks` blocks of `rows` rows of `columns` elements.
+    """The larger operand as `blocks` blocks of `rows` rows of `columns` elements, and the smaller operand's step over them.
 
     Attributes:
         blocks: the number of blocks.
-        rows: in a block.
-        columns: in a row.
-        advance: how many elements of the small operand a block uses up; 0 where each block sees the same ones.
-        per_row: whether each row sees one element of the small operand; else it sees as many as it has.
+        rows: the rows of a block.
+        columns: the elements of a row.
+        advance: the elements of the small operand from one block to the next; 0 if each block reads the same ones.
+        per_row: whether each row reads one element of the small operand; otherwise it reads one for each of its own.
     """
 
     blocks: int
@@ -29,6 +30,10 @@ class Repetition:
     columns: int
     advance: int
     per_row: bool
+
+
+#: The operand of the output's shape, the one that may repeat, how it does, and whether they were exchanged.
+Operands = tuple[Tensor, Tensor, Repetition, bool]
 
 
 @lru_cache(maxsize=1024)
@@ -47,3 +52,15 @@ def repetition(large: Shape, small: Shape) -> Repetition | None:
     rows, columns = sizes[-2:]
     advance = 0 if len(runs) < 3 or not held[0] else columns
     return Repetition(block, rows, columns, advance, not held[-1])
+
+
+def operands(node: Node) -> Operands | None:
+    """The operands of a node whose output has the shape of one of them; None where compiled loops do not serve it."""
+    a, b = node.inputs
+    output = node.outputs[0]
+    if not output.size:
+        return None
+    for large, small, exchanged in ((a, b, False), (b, a, True)):
+        if large.size == output.size and (how := repetition(output.shape, small.shape)) is not None:
+            return large, small, how, exchanged
+    return None

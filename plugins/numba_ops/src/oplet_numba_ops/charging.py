@@ -1,4 +1,4 @@
-"""What constants in another layout count against the limit on memory."""
+"""Memory charges for constants that kernels copy into another layout."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from oplet_numba_ops.compiling.memory import address
 
 __all__ = ["charge_constant"]
 
-#: In `Context.resources`: by the address of a constant of the file, or for a tensor that is computed, the node whose copy is not counted.
+#: In `Context.resources`: by the address of a constant (or the tensor, if it is computed), the node whose copy is not charged.
 _LAID_OUT = "oplet_numba_ops", "laid out"
-#: Bytes of a number in the layout that counts so.
+#: Bytes of a number of a copy that is not charged: float32.
 _ITEM = 4
 
 

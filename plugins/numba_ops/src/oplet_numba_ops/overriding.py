@@ -21,9 +21,9 @@ from oplet_numba_ops.compiling.kernels import CompileError
 
 __all__ = ["Bind", "Thunk", "needs_threads", "override"]
 
-#: Called once the tensors have their memory; gives what runs the node.
+#: Is called when the tensors have their memory, and returns the node's thunk.
 Bind = Callable[[], Thunk]
-#: Declines a node, or does nothing.
+#: Declines a node, or returns.
 Check = Callable[[Context, Node], None]
 
 
@@ -35,19 +35,19 @@ class _Compiled:
 def override(
     builtin: Registration, plan: Callable[[Context, Node], Bind], limits: NodeLimits, early: Check | None = None
 ) -> Registration:
-    """The registration that serves the nodes for which `plan` has a compiled kernel.
+    """A registration that serves the nodes for which `plan` has a compiled kernel, and declines the others.
 
     Args:
-        builtin: the numpy kernel's registration. Its `prepare` runs first: it checks the node, sets the output's shape, and works
-            out what `plan` reads. Nodes that it refuses are declined, so that the package which it belongs to says so.
-        plan: called after it, when `node.prepared` is what the numpy kernel's `prepare` left there. It declines the nodes that
-            have no compiled kernel. Else it asks for temporaries of its own (those of the numpy kernel get no memory), says
-            in `node.in_place` which inputs it can write over (what the numpy kernel can does not count: a loop over two arrays is
-            not vectorized where they are the same memory), and answers what `bind` is to call. Where a kernel cannot be compiled,
-            or takes more memory than is allowed (`oplet.charge`, temporaries), the node is declined too.
-        limits: what can be said of the nodes that it serves without preparing them.
-        early: declines what can be told before the numpy kernel's `prepare`, which then need not run in vain. The node is not
-            checked yet: it may lack tensors.
+        builtin: the numpy kernel's registration. Its `prepare` runs first: it checks the node, sets the output's shape, and
+            prepares what `plan` reads. Nodes that it refuses are declined, so that its own package raises the error.
+        plan: is called next; `node.prepared` is then what the numpy kernel's `prepare` set. It declines nodes that have no
+            compiled kernel. For others it requests its own temporaries (those of the numpy kernel get no memory), sets
+            `node.in_place` to the inputs that it can write over (the numpy kernel's do not count: loops over two arrays of the
+            same memory are not vectorized), and returns what `bind` is to call. A node whose kernel cannot be compiled, or
+            takes more memory than is allowed (`oplet.charge`, temporaries), is declined too.
+        limits: the nodes that it may serve, as far as that is known without preparing them.
+        early: declines nodes before the numpy kernel's `prepare`, to save that. The node is not checked yet: it may lack
+            tensors.
     """
 
     def prepare(context: Context, node: Node) -> None:
@@ -74,11 +74,11 @@ def override(
 
 
 def needs_threads(context: Context, node: Node) -> None:
-    """Decline every node where there is one thread, on which numpy is as fast."""
+    """Decline every node on one thread, where numpy is as fast."""
     if context.num_threads == 1:
         decline("numpy is as fast on one thread.")
 
 
 def _let_go(node: Node) -> None:
-    """Drop what was made of constants: the next provider makes its own."""
-    node.kept = None, None
+    """Drop what was computed from constants, since the next provider makes its own."""
+    node.kernel_cache = None, None

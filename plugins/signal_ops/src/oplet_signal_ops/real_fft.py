@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from oplet import TensorType, charge, checkpoint, ensure
+from oplet import Node, Tensor, TensorType, charge, checkpoint, ensure, ensure_type
 from oplet.kernels.arrays import Array
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.options import integer
+from oplet_signal_ops.attributes import ensure_declared_type
 from oplet_signal_ops.fixed_point_fft import FixedPoint, FixedPointFft, radices
 from oplet_signal_ops.nodes import AT_ONCE
 
-__all__ = ["TYPES", "ensure_length", "inverse_transform", "transform"]
+__all__ = ["TYPES", "ensure_length", "inverse_transform", "read_transform", "transform"]
 
 #: `transform(source, target)`: all rows of `source` into those of `target`; spectra alternate real and imaginary parts.
 Transform = Callable[[Array, Array], None]
@@ -37,6 +40,20 @@ def ensure_length(length: int) -> None:
     ensure(length % 2 == 0 and 4 <= length <= _LONGEST, f"the FFT's length is {length}; it must be even, from 4 to {_LONGEST}.")
     rest = radices(length // 2)[-1]
     ensure(rest <= 5, f"the FFT's length is {length}, a multiple of {rest}; half of it may have the factors 2, 3 and 5 only.")
+
+
+def read_transform(node: Node) -> tuple[Tensor, Tensor, int]:
+    """The input and output of a checked node, and its option `fft_length`."""
+    ensure_operands(node, 1, 1)
+    source, output = node.inputs[0], node.outputs[0]
+    ensure_type(source, *TYPES)
+    ensure_type(output, source.type)
+    options = node.custom_map()
+    ensure_declared_type(options, source, *TYPES)
+    length = integer(options, "fft_length")
+    ensure_length(length)
+    ensure(source.ndim >= 1, f"{source} must have at least one dimension.")
+    return source, output, length
 
 
 def transform(length: int, dtype: Any) -> Transform:

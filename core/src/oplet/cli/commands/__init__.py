@@ -1,1 +1,1 @@
-"""One module a command, named like it. A module declares the command's options, calls `oplet.tools`, and prints."""
+"""The commands, one module each, of the same name. A module declares the command's options, calls `oplet.tools`, and prints."""

@@ -40,9 +40,9 @@ def behind(
     settings = settings_of(context, p, debug)
     from oplet.errors import DelegateError, ModelError
     from oplet.texts import one_line
-    from oplet.tools.behind.program import Account, run_behind
+    from oplet.tools.behind.launch import UsageReport, run_behind
 
-    account = Account()
+    report = UsageReport()
     code: int | str | None = 0
     try:
         run_behind(
@@ -54,28 +54,32 @@ def behind(
             delegates=delegate or (),
             num_threads=num_threads,
             tensorflow=tensorflow,
-            account=account,
+            report=report,
         )
     except (ModelError, DelegateError):
-        if not account.answered and not account.models:
+        if not report.answered and not report.models:
             raise
         _tell()
         code = 1
     except SystemExit as ended:
         code = ended.code
-    except BaseException:  # the program's own affair, told as Python tells it
+    except BaseException:  # the program's own exception, shown as Python shows it
         _tell()
         code = 130 if isinstance(sys.exc_info()[1], KeyboardInterrupt) else 1
     sys.stdout.flush()
-    typer.echo(f"oplet: {one_line(str(account))}", err=True)
+    typer.echo(f"oplet: {one_line(str(report))}", err=True)
     sys.exit(code)
 
 
 def _tell() -> None:
-    """The program's traceback, from its own first line on."""
+    """Print the program's traceback, without the frames of oplet and runpy that come before it."""
     kind, error, traceback = sys.exc_info()
     begin = traceback
-    while begin is not None and begin.tb_frame.f_globals.get("__name__", "").partition(".")[0] in ("oplet", "runpy", "importlib"):
+    while begin is not None and begin.tb_frame.f_globals.get("__name__", "").partition(".")[0] in (
+        "oplet",
+        "runpy",
+        "importlib",
+    ):
         begin = begin.tb_next
     if kind is not None and error is not None:
         sys.excepthook(kind, error.with_traceback(begin or traceback), begin or traceback)

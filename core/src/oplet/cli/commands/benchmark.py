@@ -1,4 +1,4 @@
-"""`oplet benchmark`: how fast a model runs, what it takes of memory, and where the time goes."""
+"""`oplet benchmark`: latency, memory use and profile of a model."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ def benchmark(
             metavar="NAME:1,224,224,3", help="Another shape for an input. May be given several times.", show_default=False
         ),
     ] = None,
-    num_runs: Annotated[int, typer.Option(min=1, metavar="N", help="Run at least so often.")] = 50,
-    min_secs: Annotated[float, typer.Option(min=0, metavar="S", help="Run at least so long.")] = 1.0,
-    max_secs: Annotated[float, typer.Option(min=0, metavar="S", help="Stop after so long, whatever else is asked for.")] = 150.0,
+    num_runs: Annotated[int, typer.Option(min=1, metavar="N", help="Least number of runs.")] = 50,
+    min_secs: Annotated[float, typer.Option(min=0, metavar="S", help="Least seconds of the runs.")] = 1.0,
+    max_secs: Annotated[float, typer.Option(min=0, metavar="S", help="Stop after this many seconds in any case.")] = 150.0,
     warmup_runs: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Run at least so often before, without counting; the first inference is one.")
+        int,
+        typer.Option(min=0, metavar="N", help="Least number of warm-up runs, which do not count; the first inference is one."),
     ] = 1,
-    warmup_min_secs: Annotated[float, typer.Option(min=0, metavar="S", help="Run at least so long before.")] = 0.5,
+    warmup_min_secs: Annotated[float, typer.Option(min=0, metavar="S", help="Least seconds of the warm-up.")] = 0.5,
     num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels, and BLAS, may use.")] = 1,
     delegate: Delegates = None,
     signature: Signature = None,
@@ -47,12 +48,12 @@ def benchmark(
         list[str] | None,
         typer.Option(
             metavar="RIVAL",
-            help="Let another runtime take turns: litert (with XNNPACK), litert-no-xnnpack or litert-reference. "
+            help="Alternate with another runtime: litert (with XNNPACK), litert-no-xnnpack or litert-reference. "
             "May be given several times.",
             show_default=False,
         ),
     ] = None,
-    profile: Annotated[bool, typer.Option(help="Show which nodes the time goes to, in runs of their own.")] = True,
+    profile: Annotated[bool, typer.Option(help="Show which nodes the time goes to, in separate runs.")] = True,
     top: Annotated[int, typer.Option(min=0, metavar="N", help="Show the N costliest nodes.")] = 10,
     run_order: Annotated[bool, typer.Option("--run-order", help="Show every node, in order.", show_default=False)] = False,
     profile_html: Annotated[
@@ -62,7 +63,7 @@ def benchmark(
         Path | None,
         typer.Option(metavar="FILE", help="Write a trace, for ui.perfetto.dev or chrome://tracing.", show_default=False),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random inputs.")] = 0,
     raw: Raw = False,
     quiet: Quiet = False,
     json: Json = False,
@@ -76,9 +77,9 @@ def benchmark(
     limit_blas_threads(num_threads)  # before anything imports numpy
     from oplet.cli.commands.tune import delegates_of
     from oplet.cli.console import Printer, print_json
-    from oplet.cli.notices import Teller
+    from oplet.cli.notices import NoticePrinter
     from oplet.cli.progress import progress_bars
-    from oplet.model.files.whole_file import check_target
+    from oplet.model.files.atomic_write import check_target
     from oplet.tools.benchmarking.benchmark import Schedule, benchmark_model, parse_shape
 
     if not profile and (profile_html or trace or run_order):
@@ -87,7 +88,7 @@ def benchmark(
         check_target(file)
     plugins = settings.plugins()
     delegates = delegates_of(model, delegate or (), plugins, num_threads)
-    with progress_bars() as tell:
+    with progress_bars() as progress:
         result = benchmark_model(
             model,
             inputs or [],
@@ -106,9 +107,9 @@ def benchmark(
             plugins=plugins,
             delegates=delegates,
             compare=list(dict.fromkeys(compare or ())),
-            progress=tell,
+            progress=progress,
             raw=raw,
-            notify=Teller(quiet),
+            notify=NoticePrinter(quiet),
         )
     if profile_html is not None:
         _write_page(result, profile_html)
@@ -214,7 +215,7 @@ def _mib(size: int | None) -> str:
 
 
 def _write_page(result: Benchmark, path: Path) -> None:
-    from oplet.model.files.whole_file import write_whole
+    from oplet.model.files.atomic_write import write_atomically
     from oplet.tools.benchmarking.profile_html import profile_page
 
     last = result.spans[-1]
@@ -232,7 +233,7 @@ def _write_page(result: Benchmark, path: Path) -> None:
         ("profiled inferences", str(result.profile.runs)),
     ]
     title = f"oplet benchmark: {os.path.basename(result.model)}"
-    write_whole(path, profile_page(title, facts, result.profile, events, result.names))
+    write_atomically(path, profile_page(title, facts, result.profile, events, result.names))
 
 
 def _as_json(result: Benchmark) -> dict[str, Any]:

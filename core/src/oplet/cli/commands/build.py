@@ -10,7 +10,7 @@ import typer
 from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwitches, Preferred, check_preferred, settings_of
 
 if TYPE_CHECKING:
-    from oplet.tools.building.build import BuiltWheel
+    from oplet.tools.building.build_wheel import BuiltWheel
     from oplet.tools.building.report import Report
 
 __all__ = ["build"]
@@ -42,7 +42,7 @@ def build(
         bool,
         typer.Option(
             "--with-core",
-            help="Bring the part of oplet that runs them too: a wheel that needs numpy alone (and Pillow for pictures).",
+            help="Include the part of oplet that runs them: a wheel that needs numpy alone (and Pillow for pictures).",
             show_default=False,
         ),
     ] = False,
@@ -51,13 +51,13 @@ def build(
         typer.Option("--pyz", help="With the core, as a program of one file; -o FILE.pyz asks for it too.", show_default=False),
     ] = False,
     with_model: Annotated[
-        bool, typer.Option("--with-model", help="Take the models along, with a command that runs them.", show_default=False)
+        bool, typer.Option("--with-model", help="Include the models, and a command that runs them.", show_default=False)
     ] = False,
     python: Annotated[
         str | None,
         typer.Option(
             metavar="PATH",
-            help="What a program's first line names. Default: /usr/bin/env python3; '' for none.",
+            help="The interpreter in a program's first line (#!). Default: /usr/bin/env python3; '' for none.",
             show_default=False,
         ),
     ] = None,
@@ -91,10 +91,10 @@ def build(
         hint = "--no-bytecode" if no_bytecode else "--python"
         raise typer.BadParameter("goes with --pyz.", param_hint=hint)
     from oplet.cli.console import print_json
-    from oplet.model.files.whole_file import check_folder
-    from oplet.tools.building.build import build_wheel
-    from oplet.tools.building.packing.app import INTERPRETER
-    from oplet.tools.building.packing.programs import build_program
+    from oplet.model.files.atomic_write import check_folder
+    from oplet.tools.building.build_program import build_program
+    from oplet.tools.building.build_wheel import build_wheel
+    from oplet.tools.building.packing.payload import INTERPRETER
     from oplet.tools.building.report import make_report
     from oplet.tools.selection.needs import SelectionError
 
@@ -135,7 +135,7 @@ def build(
 
 def _show(built: BuiltWheel, report: Report) -> None:
     from oplet.cli.console import Printer
-    from oplet.tools.building.choosing import passed_over
+    from oplet.tools.building.providers import passed_over_sentences
 
     printer = Printer()
     printer.line(str(built.path), "bold")
@@ -159,5 +159,5 @@ def _show(built: BuiltWheel, report: Report) -> None:
     for text in filter(None, (report.compared, report.needs)):
         printer.line()
         printer.line(text, "dim")
-    for note in [*passed_over(built.cut.passed), *report.notes]:
+    for note in [*passed_over_sentences(built.cut.passed_over), *report.notes]:
         printer.line(note, "yellow")

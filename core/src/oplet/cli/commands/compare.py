@@ -1,4 +1,4 @@
-"""`oplet compare`: a model in two ways, and how far apart the answers are."""
+"""`oplet compare`: a model run in two ways, and the differences of the outputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
-#: The exit code where the model was compared with itself.
+#: The exit code if the model was compared with itself.
 _NOTHING_DELEGATED = 3
 
 
@@ -48,11 +48,11 @@ def compare(
         typer.Option(
             min=1,
             metavar="N",
-            help="Run so often, each time with other random inputs. [default: 3; 1 with outputs in a file]",
+            help="Number of runs, each with other random inputs. [default: 3; 1 with outputs in a file]",
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the first run's random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the first run's random inputs.")] = 0,
     tolerance: Annotated[
         str | None,
         typer.Option(
@@ -106,11 +106,11 @@ def compare(
     settings = settings_of(context, p, debug)
     from oplet.cli.compare_report import as_json, print_report
     from oplet.cli.console import Printer, print_json
-    from oplet.cli.notices import Teller
+    from oplet.cli.notices import NoticePrinter
     from oplet.cli.progress import progress_bars
     from oplet.tools.comparing.compare import compare_model
+    from oplet.tools.comparing.interpreters import open_pair
     from oplet.tools.comparing.references import LITERT
-    from oplet.tools.comparing.sides import sides_of
 
     if reference == "":
         raise typer.BadParameter("it names no file, nor litert, litert-no-xnnpack or litert-reference.", param_hint="--with")
@@ -123,12 +123,12 @@ def compare(
             f"it needs what each node gives, which comparing with {what} does not have.", param_hint="--bisect"
         )
     judged = _tolerance(tolerance, rtol, atol)
-    with progress_bars() as tell:
-        sides, chosen = sides_of(
-            model, delegate or (), settings.plugins(), num_threads, with_reference=bool(reference), progress=tell
+    with progress_bars() as progress:
+        pair, chosen = open_pair(
+            model, delegate or (), settings.plugins(), num_threads, with_reference=bool(reference), progress=progress
         )
     result = compare_model(
-        sides,
+        pair,
         inputs or [],
         runs=runs or (1 if in_file else 3),
         seed=seed,
@@ -141,7 +141,7 @@ def compare(
         scale=scale,
         offset=offset,
         raw=raw,
-        tell=Teller(quiet),
+        notify=NoticePrinter(quiet),
     )
     result.choice = chosen
     if format is Format.JSON:

@@ -1,4 +1,4 @@
-"""`oplet doctor`: can this model run here, and if not, what is missing."""
+"""`oplet doctor`: whether a model can run here, and what is missing if not."""
 
 from __future__ import annotations
 

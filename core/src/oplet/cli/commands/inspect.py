@@ -1,4 +1,4 @@
-"""`oplet inspect`: what is in a model file, and who would run it."""
+"""`oplet inspect`: the contents of a model file, and the packages that would run it."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _quantization(quantization: _Description | None) -> str:
 
 
 def _short(name: str) -> str:
-    """The converter joins the names of all that it fused; both ends tell enough."""
+    """A long name with its middle left out: converters join the names of fused ops, and both ends tell enough."""
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME // 2]}...{name[-_LONGEST_NAME // 2 :]}"
 
 

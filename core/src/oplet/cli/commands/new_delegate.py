@@ -1,4 +1,4 @@
-"""`oplet new-delegate`: write a package that brings a delegate."""
+"""`oplet new-delegate`: write a package that provides a delegate."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["new_delegate"]
 
 def new_delegate(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="By which it will be found.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The delegate's name.", show_default=False)],
     directory: Directory = None,
     license: License = "Apache-2.0",
     debug: Debug = False,
 ) -> None:
     """Write a package that brings a delegate, with tests that pass at once."""
     settings_of(context, None, debug)
-    from oplet.plugins.known import BUILTIN_OPS
+    from oplet.plugins.known_packages import BUILTIN_OPS
     from oplet.tools.scaffolding.scaffold import new_delegate
 
     print_next_steps(new_delegate(name, directory, license=license), BUILTIN_OPS)

@@ -1,4 +1,4 @@
-"""`oplet new-op`: write a package that brings an op."""
+"""`oplet new-op`: write a package that provides an op."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ License = Annotated[str, typer.Option("--license", metavar="SPDX", help="The pac
 
 def new_op(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What models call the op: Atan.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The op's name in models: Atan.", show_default=False)],
     directory: Directory = None,
     builtin: Annotated[
         bool, typer.Option("--builtin", help="NAME is a built-in operator: serve it in place of the usual kernel.")
@@ -36,18 +36,18 @@ def new_op(
 
 
 def print_next_steps(folder: Path, needs: str = "") -> None:
-    """What is there now, and how to go on.
+    """Print the new package's folder and the next commands.
 
     Args:
-        folder: the new package.
-        needs: a package of this project that its tests need.
+        folder: the folder of the new package.
+        needs: a package of this project that the tests need.
     """
     from oplet.cli.console import Printer
-    from oplet.plugins.sources import installing_first
+    from oplet.plugins.install_commands import install_first
 
     printer = Printer()
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         printer.line(str(file))
     printer.line()
-    first = installing_first(needs)
+    first = install_first(needs)
     printer.line(f'{first}cd {folder} && pip install -e ".[test]" && pytest', "bold")

@@ -1,4 +1,4 @@
-"""`oplet partition`: what delegates would take of a model, and what would stay and why."""
+"""`oplet partition`: the nodes of a model that delegates would claim, and why they leave the others."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oplet.cli.settings import Debug, Format, ModelFile, NeededDelegates, PluginSwitches, settings_of
-from oplet.texts import one_line
+from oplet.texts import counted, one_line
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
-    from oplet.tools.partitioning.partition import NodePlace, Partitioning, SubgraphPartitioning, Traffic
+    from oplet.tools.partitioning.partition import NodeAssignment, Partitioning, SubgraphPartitioning, Traffic
 
 __all__ = ["partition"]
 
@@ -35,24 +35,24 @@ def partition(
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
     from oplet.cli.progress import progress_bars
-    from oplet.tools.comparing.sides import sides_of
+    from oplet.tools.comparing.interpreters import open_pair
     from oplet.tools.partitioning.partition import partition_model
 
     if svg is not None:
-        from oplet.model.files.whole_file import check_target
+        from oplet.model.files.atomic_write import check_target
         from oplet.tools.partitioning.layout import ensure_layout
 
         ensure_layout()
         check_target(svg)
     plugins = settings.plugins()
-    with progress_bars() as tell:
-        sides, chosen = sides_of(model, delegate, plugins, progress=tell)
-    result = partition_model(model, sides.make_delegates(), plugins)
+    with progress_bars() as progress:
+        pair, chosen = open_pair(model, delegate, plugins, progress=progress)
+    result = partition_model(model, pair.make_delegates(), plugins)
     if svg is not None:
-        from oplet.model.files.whole_file import write_whole
+        from oplet.model.files.atomic_write import write_atomically
         from oplet.tools.partitioning.drawing import draw_partitioning
 
-        write_whole(svg, draw_partitioning(result))
+        write_atomically(svg, draw_partitioning(result))
     if format is Format.JSON:
         print_json({**_as_json(result), "choice": chosen})
     else:
@@ -72,8 +72,8 @@ def _print(printer: Printer, result: Partitioning) -> None:
     printer.line(result.file, "bold")
     if result.error:
         printer.line("A delegate does not suit the model, or failed; this is the graph as it stays.", "bold")
-    where = "" if len(result.subgraphs) == 1 else f" of {_count(len(result.subgraphs), 'subgraph')}"
-    printer.line(f"{_delegates(result)} {_count(result.claimed, 'node')} of {result.nodes}{where}, {_partitions(result)}.")
+    where = "" if len(result.subgraphs) == 1 else f" of {counted(len(result.subgraphs), 'subgraph')}"
+    printer.line(f"{_delegates(result)} {counted(result.claimed, 'node')} of {result.nodes}{where}, {_partitions(result)}.")
     for subgraph in result.subgraphs:
         _print_subgraph(printer, result, subgraph)
     if result.partitions:
@@ -88,7 +88,7 @@ def _delegates(result: Partitioning) -> str:
 
 def _partitions(result: Partitioning) -> str:
     count = len(result.partitions)
-    return f"in {_count(count, 'partition')}" if count else "so everything stays"
+    return f"in {counted(count, 'partition')}" if count else "so everything stays"
 
 
 def _print_subgraph(printer: Printer, result: Partitioning, subgraph: SubgraphPartitioning) -> None:
@@ -115,7 +115,7 @@ def _print_subgraph(printer: Printer, result: Partitioning, subgraph: SubgraphPa
         printer.table(f"{title}: nodes", ["node#", "op", "version#", "goes to", "why it stays"], rows)
 
 
-def _why(node: NodePlace) -> str:
+def _why(node: NodeAssignment) -> str:
     return "; ".join(f"{delegate}: {reason or 'not claimed'}" for delegate, reason in node.why.items())
 
 
@@ -136,12 +136,8 @@ def _print_borders(printer: Printer, result: Partitioning) -> None:
 
 
 def _bytes(traffic: Traffic) -> str:
-    unknown = f"{_count(traffic.unknown, 'tensor')} of unknown size" if traffic.unknown else ""
+    unknown = f"{counted(traffic.unknown, 'tensor')} of unknown size" if traffic.unknown else ""
     return " + ".join(filter(None, [f"{traffic.bytes:,}" if traffic.bytes or not unknown else "", unknown]))
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}" + ("" if count == 1 else "s")
 
 
 def _as_json(result: Partitioning) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`oplet plugins`: which packages bring operators and delegates."""
+"""`oplet plugins`: the installed plugins, with their operators and delegates."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def plugins(context: typer.Context, json: Json = False, p: PluginSwitches = None
     """List the installed plugins and what each one brings."""
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
-    from oplet.plugins.known import BUILTIN_OPS
-    from oplet.plugins.sources import installing
+    from oplet.plugins.install_commands import install_command
+    from oplet.plugins.known_packages import BUILTIN_OPS
 
     found = settings.plugins().plugins()
     if json:
@@ -29,7 +29,7 @@ def plugins(context: typer.Context, json: Json = False, p: PluginSwitches = None
         return
     printer = Printer()
     if not found:
-        command = installing(BUILTIN_OPS)
+        command = install_command(BUILTIN_OPS)
         printer.line(f"No plugin is installed, so no operator can run; {command} brings the usual ones.")
         return
     rows = [

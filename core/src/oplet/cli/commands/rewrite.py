@@ -1,4 +1,4 @@
-"""`oplet rewrite`: read a model, change it, write it."""
+"""`oplet rewrite`: read a model, change it, and write it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LARGEST_METADATA = 256 << 20
 
 
 class Constants(str, Enum):
-    """Where constants go."""
+    """The place of constants in the file."""
 
     inside = "inside"
     outside = "outside"
@@ -104,7 +104,7 @@ def rewrite(
 
 
 def _named(text: str) -> tuple[str, bytes]:
-    from oplet.model.files.ordinary import read_file
+    from oplet.model.files.regular_files import read_file
 
     name, equals, file = text.partition("=")
     if not name or not equals or not file:

@@ -1,4 +1,4 @@
-"""`oplet run`: run a model once and show what comes out."""
+"""`oplet run`: run a model once and show the outputs."""
 
 from __future__ import annotations
 
@@ -58,9 +58,10 @@ def run(
     signature: Signature = None,
     delegate: Delegates = None,
     num_threads: NumThreads = 1,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random inputs.")] = 0,
     mmap: Annotated[
-        bool, typer.Option("--mmap/--no-mmap", help="Map the model's file, or read it into memory, where nobody can cut it.")
+        bool,
+        typer.Option("--mmap/--no-mmap", help="Map the model's file, or read it into memory, safe from changes to the file."),
     ] = True,
     json: Json = False,
     quiet: Quiet = False,
@@ -77,17 +78,17 @@ def run(
     settings = settings_of(context, p, debug)
     from oplet.cli.commands.tune import delegates_of
     from oplet.cli.console import Printer, print_json
-    from oplet.cli.notices import Teller
-    from oplet.model.files.whole_file import check_target
+    from oplet.cli.notices import NoticePrinter
+    from oplet.model.files.atomic_write import check_target
+    from oplet.tools.running.formatting import as_json, highest_scores
     from oplet.tools.running.outputs import check_suffix, read_labels, save_outputs
     from oplet.tools.running.run import run_model
-    from oplet.tools.running.showing import as_json, highest
 
     if output is not None:
         check_suffix(output)
         check_target(output)
     names = read_labels(labels) if labels is not None else []
-    tell = Teller(quiet)
+    notify = NoticePrinter(quiet)
     plugins = settings.plugins()
     result = run_model(
         model,
@@ -101,26 +102,26 @@ def run(
         delegates=delegates_of(model, delegate or (), plugins, num_threads),
         use_mmap=mmap,
         raw=raw,
-        tell=tell,
+        notify=notify,
     )
     if output is not None:
-        save_outputs({value.name: value.told for value in result.outputs}, output)
+        save_outputs({value.name: value.displayed for value in result.outputs}, output)
     wanted = top is not None or labels is not None
-    highest_scores = highest(result, top or _DEFAULT_TOP, names, str(labels), tell.warn) if wanted else None
+    highest = highest_scores(result, top or _DEFAULT_TOP, names, str(labels), notify.warn) if wanted else None
     if json:
-        print_json(as_json(result, str(output or ""), highest_scores))
+        print_json(as_json(result, str(output or ""), highest))
         return
     printer = Printer()
     _print_values(printer, result, seed)
-    if highest_scores is not None:
-        _print_top(printer, highest_scores, bool(names))
+    if highest is not None:
+        _print_top(printer, highest, bool(names))
     if output is not None:
         printer.line()
         printer.line(f"written to {output}", "dim")
 
 
 def _print_values(printer: Printer, result: RunResult, seed: int) -> None:
-    from oplet.tools.running.showing import described, head
+    from oplet.tools.running.formatting import describe_value, preview
 
     served = ", ".join(f"{count} by {who}" for who, count in result.providers.items()) or "none"
     printer.line(f"nodes: {served}", "dim")
@@ -128,8 +129,8 @@ def _print_values(printer: Printer, result: RunResult, seed: int) -> None:
         printer.line(result.choice, "dim")
     sources = [f"random, seed {seed}" if value.source == "random" else value.source for value in result.inputs]
     columns = ["name", "type", "shape", "from", "values"]
-    printer.table("inputs", columns, [(*described(v), source, head(v)) for v, source in zip(result.inputs, sources)])
-    printer.table("outputs", ["name", "type", "shape", "values"], [(*described(v), head(v)) for v in result.outputs])
+    printer.table("inputs", columns, [(*describe_value(v), source, preview(v)) for v, source in zip(result.inputs, sources)])
+    printer.table("outputs", ["name", "type", "shape", "values"], [(*describe_value(v), preview(v)) for v in result.outputs])
 
 
 def _print_top(printer: Printer, top: dict[str, list[Score]], labelled: bool) -> None:

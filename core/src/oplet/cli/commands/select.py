@@ -13,9 +13,9 @@ from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwi
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
-    from oplet.ops.serving.resolver import Claim
+    from oplet.ops.serving.resolver import ResolverEntry
     from oplet.plugins.manager import PluginManager
-    from oplet.tools.selection.serving import Served
+    from oplet.tools.selection.providers import ServedOp
 
 __all__ = ["select"]
 
@@ -66,10 +66,10 @@ def select(
 
     targets = [path for path in (output, lock, requirements) if path is not None]
     if targets:
-        from oplet.tools.selection.files import check_made
+        from oplet.tools.selection.generated_files import check_generated
 
         for path in targets:
-            check_made(path)
+            check_generated(path)
         if len(set(map(os.path.abspath, targets))) < len(targets):
             raise typer.BadParameter("--output, --lock and --requirements must name different files.")
     plugins = settings.plugins()
@@ -77,16 +77,16 @@ def select(
     opened = [Model.open(path) for path in models or ()]
     if check is not None:
         raise typer.Exit(_check(check, opened, all_codes, plugins, prefer, json))
-    from oplet.tools.selection.files import write_made
+    from oplet.tools.selection.generated_files import write_generated
     from oplet.tools.selection.needs import SelectionError, needs_of
-    from oplet.tools.selection.serving import serve
+    from oplet.tools.selection.providers import find_providers
 
     try:
         needs = needs_of(opened, ops=op or (), all_codes=all_codes)
     except SelectionError as error:
         raise typer.BadParameter(str(error), param_hint="--op") from error
-    served = serve(needs, plugins, prefer=prefer)
-    made: dict[Path, str] = {}  # everything is made before anything is written
+    served = find_providers(needs, plugins, prefer=prefer)
+    made: dict[Path, str] = {}  # all texts are generated before any file is written
     if output is not None:
         from oplet.tools.selection.resolver_code import resolver_code
 
@@ -101,11 +101,11 @@ def select(
         if requirements is not None:
             made[requirements] = requirements_of(locked)
     for path, text in made.items():
-        write_made(path, text)
+        write_generated(path, text)
     _show(served, list(made), json)
 
 
-def _show(served: list[Served], written: list[Path], json: bool) -> None:
+def _show(served: list[ServedOp], written: list[Path], json: bool) -> None:
     from oplet.cli.console import Printer, print_json
 
     if json:
@@ -116,7 +116,7 @@ def _show(served: list[Served], written: list[Path], json: bool) -> None:
     for each in served:
         kind = " (composite)" if each.need.composite else " (custom)" if each.need.custom else ""
         types = ", ".join(type.name.lower() for type in each.need.types) or "any"
-        behind = "; what it declines: ".join(_packages(claims) for claims in (each.claims, *each.fallbacks))
+        behind = "; what it declines: ".join(_packages(entries) for entries in (each.entries, *each.fallbacks))
         rows.append((each.need.name + kind, _ranges(each), types, behind))
     printer.table("", ["op", "versions", "types", "served by"], rows)
     if written:
@@ -124,16 +124,16 @@ def _show(served: list[Served], written: list[Path], json: bool) -> None:
         printer.line(f"written: {', '.join(map(str, written))}")
 
 
-def _packages(claims: Iterable[Claim]) -> str:
-    return ", ".join(dict.fromkeys(str(claim.provenance) for claim in claims))
+def _packages(entries: Iterable[ResolverEntry]) -> str:
+    return ", ".join(dict.fromkeys(str(entry.provenance) for entry in entries))
 
 
-def _ranges(each: Served) -> str:
-    spans = ((c.min_version, c.max_version) for c in each.claims)
+def _ranges(each: ServedOp) -> str:
+    spans = ((c.min_version, c.max_version) for c in each.entries)
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
-def _described(each: Served) -> dict[str, Any]:
+def _described(each: ServedOp) -> dict[str, Any]:
     return {
         "op": each.need.name,
         "custom": each.need.custom,
@@ -141,18 +141,18 @@ def _described(each: Served) -> dict[str, Any]:
         "versions": list(each.versions),
         "types": [type.name for type in each.need.types],
         "models": list(each.need.models),
-        "served_by": [_entry(claim) for claim in each.claims],
-        **({"fallbacks": [[_entry(claim) for claim in claims] for claims in each.fallbacks]} if each.fallbacks else {}),
+        "served_by": [_entry(entry) for entry in each.entries],
+        **({"fallbacks": [[_entry(entry) for entry in entries] for entries in each.fallbacks]} if each.fallbacks else {}),
     }
 
 
-def _entry(claim: Claim) -> dict[str, Any]:
+def _entry(entry: ResolverEntry) -> dict[str, Any]:
     return {
-        "distribution": claim.provenance.distribution,
-        "version": claim.provenance.version,
-        "plugin": claim.provenance.plugin,
-        "min_version": claim.min_version,
-        "max_version": claim.max_version,
+        "distribution": entry.provenance.distribution,
+        "version": entry.provenance.version,
+        "plugin": entry.provenance.plugin,
+        "min_version": entry.min_version,
+        "max_version": entry.max_version,
     }
 
 

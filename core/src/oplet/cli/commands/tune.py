@@ -1,4 +1,4 @@
-"""`oplet tune`: which of the engines that are installed runs a model fastest, and how near its answers are."""
+"""`oplet tune`: the installed engine that runs a model fastest, and the errors of all of them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
-    from oplet.tuning.choosing import Choice
-    from oplet.tuning.measuring import Trial
+    from oplet.tuning.choice import Choice
+    from oplet.tuning.trials import Trial
 
 __all__ = ["delegates_of", "tune"]
 
@@ -36,7 +36,9 @@ def tune(
             show_default=False,
         ),
     ] = None,
-    max_secs: Annotated[float, typer.Option(min=0, metavar="S", help="Begin no other measurement after so long.")] = 60.0,
+    max_secs: Annotated[
+        float, typer.Option(min=0, metavar="S", help="Begin no further measurement after this many seconds.")
+    ] = 60.0,
     raw: Raw = False,
     quiet: Quiet = False,
     json: Json = False,
@@ -49,21 +51,21 @@ def tune(
 
     limit_blas_threads(num_threads)  # before anything imports numpy
     from oplet.cli.console import print_json
-    from oplet.cli.notices import Teller
+    from oplet.cli.notices import NoticePrinter
     from oplet.cli.progress import progress_bars
     from oplet.tools.benchmarking.tune import tune_model
-    from oplet.tuning.measuring import Bounds
+    from oplet.tuning.trials import Bounds
 
-    with progress_bars() as tell:
+    with progress_bars() as progress:
         choice = tune_model(
             model,
             inputs or [],
             plugins=settings.plugins(),
             num_threads=num_threads,
             bounds=Bounds(max_error, max_secs),
-            progress=tell,
+            progress=progress,
             raw=raw,
-            notify=Teller(quiet),
+            notify=NoticePrinter(quiet),
         )
     if json:
         print_json(asdict(choice))
@@ -86,7 +88,7 @@ def _print(choice: Choice, model: Path, num_threads: int) -> None:
 
 
 def _by_time(trials: Sequence[Trial]) -> list[Trial]:
-    """Those that can be chosen, the fastest first, and then the others."""
+    """The trials that may be chosen, the fastest first, followed by the others."""
     return sorted(trials, key=lambda trial: (bool(trial.why), trial.seconds is None, trial.seconds or 0.0))
 
 
@@ -103,15 +105,17 @@ def _row(trial: Trial, plain: float | None, chosen: bool) -> tuple[str, ...]:
 
 
 def delegates_of(model: Path, texts: Sequence[str], plugins: PluginManager, num_threads: int) -> Sequence[Delegate] | str:
-    """The delegates that a command line asks for; where it says "auto", what there is to measure is measured, with a bar."""
+    """The delegates that a command line asks for; for "auto", engines without a remembered time are measured, with a progress bar."""
     from oplet.tools.running.delegates import delegates_or_auto
 
     delegates = delegates_or_auto(texts, plugins)
     if isinstance(delegates, str):
         from oplet.cli.progress import progress_bars
         from oplet.tools.benchmarking.tune import tune_model
-        from oplet.tuning.choosing import auto_bounds
+        from oplet.tuning.choice import auto_bounds
 
-        with progress_bars() as tell:
-            tune_model(model, plugins=plugins, num_threads=num_threads, again=False, progress=tell, bounds=auto_bounds(delegates))
+        with progress_bars() as progress:
+            tune_model(
+                model, plugins=plugins, num_threads=num_threads, again=False, progress=progress, bounds=auto_bounds(delegates)
+            )
     return delegates

@@ -1,4 +1,4 @@
-"""`oplet versions`: the versions of a model's operators, and the runtimes that run it."""
+"""`oplet versions`: the versions of a model's operators, and the runtime releases that run it."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Models made in Python: tensors, nodes, subgraphs and signatures, each checked where it is added. What comes in makes tables and constants,
-and writes no file.
+"""Builders of models: tensors, nodes, subgraphs and signatures, each checked when it is added. Modules here make tables and constants, and
+write no file.
 """

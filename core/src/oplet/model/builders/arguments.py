@@ -1,4 +1,4 @@
-"""What the builder's functions take, checked where they are called: a wrong kind of argument is one sentence, not a traceback from within."""
+"""Checks of arguments by a decorator, so that a wrong kind of argument is one sentence and not a traceback from within a builder."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _FIRST_VERSION, _LAST_VERSION = 1, 2**31 - 1
 
 
 class Kind(NamedTuple):
-    """What an argument may be.
+    """A kind of argument.
 
     Attributes:
-        described: in words, as they stand behind "takes".
-        fits: whether a value is one.
+        described: its description in messages, after "takes".
+        fits: a function that tells whether a value is of this kind.
     """
 
     described: str
@@ -37,16 +37,14 @@ class Kind(NamedTuple):
 
 
 def takes(_called: str = "", /, **kinds: Kind) -> Callable[[Function], Function]:
-    """Check the named arguments of a function, before it does anything, against what each of them may be.
-
-    What has the value of its default is not looked at.
+    """A decorator that checks arguments of a function before it runs. Arguments equal to their default are not checked.
 
     Args:
-        _called: what messages call the function; its name by default.
-        kinds: what the arguments may be.
+        _called: the function's name in messages; by default its own.
+        kinds: the kinds of the arguments, by name.
 
     Raises:
-        ModelError: from the function, for an argument of another kind; it names the function, the argument and the value.
+        ModelError: by the decorated function, for an argument of another kind; it names the function, the argument and the value.
 
     Example:
         >>> @takes(name=TEXT)
@@ -85,7 +83,7 @@ def takes(_called: str = "", /, **kinds: Kind) -> Callable[[Function], Function]
 
 
 def one_of(*classes: type) -> Kind:
-    """Instances of any of these classes."""
+    """The kind of argument that is an instance of one of these classes."""
     return Kind(
         " or ".join(f"{'an' if each.__name__[0] in 'AEIOU' else 'a'} {each.__name__}" for each in classes),
         lambda value: isinstance(value, classes),
@@ -95,7 +93,7 @@ def one_of(*classes: type) -> Kind:
 def _described(value: object) -> str:
     try:
         text = shown(repr(value))
-    except Exception:  # a stranger's repr
+    except Exception:  # the repr of any object may raise
         text = "something"
     return f"{text} ({type(value).__name__})"
 
@@ -114,7 +112,7 @@ def _is_flag(value: Any) -> bool:
 
 
 def _is_row(value: Any) -> bool:
-    """Whether it is a sequence of things, which texts and mappings are not."""
+    """Whether a value is a list, tuple, array or the like; strings and mappings are not."""
     if isinstance(value, np.ndarray):
         return value.ndim == 1
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray, memoryview))

@@ -1,4 +1,4 @@
-"""Write models: tensors, nodes, subgraphs and signatures in, a `Model` out."""
+"""Builder of models, from tensors, nodes, subgraphs and signatures."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _RELEASES = Kind(
 
 
 class ModelBuilder:
-    """Collects the parts of a model.
+    """Builder of a model.
 
     Attributes:
-        root: the model's tables as they stand.
-        subgraphs: the builders of its subgraphs; the first is the one that runs.
+        root: the model's tables so far.
+        subgraphs: the builders of its subgraphs; the first subgraph is the one that `invoke` runs.
 
     Example:
         >>> from oplet import ModelBuilder
@@ -65,9 +65,9 @@ class ModelBuilder:
     ) -> None:
         """
         Args:
-            description: what the file says of itself.
+            description: the description in the file.
             minimum_runtime: whether to write the metadata entry `min_runtime_version`.
-            runtime_versions: for it, the first releases that run custom ops, by their name and version.
+            runtime_versions: first releases that run custom ops, by name and version, for this entry.
         """
         self.root = tables.Model(
             version=SCHEMA_VERSION, operator_codes=[], subgraphs=[], buffers=[tables.Buffer()], description=description or None
@@ -78,7 +78,7 @@ class ModelBuilder:
         self._codes: dict[tuple[int, str, int], int] = {}
         self._kept_codes: list[tables.OperatorCode] = []
         self._external = ExternalFiles(self.root)
-        # What lies behind the tables of a model that is continued, and what its tables do not say.
+        # Of a model that is continued: its file's bytes, and parts of it that tables do not hold.
         self._source = memoryview(b"")
         self._unknown: Sequence[str] = ()
         self._made_of: Model | None = None
@@ -86,15 +86,16 @@ class ModelBuilder:
     @classmethod
     @takes(model=one_of(Model))
     def from_model(cls, model: Model, **arguments: Any) -> ModelBuilder:
-        """Go on with a model that exists; its nodes keep their versions, and the model stays as it is.
+        """A builder that continues an existing model; its nodes keep their versions, and the model is not changed.
 
-        Its tensors and nodes are not copied; whoever changes one of these changes both.
+        Tables of tensors and nodes are shared with the model, not copied: a change to one of them affects both.
 
         Args:
-            arguments: for the constructor.
+            model: the model.
+            arguments: arguments of the constructor.
 
         Raises:
-            ModelError: its constants cannot be read.
+            ModelError: the model's constants cannot be read.
         """
         builder = cls(**arguments)
         model.check_files()
@@ -117,8 +118,8 @@ class ModelBuilder:
 
     @takes(name=TEXT)
     def add_subgraph(self, name: str = "main") -> SubgraphBuilder:
-        """Start a subgraph; the first is the one that runs."""
-        subgraphs: list[tables.SubGraph] = self.root.subgraphs  # type: ignore[assignment]  # the constructor made a list
+        """Add a subgraph and return its builder; the first subgraph is the one that `invoke` runs."""
+        subgraphs: list[tables.SubGraph] = self.root.subgraphs  # type: ignore[assignment]  # a list since the constructor
         subgraph = SubgraphBuilder(self, len(self.subgraphs), tables.SubGraph(name=name))
         subgraphs.append(subgraph.table)
         self.subgraphs.append(subgraph)
@@ -126,7 +127,7 @@ class ModelBuilder:
 
     @takes(data=_CONTENT)
     def add_buffer(self, data: bytes | NDArray[np.uint8] | None) -> int:
-        """Add a buffer and return its index; None and nothing at all share the empty buffer 0."""
+        """Add a buffer and return its index; None and empty data have the index 0, of the empty buffer."""
         if data is None:
             return 0
         buffers = self._buffers
@@ -141,10 +142,11 @@ class ModelBuilder:
 
     @takes(index=WHOLE)
     def buffer_size(self, index: int, what: str = "A tensor") -> int:
-        """The bytes in a buffer.
+        """The number of bytes of a buffer.
 
         Args:
-            what: what messages call the one who asks.
+            index: the buffer's index.
+            what: the user of the buffer in messages.
 
         Raises:
             ModelError: there is no such buffer.
@@ -156,24 +158,25 @@ class ModelBuilder:
 
     @takes(group=TEXT, data=BINARY, packing=TEXT)
     def add_external_buffer(self, group: str, data: bytes | NDArray[Any], packing: str = "") -> int:
-        """Add constant data that `save` writes into a file beside the model, and return the number that tensors refer to.
+        """Add constant data that `save` writes to a file beside the model, and return the id for tensors.
 
         Args:
-            group: the file's name, relative to the model's folder. Buffers of one group share a file.
-            data: the bytes, or an array whose bytes are taken.
-            packing: how the values are packed, for readers that ask.
+            group: the file's name, relative to the model's folder. Buffers of the same group share a file.
+            data: bytes, or an array whose bytes are used.
+            packing: a description of how the values are packed; stored in the model.
 
         Raises:
-            ModelError: the file would not lie in the model's folder.
+            ModelError: the name is refused, as the file would lie outside of the model's folder, for instance.
         """
         return self._external.add(group, data, packing)
 
     @takes(id=WHOLE)
     def external_size(self, id: int, what: str = "A tensor") -> int:
-        """The bytes in an external buffer.
+        """The number of bytes of an external buffer.
 
         Args:
-            what: what messages call the one who asks.
+            id: the buffer's id.
+            what: the user of the buffer in messages.
 
         Raises:
             ModelError: there is no such buffer.
@@ -181,12 +184,12 @@ class ModelBuilder:
         return self._external.size(id, what)
 
     def external_files(self) -> dict[str, bytes]:
-        """The files that belong beside the model, by name; empty if it has no external buffers."""
+        """The contents of the external files by name; empty if the model has no external buffers."""
         return self._external.files()
 
     @takes(op=OPERATOR, version=VERSION)
     def add_operator_code(self, op: BuiltinOperator | str, version: int = 1) -> int:
-        """The index of an operator code, added if it is new, for operators that are written by hand."""
+        """The index of an operator code, which is added if it is new; for `tables.Operator` that are made without a builder."""
         custom = ""
         if isinstance(op, str):
             op, custom = (BuiltinOperator[op], "") if op in BuiltinOperator.__members__ else (BuiltinOperator.CUSTOM, op)
@@ -197,7 +200,7 @@ class ModelBuilder:
         return index
 
     def operator_code(self, op: BuiltinOperator, custom: str, version: int) -> int:
-        """The index of an operator code of the model that is being written."""
+        """The index of an operator code in the model that is being built, which is added if it is new."""
         key = int(op), custom, version
         found = self._codes.get(key)
         if found is None:
@@ -207,7 +210,7 @@ class ModelBuilder:
         return found
 
     def _restore_codes(self) -> None:
-        """Go back to the operator codes that do not depend on the nodes that were added."""
+        """Remove the operator codes that were added for nodes by an earlier build."""
         self.root.operator_codes = list(self._kept_codes)
         self._codes = {}
         for index, code in enumerate(self._kept_codes):
@@ -218,10 +221,16 @@ class ModelBuilder:
     def add_signature(
         self, key: str, inputs: Mapping[str, int], outputs: Mapping[str, int], subgraph: int | SubgraphBuilder = 0
     ) -> None:
-        """Give a subgraph a name, and its inputs and outputs theirs (name to tensor index).
+        """Add a signature of a subgraph.
+
+        Args:
+            key: the signature's key.
+            inputs: the tensor indices of its inputs, by name.
+            outputs: the tensor indices of its outputs, by name.
+            subgraph: the subgraph, by index or as its builder.
 
         Raises:
-            ModelError: the key is taken, or the subgraph or a tensor does not exist.
+            ModelError: the key exists already, or the subgraph or a tensor does not exist.
         """
         index = subgraph.index if isinstance(subgraph, SubgraphBuilder) else subgraph
         if not 0 <= index < len(self.subgraphs):
@@ -247,10 +256,10 @@ class ModelBuilder:
 
     @takes(name=TEXT, data=BYTES)
     def add_metadata(self, name: str, data: bytes) -> None:
-        """Add a named buffer.
+        """Add a metadata entry.
 
         Raises:
-            ModelError: the name is taken.
+            ModelError: the name exists already.
         """
         entries = self.root.metadata = self.root.metadata or []
         if any(entry.name == name for entry in entries):
@@ -258,13 +267,13 @@ class ModelBuilder:
         entries.append(tables.Metadata(name=name, buffer=self.add_buffer(data)))
 
     def settle(self) -> tables.Model:
-        """Settle what depends on the whole model: operator codes, versions and the runtime that it needs.
+        """Assign everything that depends on the whole model: operator codes, versions and the minimum runtime.
 
         Returns:
             The tables, ready to be written; more may be added afterwards.
 
         Raises:
-            ModelError: there is no subgraph, or one whose inputs and outputs are not set.
+            ModelError: there is no subgraph, or a subgraph has no inputs and outputs set.
         """
         if not self.subgraphs:
             raise ModelError("The model has no subgraph; add one with add_subgraph.")
@@ -276,11 +285,15 @@ class ModelBuilder:
         return self.root
 
     def build(self) -> Model:
-        """The model as it stands."""
+        """The model as it is now, with operator codes and versions assigned.
+
+        Raises:
+            ModelError: as `settle` does.
+        """
         return Model.from_bytes(self.to_bytes())
 
     def to_bytes(self, constants: Literal["inside", "outside"] | None = None) -> bytes:
-        """The model as the bytes of a .tflite file; the files of external buffers are `external_files`.
+        """Encode the model as the bytes of a .tflite file; `external_files` are the files of external buffers.
 
         Args:
             constants: as for `Model.to_bytes`.
@@ -291,11 +304,12 @@ class ModelBuilder:
         """Write the model to a file, and those of its external buffers beside it.
 
         Args:
+            path: the file.
             constants: as for `Model.save`.
 
         Raises:
-            ModelError: a file could not be written; an external file is there already and holds something else; its name
-                would lead out of the model's folder. Nothing is written then.
+            ModelError: a file cannot be written, an external file exists with other contents, or its name is refused. Nothing is
+                written in the last two cases.
         """
         from oplet.model.save.writing import save
 
@@ -304,7 +318,7 @@ class ModelBuilder:
 
 
 def _with_options(model: Model, operator: tables.Operator) -> tables.Operator:
-    """A node whose custom options lie in its table, wherever they lie in the file."""
+    """A copy of a node with its custom options in the table, if they are after the FlatBuffer in the file; else the node."""
     if operator.large_custom_options_offset <= 1:
         return operator
     operator = copy.copy(operator)

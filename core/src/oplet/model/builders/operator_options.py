@@ -1,4 +1,4 @@
-"""Which options table a built-in operator has."""
+"""The options tables of built-in operators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oplet.schema.table import Table
 
 __all__ = ["misspelt_operator", "options_class"]
 
-#: Operators that share a table, or whose table has another name than they have.
+#: Operators that share a table, or whose table has another name.
 _SHARED: dict[type[Table], str] = {
     o.Pool2DOptions: "AVERAGE_POOL_2D L2_POOL_2D MAX_POOL_2D",
     o.L2NormOptions: "L2_NORMALIZATION",
@@ -27,7 +27,7 @@ _SHARED: dict[type[Table], str] = {
 
 @functools.cache
 def _classes() -> dict[str, type[Table]]:
-    """Table class by operator, most of them by name: CONV_2D has Conv2DOptions."""
+    """The table classes by operator, most of them found by name: CONV_2D has Conv2DOptions."""
     named = {cls.__name__.removesuffix("Options").lower(): cls for cls in (*o.BuiltinOptions.values(), *BuiltinOptions2.values())}
     found = {op.name: cls for op in BuiltinOperator if (cls := named.get(op.name.replace("_", "").lower())) is not None}
     return found | {op: cls for cls, ops in _SHARED.items() for op in ops.split()}
@@ -35,7 +35,7 @@ def _classes() -> dict[str, type[Table]]:
 
 @takes(op=OPERATOR)
 def options_class(op: BuiltinOperator | str) -> type[Table] | None:
-    """The options table of a built-in operator, also by its name; None if it has no options.
+    """The class of the options table of a built-in operator, given by code or name; None if it has no options.
 
     Example:
         >>> options_class(BuiltinOperator.MAX_POOL_2D).__name__
@@ -45,10 +45,10 @@ def options_class(op: BuiltinOperator | str) -> type[Table] | None:
 
 
 def misspelt_operator(name: str) -> str | None:
-    """The built-in operator that a name seems to mean, None if it can be a custom op's.
+    """The built-in operator of which a name is probably a misspelling; None if it may be a custom op's.
 
-    A custom op may be called almost anything; a name in capitals that all but equals a built-in operator's, or one in
-    small letters that does but for the case, is a slip.
+    Misspellings are names in capitals that nearly equal a built-in operator's, and names in small letters that equal one but for the
+    case. Custom ops may have almost any other name.
 
     Example:
         >>> misspelt_operator("CONV2D"), misspelt_operator("Atan")

@@ -1,4 +1,4 @@
-"""Put a tensor's quantization together, and check it."""
+"""Construction and checks of a tensor's quantization table."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["check_quantization", "make_quantization"]
 def make_quantization(
     scale: Any, zero_point: Any, quantized_dimension: int, minimum: Any, maximum: Any, details: Table | None
 ) -> QuantizationParameters | None:
-    """The table of what is given; None if nothing is."""
+    """The quantization table of the given values; None if none is given."""
     if scale is None and details is None and not np.any(zero_point):
-        zero_point = None  # the zero point of values that are not quantized is 0
+        zero_point = None  # 0 is the zero point of unquantized values
     if all(value is None for value in (scale, zero_point, minimum, maximum, details)):
         return None
     table = QuantizationParameters()
@@ -40,11 +40,13 @@ def make_quantization(
 
 
 def check_quantization(table: QuantizationParameters, shape: Sequence[int], tensors: int, what: str) -> None:
-    """Check a quantization against its tensor.
+    """Check a quantization table against its tensor.
 
     Args:
-        tensors: how many tensors the subgraph has; details refer to them.
-        what: what messages call the tensor.
+        table: the quantization.
+        shape: the tensor's shape.
+        tensors: the number of tensors of the subgraph, to which details refer.
+        what: the tensor's name in messages.
 
     Raises:
         ModelError: the counts of scales and zero points do not match each other or the shape, or a value is out of range.

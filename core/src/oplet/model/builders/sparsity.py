@@ -1,4 +1,4 @@
-"""Write a sparse constant: the values that are stored, and the table that says where they belong."""
+"""Construction of sparse constants: the stored values, and the table with their places."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sparse(NamedTuple):
     """A sparse constant: `add_tensor(..., data=sparse.values, sparsity=sparse.sparsity)`.
 
     Attributes:
-        values: what is stored, in the order of storage.
+        values: the stored values, in storage order, of one dimension.
         sparsity: the tensor's sparsity table.
     """
 
@@ -44,19 +44,19 @@ def sparsify(
     block_map: Sequence[int] = (),
     block_size: Sequence[int] = (),
 ) -> Sparse:
-    """Drop what is zero from an array, as TensorFlow's format converter does.
+    """Convert an array to a sparse constant without its zeros, as TensorFlow's format converter does.
 
     Args:
         array: the dense values.
-        format: DENSE or SPARSE_CSR for each dimension of the array; the last one sparse and the others dense when left
-            out. Blocks are always dense.
-        traversal_order: the order in which dimensions are stored: those of the array by their number, then those of the
-            blocks, whose numbers follow. The array's own order when left out.
-        block_map: the dimensions that are cut into blocks, in rising order.
-        block_size: the length of a block along each of them.
+        format: DENSE or SPARSE_CSR for each dimension of the array; by default the last one is sparse and the others dense. Block
+            dimensions are always dense.
+        traversal_order: the order in which dimensions are stored: first the array's dimensions by number, then the block dimensions,
+            whose numbers follow. By default the array's order.
+        block_map: the dimensions that are divided into blocks, ascending.
+        block_size: the block length along each of them.
 
     Raises:
-        ModelError: the arguments do not describe the array.
+        ModelError: the arguments do not fit the array.
 
     Example:
         >>> values, sparsity = sparsify(np.array([[0, 5, 0], [0, 0, 0], [1, 0, 2]]))
@@ -108,7 +108,7 @@ def _kinds(format: Sequence[DimensionType | str] | None, rank: int) -> list[Dime
 
 
 def _cut(array: NDArray[Any], blocks: list[int], lengths: list[int]) -> NDArray[Any]:
-    """The array with one more dimension for each that is cut into blocks: blocks first, places within them last."""
+    """The array with each blocked dimension split in two: the blocks in its place, the elements within a block at the end."""
     shape: list[int] = []
     outer: list[int] = []
     inner: list[int] = []
@@ -128,10 +128,10 @@ def _cut(array: NDArray[Any], blocks: list[int], lengths: list[int]) -> NDArray[
 
 
 def _store(array: NDArray[Any], kinds: list[DimensionType]) -> tuple[NDArray[Any], list[DimensionMetadata]]:
-    """Level by level: a dense dimension keeps all children of what is kept so far, a sparse one those that are not zero."""
-    # Plain comparison: -0.0 is zero and is dropped, NaN is not.
+    """The stored values and level metadata, level by level: dense levels store all children, sparse ones those with nonzeros."""
+    # By this comparison -0.0 is dropped and NaN is kept.
     nonzero: NDArray[np.bool_] = np.not_equal(array, 0)
-    kept = np.zeros((1, 0), np.intp)  # a row for each path that is kept: its coordinates down to this level
+    kept = np.zeros((1, 0), np.intp)  # one row per stored node of the tree: its coordinates down to this level
     levels = []
     for depth, (size, kind) in enumerate(zip(array.shape, kinds)):
         parents = np.repeat(np.arange(len(kept)), size)
@@ -151,7 +151,7 @@ def _store(array: NDArray[Any], kinds: list[DimensionType]) -> tuple[NDArray[Any
 
 
 def _index_vector(values: NDArray[Any]) -> Table:
-    """The narrowest vector that holds the values, as TensorFlow's exporter chooses it."""
+    """The index vector of the narrowest type that can hold the values, as TensorFlow's exporter chooses it."""
     highest = int(values.max(initial=0))
     if highest <= 0xFF:
         return Uint8Vector(values=values.astype(np.uint8))
@@ -161,7 +161,7 @@ def _index_vector(values: NDArray[Any]) -> Table:
 
 
 def stored_values(sparsity: SparsityParameters) -> int:
-    """How many values a sparse tensor stores."""
+    """The number of values that a sparse tensor stores."""
     count = 1
     for level in sparsity.dim_metadata or []:
         if level.format == DENSE:

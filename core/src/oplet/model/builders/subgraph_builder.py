@@ -1,4 +1,4 @@
-"""Write one subgraph: its tensors and its nodes, each checked where it is added."""
+"""Builder of one subgraph: its tensors and nodes, each checked when it is added."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _VARIANTS = Kind(
 
 
 class _Node(NamedTuple):
-    """An operator whose code is settled when the model is written; `version` None stands for the lowest that it needs."""
+    """A node whose operator code is assigned when the model is built; `version` None stands for the lowest that it needs."""
 
     operator: tables.Operator
     op: BuiltinOperator
@@ -61,7 +61,7 @@ class _Node(NamedTuple):
 
 
 class ModelParts(Protocol):
-    """What a subgraph's builder asks of the model's, which stands above it; the methods are explained there."""
+    """The part of `ModelBuilder` that a subgraph's builder uses; a protocol, as that module imports this one."""
 
     def add_buffer(self, data: bytes | NDArray[np.uint8] | None) -> int: ...
 
@@ -73,11 +73,11 @@ class ModelParts(Protocol):
 
 
 class SubgraphBuilder:
-    """Collects one subgraph's tensors and nodes.
+    """Builder of one subgraph's tensors and nodes.
 
     Attributes:
-        table: the subgraph as it stands; its tensors may still be changed.
-        index: its number in the model.
+        table: the subgraph's table so far; its tensors may still be changed.
+        index: the subgraph's index in the model.
     """
 
     def __init__(self, model: ModelParts, index: int, table: tables.SubGraph) -> None:
@@ -138,26 +138,26 @@ class SubgraphBuilder:
         """Add a tensor and return its index.
 
         Args:
+            name: its name.
             type: a TensorType or a numpy dtype.
-            shape: -1 or None in it leaves a dimension free (it is 1 until the input is resized); None in place of it
-                leaves the rank unknown.
-            data: its constant value; bytes are taken as they are.
-            buffer: in place of data, a buffer that is there already; equal constants can share one.
-            external_buffer: in place of data, what `ModelBuilder.add_external_buffer` returned.
-            scale: of its quantization, one value or one per slice along `quantized_dimension`.
-            zero_point: as many as scales; zeros when left out.
-            minimum: the range seen while calibrating; nothing at run time reads it.
-            maximum: the other end of it.
-            details: a table of a quantization that scales cannot say: BlockwiseQuantization, MultiAxisQuantization or
-                CustomQuantization.
-            quantization: a whole table, in place of the six above.
-            shape_signature: the shape with -1 for free dimensions, when `shape` is to say other sizes than 1 for them.
-            sparsity: how the data are stored, as `sparsify` says.
+            shape: its shape, with -1 or None for a free dimension (which is 1 until the input is resized); None for unknown rank.
+            data: its constant value: an array, or encoded bytes.
+            buffer: the index of an existing buffer, in place of `data`; equal constants can share one.
+            external_buffer: an id that `ModelBuilder.add_external_buffer` returned, in place of `data`.
+            scale: one scale, or one per slice along `quantized_dimension`.
+            zero_point: as many zero points as scales; by default zeros.
+            quantized_dimension: the axis along which the scales differ.
+            minimum: the smallest value during calibration, one or one per slice; not used at run time.
+            maximum: the largest value, likewise.
+            details: the table of another form of quantization: BlockwiseQuantization, MultiAxisQuantization or CustomQuantization.
+            quantization: a complete table, in place of the six above.
+            shape_signature: the shape with -1 for free dimensions, if `shape` has other sizes than 1 for them.
+            sparsity: the storage of sparse data, as `sparsify` returns it.
             is_variable: whether it keeps its value between runs.
-            variant_tensors: what a variant tensor holds.
+            variant_tensors: the shapes and types of the tensors in a variant tensor.
 
         Raises:
-            ModelError: the data or the quantization do not fit the tensor.
+            ModelError: the data or the quantization does not fit the tensor, or an argument is of a wrong kind.
         """
         type = tensor_type(type)
         what = f"Tensor {len(self._tensors)} ('{name}') of {self._where}"
@@ -231,14 +231,15 @@ class SubgraphBuilder:
         """Add a node and return its index.
 
         Args:
-            op: a built-in operator, or a name: a builtin's ("ADD") or else a custom op's ("Atan").
-            inputs: tensor indices, None or -1 for an optional input that is left out.
-            options: the options table of a built-in operator.
-            version: None stands for the lowest version that covers what the node uses, settled when the model is written;
-                for a custom op it stands for 1.
-            custom: take `op` as a custom op's name even if it looks like a misspelt builtin.
-            custom_options: of a custom op: bytes, or a dict or list, which is written as FlexBuffers.
-            intermediates: tensors that hold the ranges of values inside the node (LSTM).
+            op: a built-in operator, its name ("ADD"), or a custom op's name ("Atan").
+            inputs: tensor indices; None or -1 for an optional input that is omitted.
+            outputs: tensor indices.
+            options: the options table of a built-in operator; None for the defaults.
+            version: the op's version; None for 1 for a custom op, else for the lowest version that supports the node, determined when
+                the model is built.
+            custom: whether `op` is a custom op's name even if it looks like a misspelt built-in one.
+            custom_options: the options of a custom op: bytes, or a dict or list, which is encoded as FlexBuffers.
+            intermediates: indices of tensors with the quantization of values inside the node (LSTM).
             mutating_variable_inputs: for each input, whether the node writes it.
 
         Raises:
@@ -284,18 +285,18 @@ class SubgraphBuilder:
 
     @takes(indices=INDICES)
     def set_inputs(self, *indices: int) -> None:
-        """Say which tensors the caller feeds."""
+        """Set the tensors that the caller writes, by index."""
         self._check_indices(indices, "input", self._where.capitalize())
         self.table.inputs = np.array(indices, np.int32)
 
     @takes(indices=INDICES)
     def set_outputs(self, *indices: int) -> None:
-        """Say which tensors the caller reads."""
+        """Set the tensors that the caller reads, by index."""
         self._check_indices(indices, "output", self._where.capitalize())
         self.table.outputs = np.array(indices, np.int32)
 
     def settle(self) -> None:
-        """Give each node its operator code, for the model as it stands."""
+        """Assign each node its operator code, for the model as it is now."""
         for role, indices in (("inputs", self.table.inputs), ("outputs", self.table.outputs)):
             if indices is None:
                 raise ModelError(f"The {role} of {self._where} are not set; call set_{role}, with nothing if it has none.")
@@ -312,7 +313,7 @@ class SubgraphBuilder:
 
 
 def _identify(op: BuiltinOperator | str, custom: bool) -> tuple[BuiltinOperator, str]:
-    """The built-in operator and the custom op's name, as an operator code has them."""
+    """The built-in operator (CUSTOM for custom ops) and the custom op's name ("" for others)."""
     if not isinstance(op, str):
         if op is BuiltinOperator.CUSTOM:
             raise ModelError("A custom op is added by its name.")
@@ -343,7 +344,7 @@ def _set_options(operator: tables.Operator, options: Table, op: BuiltinOperator,
 def _shape(
     shape: Sequence[int | None] | None, signature: Sequence[int] | None, what: str
 ) -> tuple[list[int], Sequence[int] | None]:
-    """The shape with 1 where it is free, and its signature if it has one."""
+    """The shape with 1 for free dimensions, and the shape signature if there are any."""
     free = [-1 if size is None else int(size) for size in (() if shape is None else shape)]
     for size in (*free, *(signature if signature is not None else ())):
         if not -1 <= size < 2**31:

@@ -1,3 +1,3 @@
-"""Files of models and files beside them: which ones are opened, how they are mapped, and how they are replaced as a whole. What comes in knows
-paths and bytes, and no table.
+"""Files: memory mapping, safe paths of external files, and atomic replacement. Modules here use paths and bytes; only `external` uses tables,
+those of external buffers.
 """

@@ -1,4 +1,4 @@
-"""Constants that lie in files beside the model."""
+"""External buffers: constants in files of their own, beside the model."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import LimitError, ModelError
-from oplet.model.files.beside import check_name
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
+from oplet.model.files.external_paths import check_name
 from oplet.model.source import ModelSource
 from oplet.schema import tables
 
 __all__ = ["ExternalFiles", "write_file"]
 
-#: Where each buffer begins, so that vector instructions can read any type from a mapped file.
+#: Alignment of buffers in bytes, with which vector instructions can read any type from a mapped file.
 _ALIGNMENT = 64
 
 
 class ExternalFiles:
-    """The external buffers of a model that is being written, and what goes into their files."""
+    """The external buffers of a model that is being built, and the contents of their files."""
 
     def __init__(self, root: tables.Model) -> None:
         self._root = root
@@ -30,7 +30,7 @@ class ExternalFiles:
         self._highest = 0
 
     def keep(self, model: ModelSource) -> None:
-        """Take over the files of a model that was read."""
+        """Add the external files of a model that was read."""
         names = [group.name or "" for group in self._root.external_buffer_groups or []]
         self._groups = {name: index for index, name in enumerate(names)}
         for buffer in self._root.external_buffers or []:
@@ -47,7 +47,7 @@ class ExternalFiles:
             self._highest = max(self._highest, buffer.id)
 
     def add(self, group: str, data: bytes | NDArray[Any], packing: str) -> int:
-        """Append a buffer to a group's file; its number."""
+        """Append a buffer to a group's file; returns the buffer's id."""
         check_name(group, "The model", writing=True)
         raw = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         groups = self._root.external_buffer_groups = self._root.external_buffer_groups or []
@@ -57,7 +57,7 @@ class ExternalFiles:
             groups.append(tables.ExternalBufferGroup(name=group))
         content = self._contents.setdefault(group, bytearray())
         content.extend(bytes(-len(content) % _ALIGNMENT))
-        # Tensors that refer to none say 0, so numbers begin at 1.
+        # Ids begin at 1, as 0 stands for no external buffer.
         id = self._highest = self._highest + 1
         buffers.append(
             tables.ExternalBuffer(id=id, group=self._groups[group], offset=len(content), length=len(raw), packing=packing or None)
@@ -67,24 +67,28 @@ class ExternalFiles:
         return id
 
     def size(self, id: int, what: str) -> int:
-        """The bytes in a buffer."""
+        """The number of bytes of a buffer."""
         if id not in self._sizes:
             raise ModelError(f"{what} refers to the external buffer {id}, which was not added.")
         return self._sizes[id]
 
     @property
     def contents(self) -> dict[str, bytearray]:
-        """The content of each file, by name."""
+        """The contents of the files, by name."""
         return self._contents
 
     def files(self) -> dict[str, bytes]:
-        """A copy of the content of each file, by name."""
+        """Copies of the contents of the files, by name."""
         return {name: bytes(content) for name, content in self._contents.items()}
 
 
 def write_file(path: str, content: bytes | bytearray | memoryview) -> None:
-    """Replace a file by a new one, whole or not at all; whoever has mapped the old one keeps it."""
+    """Replace a file atomically; mappings of the old file keep it.
+
+    Raises:
+        ModelError: the file cannot be written.
+    """
     try:
-        write_whole(path, content)
+        write_atomically(path, content)
     except OSError as error:
         raise ModelError(f"Could not write '{path}': {error.strerror or error}.") from error

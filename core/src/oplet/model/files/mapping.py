@@ -1,4 +1,4 @@
-"""Files in memory: mapped once, shared by everyone who has the same file open, or read as a whole."""
+"""Memory mapping of files, shared between all who open the same file; or reading into memory."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import weakref
 from oplet.errors import LimitError, ModelError
 from oplet.schema.naming import shown
 
-__all__ = ["MappedFile", "ensure_whole", "map_file", "open_regular"]
+__all__ = ["MappedFile", "ensure_not_truncated", "map_file", "open_regular"]
 
-#: A pipe or a device that was put in a file's place after it was looked at must not block, nor become the terminal.
+#: Flags for opening: a pipe or device that replaced a file in the meantime must not block or become the controlling terminal.
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
 
 _KINDS = (
@@ -26,10 +26,10 @@ _KINDS = (
 
 
 class MappedFile:
-    """A file's bytes, read-only: mapped, so that the pages belong to the operating system's cache, or read into memory.
+    """The bytes of a file, read-only: memory-mapped, with pages of the operating system's cache, or read into memory.
 
     Attributes:
-        path: the file.
+        path: the file's path.
         view: its bytes.
     """
 
@@ -41,36 +41,38 @@ class MappedFile:
         self._pages = content if isinstance(content, mmap.mmap) else None
 
     def check(self) -> None:
-        """See that the file was not cut short: reading behind its end would end the process.
+        """Check that the file was not truncated: reading a mapping beyond the end of its file kills the process.
 
-        A file that was deleted, or replaced by renaming another, is no trouble: the mapping keeps the old one. One that was
-        read into memory cannot change.
+        The mapping keeps a file that was deleted or replaced by renaming. A file that was read into memory does not change.
 
         Raises:
-            ModelError: it is shorter than it was when it was mapped.
+            ModelError: the file is shorter than when it was mapped.
         """
         if self._pages is not None:
-            ensure_whole(self._pages, self.path)
+            ensure_not_truncated(self._pages, self.path)
 
     def release_pages(self) -> None:
-        """Let go of the pages that were read so far; they come back when they are read again.
+        """Release the pages that were read so far; they are loaded again when they are next read.
 
-        Reading a model's tables touches a few bytes near each constant, and a kernel with large pages then counts all of the
-        constants as this process's memory.
+        Decoding a model's tables reads a few bytes near each constant, and an operating system with large pages then counts all of the
+        constants as memory of this process.
         """
         if self._pages is not None and hasattr(mmap, "MADV_DONTNEED"):
             self._pages.madvise(mmap.MADV_DONTNEED)
 
 
-def ensure_whole(pages: mmap.mmap, path: str) -> None:
-    """See that the file behind a mapping is not shorter than the mapping.
+def ensure_not_truncated(pages: mmap.mmap, path: str) -> None:
+    """Check that the file of a mapping is not shorter than the mapping.
+
+    Args:
+        path: the file's path in messages.
 
     Raises:
-        ModelError: it is.
+        ModelError: it is shorter.
     """
     try:
         size = pages.size()
-    except (OSError, ValueError):  # no file lies behind it
+    except (OSError, ValueError):  # an anonymous mapping
         return
     if size < len(pages):
         raise ModelError(
@@ -80,14 +82,15 @@ def ensure_whole(pages: mmap.mmap, path: str) -> None:
 
 
 def open_regular(path: str | bytes, *, follow: bool = True) -> int:
-    """Open a regular file for reading, without ever waiting for another process; the caller closes the descriptor.
+    """Open a regular file for reading, without blocking; the caller closes the descriptor.
 
     Args:
-        follow: whether the last part of the path may be a symbolic link.
+        path: the file.
+        follow: whether the last component of the path may be a symbolic link.
 
     Raises:
-        OSError: it cannot be opened, or is something else than a regular file.
-        ValueError: no file can have this name.
+        OSError: the file cannot be opened, or is not a regular file.
+        ValueError: the path is not a valid file name.
     """
     _ensure_regular(os.stat(path, follow_symlinks=follow))
     descriptor = os.open(path, _FLAGS if follow else _FLAGS | getattr(os, "O_NOFOLLOW", 0))
@@ -111,15 +114,16 @@ _lock = threading.Lock()
 
 
 def map_file(path: str | os.PathLike[str], *, use_mmap: bool = True, follow: bool = True) -> MappedFile:
-    """Map a file, or return the mapping that someone already has of the same, unchanged file.
+    """Map a file, or return the existing mapping of the same, unchanged file.
 
     Args:
-        use_mmap: False to read the file into memory of this process instead, where nobody can change it.
-        follow: whether the last part of the path may be a symbolic link.
+        path: the file.
+        use_mmap: False to read the file into memory instead, so that later changes of the file have no effect.
+        follow: whether the last component of the path may be a symbolic link.
 
     Raises:
-        ModelError: the file cannot be opened, is empty or no regular file, or is being changed.
-        LimitError: there is no memory for it.
+        ModelError: the file cannot be opened, is empty, is not a regular file, or changes while it is read.
+        LimitError: there is not enough memory.
     """
     file_path = os.fspath(path)
     try:
@@ -156,7 +160,7 @@ def _content(descriptor: int, path: str, use_mmap: bool) -> MappedFile:
 def _read(descriptor: int, path: str, size: int) -> bytes:
     with os.fdopen(os.dup(descriptor), "rb", buffering=0) as file:
         content = file.read(size) or b""
-        while len(content) < size and (more := file.read(size - len(content))):  # the system gives 2 GB at a time
+        while len(content) < size and (more := file.read(size - len(content))):  # the system reads at most 2 GB at a time
             content += more
     if len(content) != size:
         raise ModelError(

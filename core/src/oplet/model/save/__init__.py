@@ -1,1 +1,3 @@
-"""From tables to the bytes of a file. What comes in decides layout, packing and what lies outside of the FlatBuffer."""
+"""Writing of models: from tables to the bytes of a file. Modules here decide the layout, the packing of values, and what is stored outside of
+the FlatBuffer.
+"""

@@ -1,4 +1,4 @@
-"""The bytes of constants and of custom options, as the file keeps them."""
+"""Encoding of constants and custom options as the bytes in a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ __all__ = ["pack_constant", "pack_flexbuffer", "pack_strings", "pack_values"]
 
 
 def pack_strings(values: Any) -> bytes:
-    """A string tensor's buffer: the count, the offsets (int32), then the bytes.
+    """Encode the values of a string tensor: the count and the offsets, int32, then the bytes of the strings.
+
+    Args:
+        values: bytes, str, or lists or an array of them; str is encoded in UTF-8.
+
+    Raises:
+        ModelError: a value is not a string, or the strings take 2 GB or more.
 
     Example:
         >>> pack_strings(["a", b"bc"]).hex(" ", -4)
@@ -43,7 +49,11 @@ def pack_strings(values: Any) -> bytes:
 
 @takes(type=one_of(TensorType))
 def pack_values(values: Any, type: TensorType) -> bytes:
-    """The bytes of a constant: little-endian values; int4 two to a byte and int2 four, the low bits first.
+    """Encode the values of a constant: little-endian; of int4 two to a byte and of int2 four, low bits first.
+
+    Args:
+        values: an array, or numbers in lists.
+        type: the tensor's type.
 
     Raises:
         ModelError: the type cannot hold one of the values.
@@ -70,13 +80,13 @@ def pack_values(values: Any, type: TensorType) -> bytes:
 
 
 def _converted(values: Any, type: TensorType) -> NDArray[Any]:
-    """The values in the type's numpy dtype; floats may lose precision, nothing else may change."""
+    """The values in the type's numpy dtype; floats may lose precision, others must not change."""
     try:
         given, dtype = np.asarray(values), numpy_dtype(type)
     except (TypeError, ValueError) as error:
         raise ModelError(f"A constant of {type.name} cannot hold its data: {text_of(error)}.") from error
     if given is not values and given.dtype == np.float64 and dtype == np.uint64:
-        # Numpy makes floats of integers when some are past int64 and some are not.
+        # Numpy converts integers to floats if only some of them exceed int64.
         exact = np.asarray(values, object)
         if all(isinstance(value, int) and 0 <= value < 2**64 for value in exact.reshape(-1)):
             given = exact.astype(np.uint64)
@@ -86,7 +96,7 @@ def _converted(values: Any, type: TensorType) -> NDArray[Any]:
         raise ModelError(f"Values of numpy's {given.dtype} do not fit into {type.name}.")
     with np.errstate(all="ignore"):
         array = np.ascontiguousarray(given.astype(dtype, copy=False)).reshape(given.shape)
-    # "V" is all that numpy says of the types of ml_dtypes.
+    # "V" is numpy's kind for the types of ml_dtypes.
     if dtype.kind not in "fcV" and not np.can_cast(given.dtype, dtype) and not np.array_equal(array, given):
         changed = given[array != given].ravel()[0]
         raise ModelError(f"The value {changed} does not fit into {type.name}.")
@@ -100,15 +110,17 @@ def _converted(values: Any, type: TensorType) -> NDArray[Any]:
 
 
 def pack_constant(data: Any, type: TensorType, shape: Iterable[int], what: str, *, stored: int | None = None) -> bytes:
-    """The bytes of a tensor's constant, checked against its shape.
+    """Encode the constant of a tensor, and check its size against the shape.
 
     Args:
-        data: values, or bytes that are taken as they are.
-        what: what messages call the tensor.
-        stored: how many values a sparse tensor stores, in place of those of its shape.
+        data: values, or encoded bytes.
+        type: the tensor's type.
+        shape: the tensor's shape.
+        what: the tensor's name in messages.
+        stored: the number of stored values of a sparse tensor, in place of the size of the shape.
 
     Raises:
-        ModelError: the values are too many, too few or do not fit into the type.
+        ModelError: there are too many or too few values, or the type cannot hold one of them.
     """
     shape = tuple(shape)
     count = int(np.prod(shape, dtype=object)) if stored is None else stored
@@ -134,10 +146,13 @@ def pack_constant(data: Any, type: TensorType, shape: Iterable[int], what: str, 
 
 
 def pack_flexbuffer(value: Any) -> bytes:
-    """Custom options as FlexBuffers, the form that TensorFlow's converter writes.
+    """Encode custom options as FlexBuffers, the form that TensorFlow's converter writes.
 
     Args:
-        value: None, numbers, strings, bytes, and lists and dicts of these; numpy's numbers and arrays are taken too.
+        value: None, numbers, strings, bytes, and lists and dicts (with str keys) of these; numpy's numbers and arrays, too.
+
+    Raises:
+        ModelError: the value has another type.
 
     Example:
         >>> pack_flexbuffer({"axis": 1}).hex()

@@ -1,4 +1,4 @@
-"""How many bytes values take in a file."""
+"""Sizes of values in a file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from oplet.schema.enums import TensorType
 
 __all__ = ["ELEMENT_BITS", "LARGEST", "PACKED_BITS", "bytes_needed", "values_in"]
 
-#: Bits of one value of each packed type.
+#: Bits per value of the packed types.
 PACKED_BITS = {TensorType.INT4: 4, TensorType.UINT4: 4, TensorType.INT2: 2}
-#: Bits of one value of each type whose values have a fixed size.
+#: Bits per value of all types with values of a fixed size.
 ELEMENT_BITS = {
     TensorType.FLOAT32: 32, TensorType.FLOAT16: 16, TensorType.INT32: 32, TensorType.UINT8: 8, TensorType.INT64: 64,
     TensorType.BOOL: 8, TensorType.INT16: 16, TensorType.COMPLEX64: 64, TensorType.INT8: 8, TensorType.FLOAT64: 64,
@@ -19,12 +19,12 @@ ELEMENT_BITS = {
     TensorType.BFLOAT16: 16, TensorType.FLOAT8_E4M3FN: 8, TensorType.FLOAT8_E5M2: 8, **PACKED_BITS,
 }  # fmt: skip
 
-#: More bytes than that nobody can address.
+#: The most bytes that can be addressed.
 LARGEST = 2**63 - 1
 
 
 def bytes_needed(shape: Iterable[int], type: TensorType) -> int | None:
-    """Bytes that a tensor's values take in a file; None for strings, resources and variants, which have no fixed size."""
+    """The number of bytes of a tensor's values in a file; None for strings, resources and variants, whose size is not fixed."""
     bits = ELEMENT_BITS.get(type)
     if bits is None:
         return None
@@ -32,6 +32,6 @@ def bytes_needed(shape: Iterable[int], type: TensorType) -> int | None:
 
 
 def values_in(size: int, type: TensorType) -> int:
-    """How many values of a type `size` bytes hold; 0 for types whose values have no fixed size."""
+    """The number of values of a type in `size` bytes; 0 for types whose values have no fixed size."""
     bits = ELEMENT_BITS.get(type)
     return size * 8 // bits if bits else 0

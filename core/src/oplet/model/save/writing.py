@@ -1,8 +1,7 @@
-"""Write a model to a file: what goes into the FlatBuffer, what behind it, and what lies beside it.
+"""Writer of model files: the FlatBuffer, data after it, and external files.
 
-Layout of the file, as LiteRT's converter has it: the FlatBuffer, the constants that do not fit into it, the large custom
-options and an accelerator's compiled code, each aligned to 16 bytes and found by its offset from the file's start; last, what
-other tools attached.
+Layout of the file, as LiteRT's converter writes it: the FlatBuffer; constants outside of it, large custom options and compiled code of
+accelerators, each aligned to 16 bytes and found by its offset from the start of the file; at the end trailing data of other tools.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from oplet.errors import ModelError
-from oplet.model.attachment import attached, is_archive, moved
 from oplet.model.dispatch import DISPATCH_OP, bytecode, with_bytecode_at
-from oplet.model.files.beside import check_name, missing_files
+from oplet.model.files.atomic_write import atomic_write
 from oplet.model.files.external import write_file
-from oplet.model.files.whole_file import whole_file
+from oplet.model.files.external_paths import check_name, missing_files
+from oplet.model.trailing_data import is_archive, relocated, trailing_bytes
 from oplet.schema import tables
 from oplet.schema.decode import extent
 from oplet.schema.encode import PADDING, encode_pieces
@@ -34,31 +33,32 @@ __all__ = ["Constants", "Unreferenced", "pieces", "save", "unreferenced_bytes"]
 Constants = Literal["inside", "outside"]
 Unreferenced = Literal["keep", "drop"]
 
-#: The largest FlatBuffer that every reader takes: offsets are signed in many of them.
+#: The largest FlatBuffer in bytes that every reader accepts, as many use signed offsets.
 LIMIT = 2**31 - 2**16
 
-#: Custom options of this many bytes go where the constants go.
+#: Size in bytes from which custom options are stored outside of the FlatBuffer if constants are.
 _LARGE_OPTIONS = 2**20
 
 _ALIGNMENT = 16
 
-#: The metadata entry by which readers that see the FlatBuffer only know that it is not the whole model.
+#: The metadata entry that tells readers of the FlatBuffer alone that it is not the whole model.
 _LOCATION = "buffer_location"
 
 Piece = bytes | memoryview
 
 
 def pieces(model: ModelSource, constants: Constants | None = None, unreferenced: Unreferenced = "keep") -> list[Piece]:
-    """The model's file, in pieces; constants are not copied.
+    """Encode the model's file in pieces, whose concatenation is the file; constants are not copied.
 
     Args:
-        constants: "inside" the FlatBuffer or "outside", behind it; None leaves them where they are unless the FlatBuffer
-            would become too large.
-        unreferenced: "keep" the bytes at the end of the file that no table refers to, with a UserWarning unless they are the zip archive
-            of TFLite's metadata tools, or "drop" them.
+        model: the model.
+        constants: "inside" the FlatBuffer or "outside", after it; None to leave each where it is, unless the FlatBuffer would be too
+            large.
+        unreferenced: whether to "keep" bytes at the end of the file that no table refers to, with a UserWarning unless they are the
+            zip archive of TFLite's metadata tools, or to "drop" them.
 
     Raises:
-        ModelError: the model cannot be written without losing something, or not in this way.
+        ModelError: the model cannot be written without a loss of data, or not with constants "inside".
     """
     if unreferenced not in ("keep", "drop"):
         raise ModelError(f"Bytes that nothing refers to are kept ('keep') or left out ('drop'), not {unreferenced!r}.")
@@ -80,12 +80,12 @@ def pieces(model: ModelSource, constants: Constants | None = None, unreferenced:
             f"The FlatBuffer of {model.name} would take {_size(written.tables)} bytes, past the {LIMIT} that readers take; "
             + ("write its constants 'outside'." if constants == "inside" else "its tables alone are too large.")
         )
-    result = [*written.tables, *written.behind]
+    result = [*written.tables, *written.appended]
     rest, start = (b"", 0) if unreferenced == "drop" else _attached(model)
     if not rest:
         return result
     if is_archive(rest):
-        return [*result, moved(rest, start, _size(result), model.name)]
+        return [*result, relocated(rest, start, _size(result), model.name)]
     if hidden := _compiled_elsewhere(model):
         raise ModelError(
             f"{model.name} has {len(rest)} bytes behind its tables and constants, at byte {start}, and {hidden} tells in a way that oplet "
@@ -100,17 +100,17 @@ def pieces(model: ModelSource, constants: Constants | None = None, unreferenced:
 
 
 def unreferenced_bytes(model: ModelSource) -> int:
-    """How many bytes stand at the end of the model's file that no table refers to and that are no zip archive."""
+    """The number of bytes at the end of the model's file that no table refers to and that are not a zip archive."""
     rest, _ = _attached(model)
     return 0 if is_archive(rest) else len(rest)
 
 
 def _attached(model: ModelSource) -> tuple[bytes, int]:
-    return attached(model.data, _used(model)) if len(model.data) else (b"", 0)
+    return trailing_bytes(model.data, _used(model)) if len(model.data) else (b"", 0)
 
 
 def _compiled_elsewhere(model: ModelSource) -> str:
-    """A node whose compiled code may be anywhere in the file; "" if there is none."""
+    """The description of a node whose compiled code cannot be located in the file; "" if there is none."""
     for number, subgraph in enumerate(model.root.subgraphs or []):
         for index, operator in enumerate(subgraph.operators or []):
             if _is_dispatch(model, operator) and bytecode(model.custom_options(operator)) is None:
@@ -125,14 +125,20 @@ def save(
     files: Mapping[str, bytes | bytearray | memoryview] | None = None,
     unreferenced: Unreferenced = "keep",
 ) -> None:
-    """Write a model, and the files of its external buffers, where they are not there already.
+    """Write a model, and the files of its external buffers that do not exist yet.
 
-    Everything is looked at before the first byte is written: names, links, and what is there. A file beside the model that
-    holds something else is never replaced. The files appear whole or not at all.
+    Names, links and existing files are checked before anything is written. An existing external file with other contents is never
+    replaced. Each file is written atomically.
 
     Args:
-        files: what the external files hold, by name; None for those beside the model that was read.
+        model: the model.
+        path: the model's file.
+        constants: as for `pieces`.
+        files: the contents of the external files, by name; None for those of the model that was read.
         unreferenced: as for `pieces`.
+
+    Raises:
+        ModelError: as `pieces` and `missing_files` do, or a file cannot be written.
     """
     content = pieces(model, constants, unreferenced)
     groups = [group.name or "" for group in model.root.external_buffer_groups or []]
@@ -152,9 +158,9 @@ def save(
         except OSError as error:
             raise ModelError(f"Could not make the folder of '{shown(target)}': {error.strerror or error}.") from error
         write_file(target, raw)
-    # The file may be the one that the constants are views of, so it is replaced, not overwritten.
+    # The constants may be views of the existing file, so it is replaced and not overwritten.
     try:
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             for piece in content:
                 file.write(piece)
     except OSError as error:
@@ -162,7 +168,7 @@ def save(
 
 
 def _beside(model: ModelSource, name: str, path: str | os.PathLike[str]) -> memoryview:
-    """What the file of an external buffer group holds."""
+    """The contents of the file of an external buffer group."""
     try:
         return model.external_file(name).view
     except ModelError as error:
@@ -172,7 +178,7 @@ def _beside(model: ModelSource, name: str, path: str | os.PathLike[str]) -> memo
 
 
 def _used(model: ModelSource) -> int:
-    """Where the part of the model's file ends that its tables, as they were read, take or refer to."""
+    """The end of the part of the model's file that its tables, as read, occupy or refer to."""
     root, end = extent(tables.Model, model.data)
     original = type(model)(root, model.data)
     for buffer in root.buffers or []:
@@ -187,7 +193,7 @@ def _used(model: ModelSource) -> int:
 
 
 def _bytecode(model: ModelSource, operator: tables.Operator) -> tuple[int, int] | None:
-    """Where the compiled code of a node lies in the model's file."""
+    """The position and size of a node's compiled code in the model's file; None if it has none."""
     if not _is_dispatch(model, operator):
         return None
     found = bytecode(model.custom_options(operator))
@@ -205,53 +211,59 @@ def _size(parts: list[Piece]) -> int:
 
 class _Written(NamedTuple):
     tables: list[Piece]
-    behind: list[Piece]
+    appended: list[Piece]
 
 
 class _Layout:
-    """Which constants and custom options of a model go behind the FlatBuffer, and where."""
+    """Layout of a file: which constants and custom options go after the FlatBuffer, and where."""
 
     def __init__(self, model: ModelSource, constants: Constants | None) -> None:
         self.model = model
         self.root = tables.Model(**model.root.__dict__)
-        self.keep = constants is None  # where they are
+        self.keep = constants is None  # whether constants stay where they are
         self.outside = constants == "outside"
-        self.behind: list[Bytes] = []
-        self.owners: list[list[Callable[[int], None]]] = []  # whom to tell where each of them lies
+        self.appended: list[Bytes] = []
+        self.fixups: list[list[Callable[[int], None]]] = []  # for each of them, functions that store its position in tables
         self.shared: dict[tuple[int, int], int] = {}
         self._place_buffers()
-        constants_moved = len(self.behind)
+        constants_moved = len(self.appended)
         self._place_options()
         self._mark(bool(constants_moved))
 
     def encode(self) -> _Written:
-        """Encode twice when something lies behind: its place depends on the FlatBuffer's size, not the other way round."""
+        """Encode the FlatBuffer, and a second time if data follows it: positions depend on its size, which does not depend on them."""
         content: list[Piece] = list(encode_pieces(self.root))
-        if not self.behind:
+        if not self.appended:
             return _Written(content, [])
         position = _size(content)
         parts: list[Piece] = []
-        for data, owners in zip(self.behind, self.owners):
+        for data, fixups in zip(self.appended, self.fixups):
             gap = -position % _ALIGNMENT
             parts += [bytes(gap), np.ascontiguousarray(data).data]
-            for tell in owners:
-                tell(position + gap)
+            for fixup in fixups:
+                fixup(position + gap)
             position += gap + data.size
         return _Written(list(encode_pieces(self.root)), [*parts, bytes(-position % _ALIGNMENT), PADDING])
 
-    def _put(self, data: Bytes, tell: Callable[[int], None], source: tuple[int, int] | None) -> None:
-        """Put data behind the FlatBuffer; what was one place in the source file stays one."""
+    def _put(self, data: Bytes, fixup: Callable[[int], None], source: tuple[int, int] | None) -> None:
+        """Append data after the FlatBuffer; data at the same place of the source file is stored once.
+
+        Args:
+            data: the data.
+            fixup: a function that is called with the data's position.
+            source: position and size in the source file; None if it was not there.
+        """
         index = self.shared.get(source) if source is not None else None
         if index is None:
-            index = len(self.behind)
-            self.behind.append(data)
-            self.owners.append([])
+            index = len(self.appended)
+            self.appended.append(data)
+            self.fixups.append([])
             if source is not None:
                 self.shared[source] = index
-        self.owners[index].append(tell)
+        self.fixups[index].append(fixup)
 
     def _place_buffers(self) -> None:
-        # Readers look for metadata inside the FlatBuffer only.
+        # Readers expect metadata inside the FlatBuffer.
         metadata = {entry.buffer for entry in self.root.metadata or []}
         metadata |= set() if self.root.metadata_buffer is None else set(self.root.metadata_buffer.tolist())
         buffers = list(self.root.buffers or [])
@@ -282,7 +294,7 @@ class _Layout:
             self.root.subgraphs = subgraphs
 
     def _placed(self, operator: tables.Operator) -> tables.Operator:
-        """The operator with its custom options, and the compiled code that they refer to, where they belong."""
+        """The operator, or a copy of it whose custom options and compiled code are moved to their new places."""
         inside, place = operator.custom_options, operator.large_custom_options_offset
         if inside is None and place <= 1:
             return operator
@@ -294,14 +306,14 @@ class _Layout:
             return operator
         data = self.model.custom_options(operator)
         result = tables.Operator(**{k: v for k, v in operator.__dict__.items() if k not in _OPTIONS})
-        if code is not None:  # in the FlatBuffer, so that its position can be set
+        if code is not None:  # inside the FlatBuffer, so that a fixup can set the position
             result.custom_options = np.frombuffer(data, np.uint8)
             start, size = code
 
-            def tell(position: int) -> None:
+            def fixup(position: int) -> None:
                 result.custom_options = np.frombuffer(with_bytecode_at(data, position), np.uint8)
 
-            self._put(np.frombuffer(self.model.data[start : start + size], np.uint8), tell, code)
+            self._put(np.frombuffer(self.model.data[start : start + size], np.uint8), fixup, code)
         elif goes_outside and data:
             result.large_custom_options_offset, result.large_custom_options_size = 2, len(data)
             source = (place, operator.large_custom_options_size) if came_outside else None
@@ -311,7 +323,7 @@ class _Layout:
         return result
 
     def _mark(self, constants_moved: bool) -> None:
-        """Say in the metadata, as the converter does, whether the FlatBuffer is the whole model."""
+        """Add or remove the metadata entry of models whose FlatBuffer is not the whole model, as the converter does."""
         entries = list(self.root.metadata or [])
         marked = any(entry.name == _LOCATION for entry in entries)
         if constants_moved and not marked:

@@ -1,3 +1,3 @@
-"""The rules of the format that a FlatBuffer's structure does not say. A module checks one part of a model and raises ModelError; none changes
-anything.
+"""Verification of models: the rules of the format beyond the structure of FlatBuffers. Each module checks one part of a model and raises
+ModelError; none changes the model.
 """

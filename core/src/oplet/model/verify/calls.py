@@ -1,4 +1,4 @@
-"""The rules of calls among subgraphs: what is called exists, and no call leads back to its caller."""
+"""Verification of calls between subgraphs: called subgraphs exist, and no call is recursive."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from oplet.errors import ModelError
 from oplet.schema import tables
-from oplet.schema.columns import as_rows
+from oplet.schema.columns import as_lazy_tables
 from oplet.schema.naming import shown
 from oplet.schema.options import CallOnceOptions, IfOptions, WhileOptions
 from oplet.schema.stablehlo_options import StablehloCaseOptions
@@ -14,7 +14,7 @@ from oplet.schema.table import Table
 
 __all__ = ["called_subgraphs", "verify_calls"]
 
-#: Options that always name a subgraph. Those of StableHLO operators need not, as a delegate may run them without.
+#: Options whose subgraphs must exist. Those of StableHLO operators may be missing, as a delegate may not need them.
 _ALWAYS = (CallOnceOptions, IfOptions, WhileOptions)
 _SUFFIX = "_subgraph_index"
 _INDEX_FIELDS: dict[type[Table], tuple[str, ...]] = {}
@@ -24,15 +24,15 @@ def verify_calls(root: tables.Model) -> None:
     """Check the calls of all subgraphs.
 
     Raises:
-        ModelError: a subgraph does not exist, or the calls go round in a circle.
+        ModelError: a subgraph does not exist, or calls are recursive.
     """
     subgraphs = root.subgraphs or []
     calls: list[list[int]] = []
     for caller, subgraph in enumerate(subgraphs):
         called: dict[int, None] = {}
-        rows = as_rows(subgraph.operators)
+        operators = as_lazy_tables(subgraph.operators)
         for field in ("builtin_options", "builtin_options_2"):
-            for number, table in enumerate(rows.column(field) if rows.has(field) else ()):
+            for number, table in enumerate(operators.column(field) if operators.has_field(field) else ()):
                 if table is None or not _names_subgraphs(type(table)):
                     continue
                 for role, index in called_subgraphs(table):
@@ -48,7 +48,7 @@ def verify_calls(root: tables.Model) -> None:
 
 
 def called_subgraphs(options: Table | None) -> Iterator[tuple[str, int]]:
-    """The subgraphs that a node calls, by what they are to it: ("cond", 1)."""
+    """The subgraphs that a node calls, as pairs of role and index: ("cond", 1)."""
     if options is None:
         return
     if isinstance(options, StablehloCaseOptions):
@@ -71,7 +71,11 @@ def _index_fields(cls: type[Table]) -> tuple[str, ...]:
 
 
 def _refuse_circles(root: tables.Model, calls: list[list[int]]) -> None:
-    """Walk the calls without recursion of our own: a file can chain as many subgraphs as it likes."""
+    """Find recursive calls by a search without Python recursion, as chains of calls can have any length.
+
+    Raises:
+        ModelError: calls are recursive.
+    """
     done = [False] * len(calls)
     for start in range(len(calls)):
         if done[start]:

@@ -1,4 +1,4 @@
-"""The rules of a subgraph's nodes: what they refer to exists, and what they read was written before."""
+"""Verification of a subgraph's nodes: all references exist, and every tensor is written before it is read."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from oplet.errors import ModelError
 from oplet.model.model import Model
 from oplet.model.verify.options import unknown_member
 from oplet.schema import tables
-from oplet.schema.columns import as_rows
+from oplet.schema.columns import as_lazy_tables
 from oplet.schema.naming import shown
 
 __all__ = ["verify_graph"]
 
-#: How many nodes of a cycle a message lists.
+#: The most nodes of a cycle that a message lists.
 _LISTED = 10
 
 
 def verify_graph(model: Model, subgraph: tables.SubGraph, constants: Iterable[int], where: str) -> None:
-    """Check the nodes in order, and then that the graph's outputs exist.
+    """Check the nodes in order, then the subgraph's outputs.
 
     Args:
-        constants: the tensors that have a value in the file.
-        where: what messages call the subgraph.
+        model: the model.
+        subgraph: the subgraph.
+        constants: the indices of the tensors that have a value in the file.
+        where: the subgraph in messages.
 
     Raises:
         ModelError: a rule is broken.
@@ -37,42 +39,42 @@ class _Graph:
     def __init__(self, model: Model, subgraph: tables.SubGraph, where: str) -> None:
         self.model = model
         self.where = where
-        self.codes = len(model.outline.operator_codes or [])
+        self.codes = len(model.lazy_root.operator_codes or [])
         self.tensors = subgraph.tensors or []
-        self.rows = as_rows(subgraph.operators)
+        self.lazy_operators = as_lazy_tables(subgraph.operators)
         self.inputs = set(_indices(subgraph.inputs))
         self.outputs = _indices(subgraph.outputs)
-        self.writers: dict[int, int] = {}  # by tensor the node that writes it
+        self.writers: dict[int, int] = {}  # the node that writes each tensor
 
     @cached_property
     def operators(self) -> list[tables.Operator]:
-        return self.rows.tables()
+        return self.lazy_operators.tables()
 
     @cached_property
     def written(self) -> set[int]:
-        """What any node writes."""
+        """The indices of the tensors that nodes write."""
         return {index for operator in self.operators for index in _indices(operator.outputs)}
 
     def is_plain(self, constants: Iterable[int]) -> bool:
-        """Whether all nodes keep all rules for reasons that are quickly seen, as those of most models do."""
-        rows = self.rows
-        if max(rows.column("opcode_index"), default=-1) >= self.codes or rows.has("intermediates"):
+        """Whether all nodes pass a fast, vectorized check, as in most models; others may still be valid."""
+        lazy_operators = self.lazy_operators
+        if max(lazy_operators.column("opcode_index"), default=-1) >= self.codes or lazy_operators.has_field("intermediates"):
             return False
         for options in (
-            *rows.column("builtin_options"),
-            *(rows.column("builtin_options_2") if rows.has("builtin_options_2") else ()),
+            *lazy_operators.column("builtin_options"),
+            *(lazy_operators.column("builtin_options_2") if lazy_operators.has_field("builtin_options_2") else ()),
         ):
             if options is not None and unknown_member(options) is not None:
                 return False
         readable = {-1, *self.inputs, *constants}
         count = len(readable)
-        for inputs, outputs in zip(rows.column("inputs"), rows.column("outputs")):
+        for inputs, outputs in zip(lazy_operators.column("inputs"), lazy_operators.column("outputs")):
             if inputs and not readable.issuperset(inputs):
                 return False
             if outputs:
                 readable.update(outputs)
                 count += len(outputs)
-        # Nothing was written that could be read before, nor twice, if all that was written was new.
+        # If every output is a tensor without an earlier value, no tensor is read too early or written twice.
         return (
             len(readable) == count
             and min(readable) >= -1
@@ -145,7 +147,7 @@ class _Graph:
         return index not in self.written  # an empty constant: nothing to read
 
     def never_written(self, number: int, index: int) -> ModelError:
-        """Why a node has nothing to read: a cycle, the wrong order, or nobody at all."""
+        """The error for an input that has no value: a cycle, a wrong order, or no node that writes it."""
         late = {i: n for n, op in enumerate(self.operators) if n >= number for i in _indices(op.outputs)}
         writer = late.get(index)
         if writer == number:
@@ -187,7 +189,7 @@ def _indices(vector: object) -> list[int]:
 
 
 def _path(start: int, first: int, reads_from: Callable[[int], Sequence[int]]) -> list[int] | None:
-    """The way from `start` over `first` back to `start`, each node read by the one before it; None if there is none."""
+    """A cycle from `start` via `first` back to `start`, in which each node reads from the next; None if there is none."""
     came_from = {first: start}
     waiting = [first]
     while waiting:

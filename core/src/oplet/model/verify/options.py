@@ -1,4 +1,4 @@
-"""The rule that options tables keep by themselves: a field of an enumeration holds one of its members."""
+"""Verification of options tables: fields of an enumeration have one of its members."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _ENUMS: dict[type[Table], tuple[tuple[str, type[IntEnum]], ...]] = {}
 
 
 def unknown_member(options: Table) -> str | None:
-    """What is wrong with the enumerations of a node's options, None if nothing is."""
+    """A description of a field of a node's options that has no member of its enumeration; None if there is no such field."""
     cls: Any = type(options)
     for name, known in _enums(cls):
         value = getattr(options, name)
-        if type(value) is int:  # members decode to members
+        if type(value) is int:  # a known number is decoded to a member
             return (
                 f"has {cls.__name__} with {name} {value}, which is not one of {known.__name__}; this schema knows "
                 f"{', '.join(f'{int(member)} ({member.name})' for member in known)}."
@@ -26,7 +26,7 @@ def unknown_member(options: Table) -> str | None:
 
 
 def _enums(cls: type[Table]) -> tuple[tuple[str, type[IntEnum]], ...]:
-    """The fields that hold members of an enumeration."""
+    """The fields that are enumerations, with their types."""
     enums = _ENUMS.get(cls)
     if enums is None:
         enums = tuple((field.name, field.enum) for field in cls.fields if field.kind == "scalar" and field.enum is not None)

@@ -1,6 +1,6 @@
-"""The rules of signatures, and what is wrong with those that break them though the model runs without.
+"""Verification of signatures, and descriptions of signatures that cannot be used although the model runs.
 
-Tools that rewrite models leave signatures behind that name tensors which are gone. LiteRT runs such models and refuses the
+Tools that rewrite models leave signatures behind that name tensors which no longer exist. LiteRT runs such models, and refuses the
 signature when it is used.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["named_tensors", "signature_faults", "stale_names", "verify_signature
 
 
 def verify_signatures(root: tables.Model) -> None:
-    """Check what LiteRT dies of or refuses the model for.
+    """Check the rules for which LiteRT refuses the model or crashes.
 
     Raises:
         ModelError: a signature has no key, or belongs to no subgraph.
@@ -36,13 +36,17 @@ def verify_signatures(root: tables.Model) -> None:
 
 
 def named_tensors(entries: Sequence[tables.TensorMap] | None) -> dict[str, int]:
-    """The tensors of a signature by name, sorted; those without a name cannot be asked for, of two that share one the last counts."""
+    """The tensor indices of a signature by name, sorted. Entries without a name are ignored; of equal names the last one counts."""
     found = {entry.name: entry.tensor_index for entry in entries or [] if entry.name is not None}
     return dict(sorted(found.items()))
 
 
 def stale_names(signature: tables.SignatureDef, tensors: int) -> list[str]:
-    """What a signature says of tensors that its subgraph, which has so many, does not have."""
+    """Descriptions of a signature's entries for tensors that its subgraph does not have.
+
+    Args:
+        tensors: the number of tensors of the subgraph.
+    """
     return [
         f"its {role} '{shown(name)}' at tensor {index}"
         for role, entries in (("input", signature.inputs), ("output", signature.outputs))
@@ -52,10 +56,10 @@ def stale_names(signature: tables.SignatureDef, tensors: int) -> list[str]:
 
 
 def signature_faults(model: Model) -> Iterator[str]:
-    """For each signature that cannot be used as it is written, a sentence that says why."""
+    """A sentence on each signature that cannot be used, with the reason."""
     seen: set[str] = set()
-    subgraphs = model.outline.subgraphs or []
-    for signature in model.outline.signature_defs or []:
+    subgraphs = model.lazy_root.subgraphs or []
+    for signature in model.lazy_root.signature_defs or []:
         key = signature.signature_key or ""
         if key in seen:
             yield f"There are two signatures '{shown(key)}', of which the first counts."

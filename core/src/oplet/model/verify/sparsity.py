@@ -1,7 +1,7 @@
-"""The rules of a sparse constant's table.
+"""Verification of the sparsity tables of constants.
 
-A sparse tensor is a tree with one level for each dimension, in traversal order, and then one for each block dimension: a dense
-level has all positions, a compressed one those that its indices name, between its parent's two segments.
+A sparse tensor is a tree with one level for each dimension, in traversal order, then one for each block dimension. A dense level has all
+positions; a compressed level has those in its indices, of which the segments give each parent's range.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ from oplet.schema.tables import DimensionMetadata, SparsityParameters
 
 __all__ = ["verify_sparsity"]
 
-#: Values of a vector that a message shows.
+#: The most values of a vector in a message.
 _SHOWN = 8
 
 
 def verify_sparsity(sparsity: SparsityParameters, shape: Sequence[int], type: TensorType, size: int, what: str) -> None:
-    """Check how a tensor says it is stored against its shape and its buffer.
+    """Check the sparsity table of a tensor against its shape and buffer.
 
     Args:
-        size: bytes in the buffer.
-        what: what messages call the tensor.
+        sparsity: the table.
+        shape: the tensor's shape.
+        type: the tensor's type.
+        size: the size of its buffer in bytes.
+        what: the tensor's name in messages.
 
     Raises:
         ModelError: a rule is broken; the message names the level and the values.
@@ -67,7 +70,7 @@ def _vector(values: NDArray[np.int32] | None, rank: int, name: str, broken: str)
 def _extents(
     order: Sequence[int], block_map: Sequence[int], levels: Sequence[DimensionMetadata], shape: Sequence[int], broken: str
 ) -> list[int]:
-    """The length of each traversed dimension: the tensor's own in blocks, then the blocks'."""
+    """The length of each level: for blocked dimensions the number of blocks, for block dimensions the block size."""
     rank = len(shape)
     blocks = [levels[order.index(rank + k)].dense_size for k in range(len(block_map))]
     extents = [*shape, *blocks]
@@ -79,7 +82,7 @@ def _extents(
 
 
 def _verify_level(level: DimensionMetadata, depth: int, parents: int, extent: int, is_block: bool, broken: str) -> int:
-    """Check one level; how many positions it has."""
+    """Check one level; returns the number of its positions."""
     if level.format == DimensionType.DENSE:
         if level.dense_size != extent:
             raise ModelError(

@@ -1,4 +1,4 @@
-"""The rules that a tensor's table keeps by itself: type, shape, buffer, quantization, stored strings."""
+"""Verification of tensors: type, shape, buffer, quantization, stored strings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from oplet.model.model import Model
 from oplet.model.save.sizes import ELEMENT_BITS, LARGEST, bytes_needed
 from oplet.model.verify.sparsity import verify_sparsity
 from oplet.schema import tables
-from oplet.schema.columns import Columns, Rows, Vectors
+from oplet.schema.columns import Columns, LazyTables, Vectors
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 
@@ -24,12 +24,12 @@ __all__ = ["MAX_RANK", "TensorRules", "verify_strings"]
 
 Array = NDArray[Any]
 
-#: Dimensions that a numpy array can have.
+#: The most dimensions of a numpy array.
 MAX_RANK: int = getattr(np, "MAXDIMS", 64)
 
-#: So many scales are looked at together; a damaged file may have the same ones again and again.
+#: The most scales that are checked at once; in a damaged file many tensors may share the same bytes.
 _MOST_SCALES = 1 << 22
-#: Bits of a tensor about whose size there is no question.
+#: The most bits of a tensor that the vectorized check accepts, well below any overflow.
 _CERTAIN = 1 << 60
 _FLOATS = (TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.FLOAT32, TensorType.FLOAT64)
 _ZERO_POINTS = {
@@ -42,37 +42,38 @@ _ANY_ZERO_POINT = (-(2**31), 2**31 - 1)
 
 
 class TensorRules:
-    """Checks the tensors of a model."""
+    """Verifier of the tensors of a model."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._buffers = model.outline.buffers or []
+        self._buffers = model.lazy_root.buffers or []
         self._count = len(self._buffers)
-        self._strings: set[int] = set()  # addresses of the buffers of strings that were looked at
+        self._strings: set[int] = set()  # addresses of the string buffers that were verified
 
-    def verify(self, tensors: Rows[tables.Tensor], where: str) -> list[int]:
+    def verify(self, tensors: LazyTables[tables.Tensor], where: str) -> list[int]:
         """Check the tensors of a subgraph.
 
         Args:
-            where: what messages call the subgraph.
+            tensors: the tensors.
+            where: the subgraph in messages.
 
         Returns:
-            The numbers of those that have a value in the file.
+            The indices of the tensors that have a value in the file.
 
         Raises:
             ModelError: a rule is broken.
         """
         constants: list[int] = []
-        others = [number for number, _ in tensors.loose]
+        others = [number for number, _ in tensors.singles]
         for group in tensors.groups:
-            buffers = group.numbers_of("buffer")
+            buffers = group.integers("buffer")
             size = self._sizes.take(buffers, mode="clip")
             plain = self._are_plain(group, size)
             plain &= buffers < max(self._count, 1)
-            constants += group.numbers[plain & (size > 0)].tolist()
-            others += group.numbers[~plain].tolist()
-        for index in sorted(others):  # the first one that breaks a rule is the one to name
-            tensor = tensors.picked(index)
+            constants += group.positions[plain & (size > 0)].tolist()
+            others += group.positions[~plain].tolist()
+        for index in sorted(others):  # in order, so that the error names the first
+            tensor = tensors.table_at(index)
             self._verify(tensor, index, tensors, where)
             if self._model.tensor_bytes(tensor) is not None:
                 constants.append(index)
@@ -80,17 +81,18 @@ class TensorRules:
 
     @cached_property
     def _sizes(self) -> Array:
-        """The bytes of each buffer inside the FlatBuffer, -1 for those outside; the first stands for none, whatever is in it."""
+        """The sizes in bytes of the buffers inside the FlatBuffer, -1 for those outside; 0 for buffer 0, which stands for no data."""
         inside = (len(b.data) if b.data is not None else 0 if b.offset <= 1 else -1 for b in self._buffers)
         sizes = np.fromiter(inside, np.int64, self._count) if self._count else np.zeros(1, np.int64)
         sizes[0] = 0
         return sizes
 
     def _are_plain(self, group: Columns[tables.Tensor], size: Array) -> Array:
-        """Which tensors keep all rules for reasons that are quickly seen, as most do.
+        """A mask of the tensors that pass a fast, vectorized check, which most do; others may still be valid.
 
         Args:
-            size: of each one's buffer.
+            group: the tensors.
+            size: the size of each tensor's buffer in bytes.
         """
         shapes = group.values.get("shape")
         if shapes is None or "sparsity" in group.values:
@@ -105,7 +107,7 @@ class TensorRules:
         plain = size >= 0
         for name in ("external_buffer", "is_variable"):
             if name in group.values:
-                plain &= group.numbers_of(name) == 0
+                plain &= group.integers(name) == 0
         if ranks.max() > MAX_RANK or not np.all(bits):
             return np.zeros(len(group), np.bool_)
         dims = np.ones(int(ranks.sum()) + 1)
@@ -155,19 +157,19 @@ class TensorRules:
 
 
 def _are_plainly_quantized(
-    quantizations: Rows[tables.QuantizationParameters], shapes: Vectors, types: Sequence[TensorType]
+    quantizations: LazyTables[tables.QuantizationParameters], shapes: Vectors, types: Sequence[TensorType]
 ) -> Array:
-    """Which quantizations keep all rules for reasons that are quickly seen."""
+    """A mask of the quantizations that pass a fast, vectorized check; others may still be valid."""
     plain = np.ones(len(quantizations), np.bool_)
-    plain[[number for number, _ in quantizations.loose]] = False
+    plain[[number for number, _ in quantizations.singles]] = False
     for group in quantizations.groups:
         scales, zero_points = group.values.get("scale"), group.values.get("zero_point")
         if scales is None and "details" not in group.values:
             continue
         if scales is None or zero_points is None or "details" in group.values:
-            plain[group.numbers] = False
+            plain[group.positions] = False
             continue
-        counts, numbers, along = scales.lengths, group.numbers, group.numbers_of("quantized_dimension")
+        counts, numbers, along = scales.lengths, group.positions, group.integers("quantized_dimension")
         start, rank = shapes.starts[numbers], shapes.lengths[numbers]
         inside = (along >= 0) & (along < rank)
         axis = shapes.array.take(np.where(inside, start + along, 0))
@@ -178,7 +180,7 @@ def _are_plainly_quantized(
         values, zeros, starts = scales.joined(), zero_points.joined(), counts.cumsum() - counts
         ranges = [_ZERO_POINTS.get(types[number], _ANY_ZERO_POINT) for number in numbers.tolist()] if types else ()
         lowest, highest = np.minimum.reduceat(zeros, starts).tolist(), np.maximum.reduceat(zeros, starts).tolist()
-        if not 0 <= values.min() <= values.max() < math.inf or not all(  # nor is it so of NaNs
+        if not 0 <= values.min() <= values.max() < math.inf or not all(  # False for NaN
             least <= low and high <= most for (least, most), low, high in zip(ranges or repeat(_ANY_ZERO_POINT), lowest, highest)
         ):
             plain[numbers] = False
@@ -193,7 +195,7 @@ def _shape(tensor: tables.Tensor, what: str) -> list[int]:
     shape: list[int] = tensor.shape.tolist()
     if shape and min(shape) < 0:
         raise ModelError(f"{what} has the shape {shape}; a dimension must not be negative.")
-    # Zeros do not count: strides, and the sizes of what is left when an axis is reduced, are products of the others.
+    # Zeros are ignored: strides, and sizes after the reduction of an axis, are products of the other dimensions.
     if (bytes_needed([dim for dim in shape if dim], tensor.type) or 0) > LARGEST:
         raise ModelError(f"BytesRequired number of elements overflowed. {what} has the shape {shape}.")
     return shape
@@ -247,7 +249,7 @@ def _verify_quantization(quantization: tables.QuantizationParameters, shape: lis
                 f"{what} has them."
             )
     low, high = (scales.min(), scales.max()) if scales.size > 1 else (scales[0], scales[0])
-    if not 0 <= low <= high < math.inf:  # nor is it so of NaNs
+    if not 0 <= low <= high < math.inf:  # False for NaN
         bad = ~(np.isfinite(scales) & (scales >= 0))
         raise ModelError(f"{what} has a scale of {scales[bad][0]}; scales are positive numbers.")
     lowest, highest = _ZERO_POINTS.get(type, _ANY_ZERO_POINT)
@@ -260,7 +262,7 @@ def _verify_quantization(quantization: tables.QuantizationParameters, shape: lis
 def _verify_details(
     details: object | None, shape: Sequence[int], tensors: Sequence[tables.Tensor], what: str
 ) -> None:  # fmt: skip
-    """Scales of quantization by blocks or along several axes are tensors of their own."""
+    """Check quantization by blocks or along several axes, whose scales are tensors of their own."""
     if not isinstance(details, (tables.BlockwiseQuantization, tables.MultiAxisQuantization)):
         return
     if details.block_size < 1 and isinstance(details, tables.BlockwiseQuantization):

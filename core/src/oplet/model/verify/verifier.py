@@ -1,6 +1,6 @@
-"""The rules of the format that the FlatBuffer's own structure does not say, checked before anything runs.
+"""Verification of a whole model before anything runs: the rules of the format beyond the structure of FlatBuffers.
 
-One pass over the tables, linear in the size of the file. What a kernel wants of its node, the kernel checks.
+It is one pass over the tables, linear in the size of the file. Kernels check what they require of their nodes.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from oplet.model.verify.graph import verify_graph
 from oplet.model.verify.signatures import verify_signatures
 from oplet.model.verify.tensor import TensorRules
 from oplet.schema import tables
-from oplet.schema.columns import as_rows
+from oplet.schema.columns import as_lazy_tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.naming import shown
 
 __all__ = ["verify"]
 
 _OPERATORS = frozenset(BuiltinOperator)
-#: How many nodes a message lists.
+#: The most nodes that a message lists.
 _LISTED = 8
 
 
@@ -29,7 +29,7 @@ def verify(model: Model) -> None:
     Raises:
         ModelError: a rule is broken; the message names the subgraph, node or tensor and the value.
     """
-    root = model.outline
+    root = model.lazy_root
     if not root.subgraphs:
         raise ModelError(f"No subgraph in the model. {model.name} has no 'subgraphs'; convert it again.")
     if root.buffers is None:
@@ -48,7 +48,7 @@ def verify(model: Model) -> None:
 
 
 def _verify_buffers(model: Model) -> None:
-    buffers = model.outline.buffers or []
+    buffers = model.lazy_root.buffers or []
     for index, buffer in enumerate(buffers):
         if buffer.offset > 1 and buffer.data is None:
             model.buffer(index)
@@ -70,7 +70,7 @@ def _verify_operator_codes(root: tables.Model) -> None:
 
 
 def _users(root: tables.Model, code: int) -> str:
-    """Which nodes use an operator code."""
+    """A list of the nodes that use an operator code, for messages."""
     users = [
         f"node {number} of subgraph {index}"
         for index, subgraph in enumerate(root.subgraphs or [])
@@ -84,11 +84,11 @@ def _users(root: tables.Model, code: int) -> str:
 
 
 def _verify_tensors(rules: TensorRules, subgraph: tables.SubGraph, where: str) -> list[int]:
-    """Returns the tensors that have a value in the file."""
+    """Check the tensors of a subgraph; returns the indices of those that have a value in the file."""
     if subgraph.tensors is None:
         raise ModelError(f"Did not get tensors in {where}. The subgraph has no 'tensors'.")
     count = len(subgraph.tensors)
-    constants = rules.verify(as_rows(subgraph.tensors), where)
+    constants = rules.verify(as_lazy_tables(subgraph.tensors), where)
     for role, indices in (("input", subgraph.inputs), ("output", subgraph.outputs)):
         for position, index in enumerate(() if indices is None else indices.tolist()):
             if not 0 <= index < count:
@@ -99,11 +99,17 @@ def _verify_tensors(rules: TensorRules, subgraph: tables.SubGraph, where: str) -
 
 
 def _verify_large_options(model: Model, subgraph: tables.SubGraph, where: str, left: int) -> int:
-    """Custom options that lie behind the FlatBuffer: inside the file, and not many times the same bytes.
+    """Check custom options after the FlatBuffer: they lie inside the file, and stay within a budget of bytes.
 
-    They are copied for each node, so that nodes which all point at the whole file would take memory without bound.
+    They are copied for each node, so that many nodes which refer to the same bytes would take unbounded memory.
+
+    Args:
+        left: the bytes that are left of the budget.
+
+    Returns:
+        The bytes that are left afterwards.
     """
-    if not as_rows(subgraph.operators).has("large_custom_options_offset"):
+    if not as_lazy_tables(subgraph.operators).has_field("large_custom_options_offset"):
         return left
     for number, operator in enumerate(subgraph.operators or []):
         if operator.large_custom_options_offset > 1 and operator.custom_options is None:

@@ -1,3 +1,3 @@
-"""Kernels that run asynchronously, on buffers that the application registered. What comes in is the contract between such a kernel and the
-application; the runner lives in `oplet.runtime.asynchronous`.
+"""Kernels that run asynchronously, on buffers that the application registered. Modules here are the contract between such a kernel and the
+application; the runner is in `oplet.runtime.asynchronous`.
 """

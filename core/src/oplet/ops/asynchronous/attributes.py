@@ -1,6 +1,6 @@
-"""What an application and an asynchronous kernel tell each other about buffers and synchronization objects.
+"""Attributes of buffers and synchronization objects, and their reconciliation between application and asynchronous kernel.
 
-Keys, their numbers and how two sides agree: tflite/core/async/interop (c/types.h, c/constants.h, reconcile_fns.cc) of
+Keys, their numbers and the rules of reconciliation: tflite/core/async/interop (c/types.h, c/constants.h, reconcile_fns.cc) of
 google-ai-edge/LiteRT.
 """
 
@@ -27,11 +27,11 @@ NO_SYNC_OBJECT: Final = "no_sync_obj"
 
 
 class BufferAttribute(Enum):
-    """What can be said about a buffer, with LiteRT's numbers."""
+    """Attributes of a buffer, with LiteRT's numbers."""
 
-    RESOURCE_TYPE_NAME = 1  #: str: what kind of buffer it is, one of the kernel's `supported_buffer_types`
-    ALIGNMENT = 2  #: int: its address is a multiple of so many bytes
-    PADDING = 3  #: int: its size is padded to a multiple of so many bytes
+    RESOURCE_TYPE_NAME = 1  #: str: its type, one of the kernel's `supported_buffer_types`
+    ALIGNMENT = 2  #: int: bytes of which its address is a multiple
+    PADDING = 3  #: int: bytes to a multiple of which its size is padded
     OFFSET = 4  #: int: bytes from the buffer's start
     SIZE = 5  #: int: bytes, padding included
     CURRENT_HOST_COHERENCY_STATE = 6  #: bool
@@ -41,12 +41,12 @@ class BufferAttribute(Enum):
 
 
 class SynchronizationAttribute(Enum):
-    """What can be said about a synchronization object, with LiteRT's number."""
+    """Attributes of a synchronization object, with LiteRT's number."""
 
-    OBJECT_TYPE_NAME = 1  #: str: its kind, one of the kernel's `supported_synchronizations`
+    OBJECT_TYPE_NAME = 1  #: str: its type, one of the kernel's `supported_synchronizations`
 
 
-#: Values by key; keys that are strings are a kernel's own.
+#: Values by key; string keys are a kernel's own.
 Attributes = Mapping[BufferAttribute | SynchronizationAttribute | str, Any]
 
 _MULTIPLES = (BufferAttribute.ALIGNMENT, BufferAttribute.PADDING)
@@ -54,11 +54,11 @@ _MULTIPLES = (BufferAttribute.ALIGNMENT, BufferAttribute.PADDING)
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """What two sides agree on.
+    """Result of merging the attributes of application and kernel.
 
     Attributes:
-        merged: values that suit both.
-        conflicts: what the kernel wants where there is no such value.
+        merged: the values that suit both.
+        conflicts: the kernel's values where none suits both.
     """
 
     merged: dict[BufferAttribute | SynchronizationAttribute | str, Any] = field(default_factory=dict)
@@ -71,10 +71,10 @@ class Reconciliation:
 
 
 def reconcile_attributes(given: Attributes, wanted: Attributes) -> Reconciliation:
-    """Merge what the application gives with what a kernel wants.
+    """Merge the attributes that the application gives with those that a kernel wants.
 
-    Alignments and paddings become their least common multiple, sizes the larger one; anything else must be equal. What
-    only one side mentions is taken over.
+    Alignments and paddings are merged to their least common multiple, sizes to the larger one; others must be equal. Attributes of only
+    one side are kept.
 
     Example:
         >>> size = BufferAttribute.SIZE
@@ -98,9 +98,9 @@ def reconcile_attributes(given: Attributes, wanted: Attributes) -> Reconciliatio
 
 
 def uncovered_attributes(given: Attributes, wanted: Attributes) -> dict[BufferAttribute | SynchronizationAttribute | str, Any]:
-    """What a kernel wants and the application's attributes do not grant.
+    """The attributes that a kernel wants and the application's do not satisfy.
 
-    A size or padding is granted by one as large, an alignment by a multiple of it, anything else by an equal value.
+    A size or padding is satisfied by one that is as large, an alignment by a multiple of it, others by an equal value.
     """
     return {key: value for key, value in wanted.items() if value is not None and not _covers(key, given.get(key), value)}
 

@@ -1,4 +1,4 @@
-"""What a delegate's kernel offers so that it can run asynchronously, on buffers that the application registered.
+"""Interface of asynchronous kernels, which work on buffers that the application registered.
 
 Contract: tflite/core/async/c/async_kernel.h of google-ai-edge/LiteRT. Where its functions return an error, these raise.
 """
@@ -16,7 +16,7 @@ __all__ = ["AsyncKernel", "BackendBuffer"]
 
 
 class BackendBuffer:
-    """Carries a buffer, of whatever kind the kernel supports.
+    """Holder of a buffer, of any type that the kernel supports.
 
     Attributes:
         resource: the buffer itself; for `ThreadedAsyncKernel` a numpy array.
@@ -36,70 +36,74 @@ class AsyncKernel:
     # Buffers -------------------------------------------------------------------------------------------------
 
     def register_buffer(self, context: Context, io: IoType, buffer: BackendBuffer, attributes: Attributes, handle: int) -> None:
-        """Know `buffer` as `handle` from now on.
+        """Register a buffer under a handle.
 
         Args:
             io: whether it will be read or written.
-            attributes: at least its `RESOURCE_TYPE_NAME`, one of `supported_buffer_types`; check what else is given.
+            buffer: the buffer.
+            attributes: at least its `RESOURCE_TYPE_NAME`, one of `supported_buffer_types`; the kernel checks all others.
+            handle: the number by which tasks refer to it.
         """
         raise NotImplementedError
 
     def register_buffer_slice(self, context: Context, pool: int, attributes: Attributes, handle: int) -> None:
-        """Know a part of a registered buffer, which the attributes describe (OFFSET, SIZE), as `handle` from now on.
+        """Register a part of a registered buffer under a handle.
 
         Args:
             pool: the handle of a whole buffer.
+            attributes: describe the part (OFFSET, SIZE).
+            handle: the number by which tasks refer to the part.
         """
         raise NotImplementedError
 
     def unregister_buffer(self, context: Context, handle: int) -> None:
-        """Forget a buffer or slice; the buffer itself is the application's."""
+        """Unregister a buffer or slice; the buffer itself belongs to the application."""
         raise NotImplementedError
 
     def set_buffer_attributes(self, buffer: BackendBuffer, attributes: Attributes) -> None:
-        """Replace what is known about a registered buffer."""
+        """Replace the attributes of a registered buffer."""
         raise NotImplementedError
 
     def get_buffer_attributes(self, buffer: BackendBuffer) -> Attributes:
-        """What is known about a registered buffer."""
+        """The attributes of a registered buffer."""
         raise NotImplementedError
 
-    # Agreeing with the application ---------------------------------------------------------------------------
+    # Negotiation of attributes -------------------------------------------------------------------------------
 
     def supported_buffer_types(self, io: IoType) -> Sequence[str]:
-        """Kinds of buffers that inputs are read from or outputs written to, the preferred one first."""
+        """The types of buffers that are supported for inputs or outputs, the preferred one first."""
         raise NotImplementedError
 
     def supported_synchronizations(self, io: IoType) -> Sequence[str]:
-        """Kinds of synchronization objects that inputs can wait for or that outputs can have."""
+        """The types of synchronization objects that are supported for inputs or outputs."""
         return (NO_SYNC_OBJECT,)
 
     def reconcile_restrictions(self, context: Context, node: Node, tensor_index: int, attributes: Attributes) -> Reconciliation:
-        """Merge what the application says about a tensor's buffers or synchronization with what the kernel needs.
+        """Merge the application's attributes of a tensor's buffer or synchronization object with those that the kernel needs.
 
-        `reconcile_attributes` does the merging by LiteRT's rules. What the kernel does not know goes through.
+        `reconcile_attributes` merges by LiteRT's rules. Attributes that the kernel does not know are kept.
         """
         return Reconciliation(dict(attributes))
 
     def set_attributes(self, context: Context, node: Node, tensor_index: int, attributes: Attributes) -> None:
-        """Take the attributes for a tensor; refuse them if they do not grant what the kernel needs."""
+        """Set the attributes for a tensor; raise if they do not satisfy what the kernel needs."""
 
     # Execution -----------------------------------------------------------------------------------------------
 
     def prepare(self, context: Context, node: Node) -> None:
-        """Get ready, with the attributes that were set; the tensors have their shapes and memory."""
+        """Prepare for execution with the attributes that were set; the tensors have their shapes and memory."""
 
     def eval(self, context: Context, node: Node, task: ExecutionTask) -> None:
         """Start an execution and return without waiting for it.
 
-        `task.buffers` has the handles by tensor index. For an output whose `task.synchronization` is given and wanted,
-        put an object into its `resource`.
+        `task.buffers` has the handles by tensor index. For an output with a `task.synchronization`, of a type that was agreed on, set
+        its `resource`.
         """
         raise NotImplementedError
 
     def wait(self, context: Context, task: ExecutionTask) -> None:
-        """Block until the execution has ended; raise if it failed. Called once for each, by the first who waits."""
+        """Block until the execution has ended; raise if it failed. Called once for each execution."""
         raise NotImplementedError
 
     def finish(self, context: Context, task: ExecutionTask) -> None:
-        """Release what belongs to the task. Called once for each, after its last execution has ended."""
+        """Release the resources of the task. Called once for each task, after its last execution has ended."""

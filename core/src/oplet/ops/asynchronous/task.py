@@ -1,4 +1,4 @@
-"""One asynchronous execution: which buffers it works on, and how it went.
+"""Tasks of asynchronous execution: their buffers, synchronization objects and status.
 
 Contract: tflite/core/async/c/task.h and task_internal.h of google-ai-edge/LiteRT.
 """
@@ -24,14 +24,14 @@ class IoType(Enum):
 
 
 class TaskStatus(Enum):
-    """How a task's last execution went, with LiteRT's numbers."""
+    """Status of a task's last execution, with LiteRT's numbers."""
 
     OK = 0
     ERROR = 1
 
 
 class Synchronization:
-    """Carries a synchronization object, of whatever kind the kernel supports.
+    """Holder of a synchronization object, of any type that the kernel supports.
 
     Attributes:
         resource: the object. The application sets it for an input, the kernel for an output.
@@ -42,13 +42,13 @@ class Synchronization:
 
 
 class TaskRunner(Protocol):
-    """What a task asks of the runner that made it."""
+    """The part of the asynchronous runner that its tasks use."""
 
     def tensor_index(self, tensor: str | int, io: IoType | None = None) -> int:
         """The index of an input or output."""
 
     def check_handle(self, handle: int) -> None:
-        """Refuse a handle under which no buffer is registered."""
+        """Raise TensorError if no buffer is registered under the handle."""
 
     def wait(self, task: ExecutionTask) -> None:
         """Wait for the task's execution."""
@@ -58,7 +58,7 @@ class TaskRunner(Protocol):
 
 
 class _Execution:
-    """One execution of a task. Whoever holds the lock is the one who asks the kernel how it went."""
+    """One execution of a task. The thread that holds the lock asks the kernel for its result."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -67,13 +67,13 @@ class _Execution:
 
 
 class ExecutionTask:
-    """Buffers for the model's inputs and outputs, and one execution on them at a time.
+    """The buffers of the model's inputs and outputs for asynchronous execution; one execution at a time.
 
-    Made by `AsyncSignatureRunner.create_task`, released by its `finish`; a `with` block does so at its end. In a
-    coroutine, `await task` waits for the execution without blocking the event loop.
+    `AsyncSignatureRunner.create_task` creates it and `finish` releases it, as the end of a `with` block does. In a coroutine,
+    `await task` waits for the execution without blocking the event loop.
 
     Attributes:
-        data: free for the kernel.
+        data: the kernel's own.
     """
 
     def __init__(self, runner: TaskRunner) -> None:
@@ -88,11 +88,11 @@ class ExecutionTask:
     # Buffers -------------------------------------------------------------------------------------------------
 
     def set_buffer(self, tensor: str | int, handle: int, io: IoType | None = None) -> None:
-        """Say which buffer an input is read from or an output is written to.
+        """Set the buffer from which an input is read or to which an output is written.
 
         Args:
-            tensor: its name in the signature, or its index.
-            handle: what `register_buffer` or `register_buffer_slice` returned.
+            tensor: the tensor's name in the signature, or its index.
+            handle: the handle that `register_buffer` or `register_buffer_slice` returned.
             io: needed only if an input and an output have the same name.
 
         Raises:
@@ -106,31 +106,31 @@ class ExecutionTask:
         self._buffers[index] = handle
 
     def buffer(self, tensor: str | int, io: IoType | None = None) -> int | None:
-        """The handle that was set for an input or output; None if none was."""
+        """The handle of the buffer of an input or output; None if none was set."""
         return self._buffers.get(self._runner.tensor_index(tensor, io))
 
     @property
     def buffers(self) -> dict[int, int]:
-        """The handles that were set, by tensor index."""
+        """The handles of all buffers that were set, by tensor index."""
         return dict(self._buffers)
 
     def set_synchronization(self, tensor: str | int, synchronization: Synchronization | None, io: IoType | None = None) -> None:
-        """Say what an input waits for, or ask for an object that tells when an output is ready; arguments as for `set_buffer`.
+        """Set the object that an input waits for, or request one that signals when an output is ready; arguments as for `set_buffer`.
 
-        It counts only for tensors for which `set_attributes` chose a type of synchronization.
+        It has an effect only for tensors for which `set_attributes` chose a type of synchronization object.
         """
         self._ensure_idle()
         self._synchronizations[self._runner.tensor_index(tensor, io)] = synchronization
 
     def synchronization(self, tensor: str | int, io: IoType | None = None) -> Synchronization | None:
-        """What was set for an input or output; None if nothing was."""
+        """The synchronization object that was set for an input or output; None if none was."""
         return self._synchronizations.get(self._runner.tensor_index(tensor, io))
 
-    # How it goes ---------------------------------------------------------------------------------------------
+    # Status --------------------------------------------------------------------------------------------------
 
     @property
     def scheduled(self) -> bool:
-        """Whether an execution was started that nobody has waited for to its end."""
+        """Whether an execution was started whose end nobody has awaited yet."""
         execution = self._execution
         return execution is not None and not execution.ended
 
@@ -141,12 +141,12 @@ class ExecutionTask:
 
     @property
     def error(self) -> OpletError | None:
-        """Why the last execution failed; None if it did not, or has not ended."""
+        """The error of the last execution; None if it succeeded or has not ended."""
         return self._execution.error if self._execution is not None else None
 
     @property
     def status(self) -> TaskStatus:
-        """How the last execution went; OK while there is none or it has not ended."""
+        """The status of the last execution; OK before the first one and until it ends."""
         return TaskStatus.OK if self.error is None else TaskStatus.ERROR
 
     def __await__(self) -> Generator[Any, None, None]:
@@ -161,7 +161,7 @@ class ExecutionTask:
         if not self._finished:
             self._runner.finish(self)
 
-    # What the runner does ------------------------------------------------------------------------------------
+    # For the runner ------------------------------------------------------------------------------------------
 
     def _ensure_idle(self) -> None:
         self._ensure_unfinished()
@@ -173,9 +173,9 @@ class ExecutionTask:
             raise StateError("The task was finished already; create another one.")
 
     def _schedule(self, start: Callable[[], OpletError | None]) -> None:
-        """Start an execution; `start` returns why it could not be started, or None."""
+        """Start an execution; `start` returns the error if it could not be started, else None."""
         execution = _Execution()
-        with execution.lock:  # who waits already, waits for the start, too
+        with execution.lock:  # threads that wait already also wait for the start
             with self._lock:
                 self._ensure_unfinished()
                 if self.scheduled:
@@ -191,9 +191,9 @@ class ExecutionTask:
                 raise copy.copy(execution.error) from execution.error.__cause__
 
     def _settle(self, wait: Callable[[], OpletError | None]) -> OpletError | None:
-        """Wait for the execution, if there is one, and return how it went.
+        """Wait for the execution, if there is one, and return its error or None.
 
-        The first to come asks the kernel with `wait`; whoever comes meanwhile or later gets the same answer.
+        The first thread asks the kernel with `wait`; all others get the same result.
         """
         execution = self._execution
         if execution is None:

@@ -1,4 +1,4 @@
-"""An asynchronous kernel out of any other: it runs in a thread, on numpy arrays."""
+"""Adapter that runs any kernel asynchronously: in a thread, on numpy arrays."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NUMPY_BUFFER", "THREADING_EVENT", "ThreadedAsyncKernel"]
 
-#: The kind of buffer that it takes: a numpy array.
+#: The type of buffer that it supports: a numpy array.
 NUMPY_BUFFER: Final = "numpy.ndarray"
-#: The kind of synchronization object that it knows: an event, set when the data is ready.
+#: The type of synchronization object that it supports: an event that is set when the data is ready.
 THREADING_EVENT: Final = "threading.Event"
 
 
@@ -41,14 +41,14 @@ class _Registered(NamedTuple):
 
 
 class ThreadedAsyncKernel(AsyncKernel):
-    """Runs a kernel's thunk in a thread of its own; executions queue up and run in the order in which they were started.
+    """Asynchronous kernel that runs a thunk in a thread of its own; executions run one after another, in the order of their start.
 
-    A buffer is a numpy array of the tensor's dtype and shape, or one of bytes (uint8, one dimension) that holds at least
-    the tensor's. Inputs are copied into the tensors and outputs out of them, since the thunk works on those; so the
-    tensors' own values change with every execution.
+    A buffer is a numpy array of the tensor's dtype and shape, or one of bytes (uint8, one dimension) with at least the tensor's number
+    of bytes. The thunk works on the tensors: inputs are copied into them and outputs out of them, so that the tensors' values change
+    with every execution.
 
     Args:
-        bind: what returns the thunk: a `DelegateKernel`'s own `bind`.
+        bind: the function that returns the thunk: a `DelegateKernel`'s own `bind`.
 
     Example:
         >>> from oplet import DelegateKernel
@@ -99,7 +99,7 @@ class ThreadedAsyncKernel(AsyncKernel):
         with self._lock:
             return next(known.attributes for known in self._registered.values() if known.buffer is buffer)
 
-    # Agreeing with the application ---------------------------------------------------------------------------
+    # Negotiation of attributes -------------------------------------------------------------------------------
 
     def supported_buffer_types(self, io: IoType) -> Sequence[str]:
         return (NUMPY_BUFFER,)
@@ -119,7 +119,7 @@ class ThreadedAsyncKernel(AsyncKernel):
             self._synchronizations[tensor_index] = attributes[SynchronizationAttribute.OBJECT_TYPE_NAME]
 
     def _needs(self, tensor: Tensor, attributes: Attributes) -> Attributes:
-        """What attributes of the kinds that are given must grant."""
+        """The least attributes that the tensor requires, for the kind of object that `attributes` describe."""
         kind = attributes.get(SynchronizationAttribute.OBJECT_TYPE_NAME)
         if kind is not None:
             known = kind in self.supported_synchronizations(IoType.INPUT)
@@ -157,7 +157,7 @@ class ThreadedAsyncKernel(AsyncKernel):
         task.data = None
 
     def _buffer(self, task: ExecutionTask, tensor: Tensor) -> Array:
-        """The buffer that the task has for a tensor, in the tensor's dtype and shape."""
+        """The task's buffer for a tensor, as an array of the tensor's dtype and shape."""
         handle = task.buffers.get(tensor.index)
         if handle is None:
             raise EnsureError(f"the task has no buffer for {tensor}; give it one with set_buffer.")
@@ -174,7 +174,7 @@ class ThreadedAsyncKernel(AsyncKernel):
         return array[: tensor.nbytes].view(tensor.dtype).reshape(tensor.shape)
 
     def _synchronization(self, task: ExecutionTask, tensor: Tensor) -> Any:
-        """What the task has for a tensor for which events were agreed on; else None."""
+        """The task's synchronization object for a tensor that uses events; None for others."""
         agreed = self._synchronizations.get(tensor.index) == THREADING_EVENT
         return task.synchronization(tensor.index) if agreed else None
 
@@ -196,7 +196,7 @@ class ThreadedAsyncKernel(AsyncKernel):
 
 
 def _inputs(node: Node) -> list[Tensor]:
-    """The tensors whose values the application gives."""
+    """The tensors whose values the application provides."""
     return [tensor for tensor in node.inputs if tensor is not None and not tensor.is_constant and not tensor.is_variable]
 
 
@@ -216,13 +216,13 @@ def _run(
             thunk()
             for buffer, tensor in outputs:
                 np.copyto(buffer, tensor)
-    finally:  # who waits for an output must not wait for ever because there is none
+    finally:  # also after a failure: threads may wait for these events
         for event in promised:
             event.set()
 
 
 def _part(array: Array, attributes: Attributes) -> Array:
-    """The part of a buffer that the attributes describe: the array itself if that is all of it, else its bytes."""
+    """The part of a buffer that the attributes describe: the array itself if they describe all of it, else its bytes."""
     offset = attributes.get(BufferAttribute.OFFSET) or 0
     size = attributes.get(BufferAttribute.SIZE)
     size = array.nbytes - offset if size is None else size

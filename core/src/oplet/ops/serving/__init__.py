@@ -1,3 +1,3 @@
-"""Which registration serves an operator in a version. Registrations, the resolvers that hold them, the limits that they declare, and the order
-in which providers are asked come in.
+"""Registrations of kernels, and the choice of the one that serves a node. Modules here are registrations, the resolvers that hold them, the
+limits that they declare, and the order in which providers are asked.
 """

@@ -1,4 +1,4 @@
-"""What a node must be like for a kernel to serve it, declared beside the kernel; other nodes go to the next provider."""
+"""Limits that a kernel declares on the nodes it serves; other nodes go to the next provider."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ __all__ = ["NodeLimits"]
 
 @dataclass(frozen=True)
 class NodeLimits:
-    """The nodes that a kernel serves. The runtime looks at them before each `prepare`, and asks the next provider about the others.
+    """The nodes that a kernel serves. The runtime checks them before each `prepare`, and gives other nodes to the next provider.
 
-    Whatever is left out is not limited; neither is an optional input that a node leaves out.
+    Attributes without a value set no limit. Optional inputs that a node omits are not checked.
 
     Attributes:
-        inputs: the types that the first, the second, ... input may have; () for any. Inputs beyond these may have any.
-        outputs: the same of the outputs.
-        ranks: the numbers of dimensions that the first, the second, ... input may have; () for any.
-        constant: positions of inputs whose values must be known before anything runs.
-        options: the values that options may have, by name. Those of a built-in operator are fields of `table`, whose defaults
-            hold where the model does not say; those of a custom op or a composite are keys of its map, and None stands for one
-            that is not there.
+        inputs: for each of the first inputs the types that it may have; () for any.
+        outputs: the same for the outputs.
+        ranks: for each of the first inputs the numbers of dimensions that it may have; () for any.
+        constant: positions of inputs that must be constant.
+        options: the values that options may have, by name. The names are fields of `table` for a built-in operator, and keys of the
+            map of custom options or composite attributes for other ops, where None stands for a missing key.
         table: the class of a built-in operator's options, such as `oplet.schema.options.SoftmaxOptions`.
 
     Raises:
-        ResolverError: a value is no type, rank, position or field.
+        ResolverError: an attribute has an invalid type, rank, position or field.
 
     Example:
         >>> from oplet import NodeLimits, TensorType
@@ -70,7 +69,7 @@ class NodeLimits:
         self._check_options()
 
     def _rows(self, name: str) -> tuple[tuple[Any, ...], ...]:
-        """One of the attributes as tuples."""
+        """Convert an attribute to a tuple of tuples, and return it."""
         given: Any = getattr(self, name)
         try:
             rows = tuple(tuple(row) for row in given)
@@ -100,7 +99,7 @@ class NodeLimits:
             )
 
     def refusal(self, node: Node) -> str:
-        """Why a node is not served, "" where it is; its inputs have the types and shapes by which it is to be prepared."""
+        """The reason why a node is beyond these limits, "" if it is within. Its inputs must have their present types and shapes."""
         for kind, tensors, allowed in (("input", node.inputs, self.inputs), ("output", node.outputs, self.outputs)):
             for position, (tensor, types) in enumerate(zip(tensors, allowed)):
                 if types and tensor is not None and tensor.type not in types:
@@ -125,7 +124,7 @@ class NodeLimits:
         return ""
 
     def _values(self, node: Node) -> dict[str, Any]:
-        """What the node's options are, of those that are limited."""
+        """The node's values of the options that are limited."""
         if self.table is not None:
             table = node.options(self.table)
             return {name: getattr(table, name) for name in self.options}
@@ -133,7 +132,7 @@ class NodeLimits:
         return {name: given.get(name) for name in self.options}
 
     def __str__(self) -> str:
-        """The limits in words, for tables and messages."""
+        """The limits in words, for messages and tables."""
         parts: list[str] = []
         for position in range(max(len(self.inputs), len(self.ranks), *(at + 1 for at in self.constant), 0)):
             types, ranks = (row[position] if position < len(row) else () for row in (self.inputs, self.ranks))
@@ -151,7 +150,7 @@ def _is_count(value: object) -> bool:
 
 
 def _equal(value: Any, allowed: Any) -> bool:
-    """Whether an option has a value; numbers with a point are those of single precision, as models store them."""
+    """Whether an option has an allowed value; floats are compared in single precision, as models store them."""
     if isinstance(value, float) and isinstance(allowed, float):
         return bool(np.float32(value) == np.float32(allowed))
     if isinstance(value, np.ndarray) or isinstance(allowed, np.ndarray):

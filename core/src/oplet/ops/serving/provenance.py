@@ -1,4 +1,4 @@
-"""Where registrations come from."""
+"""Provenance of registrations: plugin, package and module."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ __all__ = ["Provenance"]
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a registration comes from.
+    """The origin of a registration.
 
     Attributes:
         plugin: the entry point's name, or "application".
-        distribution: the pip package, "" for code that no package brought.
+        distribution: the pip package, "" for the application's own code.
         version: that package's version.
         module: the module that registered it.
     """

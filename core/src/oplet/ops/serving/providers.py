@@ -1,39 +1,39 @@
-"""Who may serve a node: the best first, and after those that decline it, the next."""
+"""Providers of a node: where one declines, the next in the order of precedence serves it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from oplet.ops.node import Kept, Kernel, Node
+from oplet.ops.node import Kernel, KernelCache, Node
 
 __all__ = ["Providers"]
 
 
 class _Provider:
-    """One of them, and what its kernel keeps for the node."""
+    """One provider, and the state that its kernel keeps for the node."""
 
-    __slots__ = ("kept", "registration", "started", "user_data")
+    __slots__ = ("kernel_cache", "registration", "started", "user_data")
 
     def __init__(self, registration: Kernel, started: bool) -> None:
         self.registration = registration
         self.started = started
         self.user_data: Any = None
-        self.kept: Kept = None, None
+        self.kernel_cache: KernelCache = None, None
 
 
 class Providers:
-    """The providers of one node that were asked so far, and where the next ones come from.
+    """The providers of one node, in the order of precedence; each is loaded when it is first asked.
 
-    Each keeps its `user_data` and what it cached, so that a node may go to and fro between them as its shapes change.
+    The `user_data` and cache of each provider are kept, as the node may go back and forth between them when its shapes change.
 
     Args:
-        node: served by its first provider.
-        rest: the others, the best first; they are loaded when they are asked.
-        started: whether the first one's `init` was called.
+        node: the node, served by its first provider.
+        rest: the other providers in order.
+        started: whether `init` of the first provider was called.
 
     Attributes:
-        declined: who declined in the last prepare, with the reasons, in order.
+        declined: the providers that declined in the last prepare, with their reasons, in order.
     """
 
     def __init__(self, node: Node, rest: Iterator[Kernel], *, started: bool) -> None:
@@ -45,24 +45,24 @@ class Providers:
 
     @property
     def started(self) -> bool:
-        """Whether `init` of the one that serves the node now was called."""
+        """Whether `init` of the present provider was called."""
         return self._asked[self._at].started
 
     def start(self) -> None:
-        """Note that it was called."""
+        """Record that `init` of the present provider was called."""
         self._asked[self._at].started = True
 
     def restart(self) -> None:
-        """Give the node back to the first one, who is asked again."""
+        """Give the node back to the first provider, for a new prepare."""
         self.declined.clear()
         if self._at:
             self._take(0)
 
-    def hand_on(self, reason: str) -> bool:
-        """Give the node to the next one; return whether there is one.
+    def advance(self, reason: str) -> bool:
+        """Give the node to the next provider; returns False if there is none.
 
         Args:
-            reason: why the one that has it declines.
+            reason: why the present provider declined.
         """
         self.declined.append((self._asked[self._at].registration, reason))
         if self._at + 1 == len(self._asked):
@@ -74,17 +74,17 @@ class Providers:
         return True
 
     def initialized(self) -> list[tuple[Kernel, Any]]:
-        """Those whose `init` was called, with what it returned."""
+        """The providers whose `init` was called, with its results."""
         self._keep()
         return [(each.registration, each.user_data) for each in self._asked if each.started]
 
     def _keep(self) -> None:
         here, node = self._asked[self._at], self._node
-        here.user_data, here.kept = node.user_data, node.kept
+        here.user_data, here.kernel_cache = node.user_data, node.kernel_cache
 
     def _take(self, at: int) -> None:
         self._keep()
         self._at = at
         there, node = self._asked[at], self._node
-        node.registration, node.user_data, node.kept = there.registration, there.user_data, there.kept
+        node.registration, node.user_data, node.kernel_cache = there.registration, there.user_data, there.kernel_cache
         node.prepared = None

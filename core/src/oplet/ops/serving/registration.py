@@ -1,4 +1,4 @@
-"""What serves an operator: its identity and its methods."""
+"""Registrations: the methods that serve an operator, as LiteRT's TfLiteRegistration."""
 
 from __future__ import annotations
 
@@ -19,39 +19,37 @@ if TYPE_CHECKING:
 __all__ = ["Provenance", "Registration", "Thunk"]
 
 
-#: Of what no package brought.
+#: Provenance of registrations that the application made.
 _APPLICATION = Provenance()
 
 
 @dataclass(frozen=True)
 class Registration:
-    """The identity and the methods of an op; every method is optional but `invoke` or `bind`.
+    """The identity and the methods of an op. One of `invoke` and `bind` is required, all others are optional.
 
     Attributes:
         builtin_code: the built-in operator; the resolver fills it in.
         custom_name: the name of a custom op or of a composite; the resolver fills it in.
         version: the version that it serves; the resolver fills it in.
-        init: `init(context, buffer) -> user_data`, once per node when the model is loaded, or when the node first comes to it. `buffer` is the bytes of a
-            custom op's options, or the options table of a built-in one. None as result means "no state".
-        free: `free(context, user_data)`, once per `init`, also when something failed.
-        prepare: `prepare(context, node)`, whenever inputs were resized: check shapes and types, set the outputs'
-            shapes, ask for temporaries.
-        bind: `bind(context, node) -> thunk`, once the tensors have their memory; the thunk runs the node, with its
-            arrays, views and constants already looked up.
-        invoke: `invoke(context, node)`, at each run, for ops that have no `bind`.
+        init: `init(context, buffer) -> user_data`, called once per node when the model is loaded, or when the node is first given to
+            this registration. `buffer` is the custom options as bytes, or the options table of a built-in operator.
+        free: `free(context, user_data)`, called once for each `init`, also after a failure.
+        prepare: `prepare(context, node)`, called whenever inputs were resized: checks shapes and types, sets the outputs' shapes,
+            requests temporaries.
+        bind: `bind(context, node) -> thunk`, called when the tensors have their memory; the thunk runs the node, with its arrays,
+            views and constants already looked up.
+        invoke: `invoke(context, node)`, called at each run, for ops without `bind`.
         async_kernel: `async_kernel(context, node) -> AsyncKernel`, the asynchronous form of a delegate's kernel.
-        profiling_string: `profiling_string(context, node) -> str`, a label by which a profiler groups nodes.
-        user_data: anything the methods want to share; the registration's own, not a node's.
-        pure: the outputs depend on nothing but the inputs, so that a node whose inputs are constant runs once, when
-            the graph is prepared, and never again.
-        sparse: positions of inputs whose constants may be stored sparse; `tensor.data` holds the stored values then, in one
-            dimension, and `tensor.sparsity` says where they belong.
-        types: element types that its main inputs may have, for documentation and for builds that select by type; empty
-            where it takes any.
-        limits: the nodes that it serves; others go to the next provider, and neither `init` nor `prepare` sees them. None
-            where it looks for itself (see `decline`).
-        differences: where its answers differ from LiteRT's, in one sentence; "" where they do not.
-        provenance: which package it came from; the resolver fills it in.
+        profiling_string: `profiling_string(context, node) -> str`, the label by which profiles group nodes.
+        user_data: a value that the methods share; of the registration, not of a node.
+        pure: whether the outputs depend only on the inputs; a node with constant inputs then runs once, when the graph is prepared.
+        sparse: positions of inputs whose constants may be sparse. Their `tensor.data` has the stored values, in one dimension, and
+            `tensor.sparsity` their places.
+        types: the element types of its main inputs, for documentation and for builds that select by type; empty for any.
+        limits: the nodes that it serves; others go to the next provider, and neither `init` nor `prepare` is called for them. None
+            for no limits (see also `decline`).
+        differences: one sentence on how its results differ from LiteRT's; "" where they do not.
+        provenance: the package that it comes from; the resolver fills it in.
     """
 
     builtin_code: BuiltinOperator = BuiltinOperator.CUSTOM
@@ -78,7 +76,7 @@ class Registration:
         return self.custom_name or self.builtin_code.name
 
     def stamped(self, op: BuiltinOperator | str | Composite, version: int, provenance: Provenance) -> Registration:
-        """A copy that carries the identity under which a resolver serves it."""
+        """A copy with the identity under which a resolver serves it."""
         if isinstance(op, Composite):
             code = BuiltinOperator.STABLEHLO_COMPOSITE
             return replace(self, builtin_code=code, custom_name=op.name, version=version, provenance=provenance)

@@ -1,4 +1,4 @@
-"""Which registration serves an operator in a version."""
+"""Resolvers: they find the registration that serves an operator in a version."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from oplet.ops.serving.registration import Provenance, Registration
 from oplet.ops.serving.type_limits import TypeLimit, limited
 from oplet.schema.enums import BuiltinOperator
 
-__all__ = ["Claim", "MutableOpResolver", "Op", "OpResolver", "op_key", "op_label"]
+__all__ = ["MutableOpResolver", "Op", "OpResolver", "ResolverEntry", "op_key", "op_label"]
 
-#: The highest version that an op can have; a range up to there is still quickly written down.
+#: The highest version of an op; entries are stored version by version.
 _NEWEST = 9999
 
 _METHODS = ("init", "free", "prepare", "bind", "invoke", "async_kernel", "profiling_string")
@@ -25,7 +25,7 @@ Op = BuiltinOperator | str | Composite
 
 
 def op_key(op: BuiltinOperator | int | str | Composite) -> Op:
-    """Turn what a caller calls an op into the key that resolvers use: a builtin's code, a custom op's name, or a composite.
+    """The key of an op in resolvers: a built-in operator's code, a custom op's name, or a composite.
 
     Raises:
         ResolverError: the number is not a built-in operator's, or the name is empty.
@@ -49,26 +49,26 @@ def op_key(op: BuiltinOperator | int | str | Composite) -> Op:
 
 
 def op_label(op: Op) -> str:
-    """What messages and tables call an op."""
+    """The name of an op in messages and tables."""
     return op if isinstance(op, str) else op.name
 
 
 def _first_version(op: Op) -> int:
-    """Converters count the versions of composites from 0."""
+    """The first version of an op: converters number those of composites from 0."""
     return 0 if isinstance(op, Composite) else 1
 
 
 @dataclass(frozen=True)
-class Claim:
-    """One entry of a resolver: these versions of this op are served by that registration.
+class ResolverEntry:
+    """An entry of a resolver: the registration that serves an op in a range of versions.
 
     Attributes:
         op: the op.
-        min_version: the first version served.
-        max_version: the last version served.
-        target: the registration, or "module:NAME" to import it from when it is needed.
-        provenance: who made the claim.
-        limit: the tensor types that are served, None for all that the registration takes.
+        min_version: the first version.
+        max_version: the last version.
+        target: the registration, or the "module:NAME" from which it is imported when it is needed.
+        provenance: the origin of the entry.
+        limit: the tensor types that are served; None for all that the registration serves.
     """
 
     op: Op
@@ -79,10 +79,10 @@ class Claim:
     limit: TypeLimit | None = None
 
     def load(self, version: int) -> Registration:
-        """The registration, imported if need be, stamped with its identity.
+        """The registration, imported if necessary, with its identity in this version.
 
         Raises:
-            ResolverError: the module or the name does not exist, or is not a registration.
+            ResolverError: the module or name does not exist, or it is not a registration.
         """
         target = self.target
         if isinstance(target, str):
@@ -93,18 +93,18 @@ class Claim:
         return target.stamped(self.op, version, self.provenance)
 
 
-def _import(path: str, claim: Claim) -> Registration:
+def _import(path: str, entry: ResolverEntry) -> Registration:
     module, _, name = path.partition(":")
     try:
         target = getattr(importlib.import_module(module), name or "REGISTRATION")
-    except failures() as error:  # whatever a stranger's module does while it is imported
+    except failures() as error:  # importing runs code of other packages
         raise ResolverError(
-            f"The kernel of {op_label(claim.op)} cannot be imported from '{path}', which {claim.provenance} registered: "
+            f"The kernel of {op_label(entry.op)} cannot be imported from '{path}', which {entry.provenance} registered: "
             f"{text_of(error, named=True)}; upgrade or uninstall that package."
         ) from error
     if not isinstance(target, Registration):
         raise ResolverError(
-            f"'{path}', which {claim.provenance} registered for {op_label(claim.op)}, is a {type(target).__name__}, "
+            f"'{path}', which {entry.provenance} registered for {op_label(entry.op)}, is a {type(target).__name__}, "
             "not a Registration; report it to that package."
         )
     return target
@@ -123,54 +123,60 @@ def _check_methods(registration: Registration, what: str) -> None:
 
 
 class OpResolver:
-    """Finds registrations; subclasses say where."""
+    """Base of resolvers, which find the registrations of ops."""
 
     def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
-        """The registration that serves `op` in exactly this version, or None.
+        """The registration that serves `op` in exactly this version; None if there is none.
 
         Args:
             op: a built-in operator's code, a custom op's name, or a composite.
-            version: the version that the model asks for.
+            version: the version that the model requires.
         """
         raise NotImplementedError
 
     def find_composite(self, name: str, version: int = 0) -> Registration | None:
-        """The registration that serves the composite of this name in exactly this version, or None."""
+        """The registration that serves the composite of this name in exactly this version; None if there is none."""
         return self.find_op(Composite(name), version)
 
     def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
-        """What `find_op` finds, and after it who is asked next if that one declines a node; loaded one by one.
+        """The registration that `find_op` returns, then those that are asked where it declines a node; each is loaded when it is its turn.
 
         Raises:
-            OpConflictError: several plugins are next, and nothing says which to take.
+            OpConflictError: several plugins are next in order, and no preference decides.
             ResolverError: a kernel cannot be imported.
         """
         found = self.find_op(op, version)
         if found is not None:
             yield found
 
-    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[Claim]:
+    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
         """All entries, or those of one op, in the order of registration."""
+        if type(self).claims is not OpResolver.claims:  # a resolver that was written when this method was called `claims`
+            return self.claims(op)
         raise NotImplementedError
 
-    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Claim]:
-        """The entries for `op` in this version, the one that serves it first, then who is asked if that one declines."""
-        return (claim for claim in self.claims(op) if claim.min_version <= version <= claim.max_version)
+    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
+        """The former name of `entries`."""
+        return self.entries(op)
+
+    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[ResolverEntry]:
+        """The entries for `op` in this version, in the order in which they are asked to serve a node."""
+        return (entry for entry in self.entries(op) if entry.min_version <= version <= entry.max_version)
 
     def versions(self, op: BuiltinOperator | int | str | Composite) -> list[int]:
-        """The versions of an op that are served, ascending; empty if none."""
+        """The versions in which an op is served, ascending."""
         served: set[int] = set()
-        for claim in self.claims(op):
-            served.update(range(claim.min_version, claim.max_version + 1))
+        for entry in self.entries(op):
+            served.update(range(entry.min_version, entry.max_version + 1))
         return sorted(served)
 
     def why(self, op: BuiltinOperator | int | str | Composite, version: int) -> str:
-        """In a few words, why `find_op` answers as it does; for `explain()`."""
+        """The reason for the result of `find_op` in a few words, for `explain()`."""
         return "registered" if self.find_op(op, version) else "nobody registered it"
 
 
 class MutableOpResolver(OpResolver):
-    """A resolver that registrations are added to; a later one replaces an earlier one of the same op and version.
+    """A resolver to which registrations are added; a later one replaces an earlier one of the same op and version.
 
     Example:
         >>> from oplet import MutableOpResolver, Registration
@@ -182,9 +188,9 @@ class MutableOpResolver(OpResolver):
 
     def __init__(self, provenance: Provenance | None = None) -> None:
         self.provenance = provenance or Provenance()
-        self._by_version: dict[tuple[Op, int], Claim] = {}
-        self._claims: list[Claim] = []
-        self._fallbacks: dict[tuple[Op, int], list[Claim]] = {}
+        self._by_version: dict[tuple[Op, int], ResolverEntry] = {}
+        self._entries: list[ResolverEntry] = []
+        self._fallbacks: dict[tuple[Op, int], list[ResolverEntry]] = {}
         self._loaded: dict[tuple[Op, int], Registration] = {}
 
     def add_builtin(
@@ -201,12 +207,12 @@ class MutableOpResolver(OpResolver):
 
         Args:
             op: the operator's code or its name ("CONV_2D").
-            registration: a Registration, or "module:NAME" of one, imported when a model needs it.
-            limit: the only types of tensors that its nodes may read and write; None for all that the kernel takes.
-            fallback: replace nothing: be asked about the nodes that those declined which were added before.
+            registration: a Registration, or its "module:NAME", which is imported when a model needs it.
+            limit: the tensor types that its nodes may read and write; None for all that the kernel serves.
+            fallback: whether to leave earlier entries in place, and serve only nodes that they decline.
 
         Raises:
-            ResolverError: there is no such operator, the range is empty, or the registration is none.
+            ResolverError: there is no such operator, the range is empty, or the registration is invalid.
         """
         if isinstance(op, str):
             if op not in BuiltinOperator.__members__:
@@ -224,10 +230,10 @@ class MutableOpResolver(OpResolver):
         limit: TypeLimit | None = None,
         fallback: bool = False,
     ) -> None:
-        """Serve a custom op, by the name that models call it; arguments as in `add_builtin`.
+        """Serve a custom op, by its name in models; arguments as for `add_builtin`.
 
         Raises:
-            ResolverError: the name is empty, the range is empty, or the registration is none.
+            ResolverError: the name is empty, the range is empty, or the registration is invalid.
         """
         if not isinstance(name, str):
             raise ResolverError(f"A custom op is registered under {name!r}, which is not a name.")
@@ -243,14 +249,14 @@ class MutableOpResolver(OpResolver):
         limit: TypeLimit | None = None,
         fallback: bool = False,
     ) -> None:
-        """Serve a composite, by the name that models call it; arguments as in `add_builtin`, but that versions start at 0.
+        """Serve a composite, by its name in models; arguments as for `add_builtin`, except that versions start at 0.
 
-        The kernel runs in place of the composite's decomposition, the subgraph that the model brings. Where it declines a
-        node (see `decline`), or a tensor is of a type that `limit` leaves out, the next provider of the composite is asked,
-        and at the end the decomposition runs.
+        The kernel runs in place of the composite's decomposition, a subgraph of the model. Where it declines a node (see `decline`),
+        or a tensor has a type that `limit` excludes, the next provider of the composite is asked; if all decline, the decomposition
+        runs.
 
         Raises:
-            ResolverError: the name is empty, the range is empty, or the registration is none.
+            ResolverError: the name is empty, the range is empty, or the registration is invalid.
         """
         self._add(op_key(Composite(name)), registration, min_version, max_version, limit, fallback)
 
@@ -279,78 +285,81 @@ class MutableOpResolver(OpResolver):
             raise ResolverError(
                 f"{op_label(op)} is registered with {registration!r}, which is neither a Registration nor 'module:NAME'."
             )
-        self._put(Claim(op, min_version, max_version, registration, self.provenance, limit), fallback)
+        self._put(ResolverEntry(op, min_version, max_version, registration, self.provenance, limit), fallback)
 
-    def _put(self, claim: Claim, fallback: bool = False) -> None:
-        versions = range(claim.min_version, claim.max_version + 1)
+    def _put(self, entry: ResolverEntry, fallback: bool = False) -> None:
+        versions = range(entry.min_version, entry.max_version + 1)
         if fallback:
             for version in versions:
-                one = replace(claim, min_version=version, max_version=version)
-                if (claim.op, version) in self._by_version:
-                    self._fallbacks.setdefault((claim.op, version), []).append(one)
+                one = replace(entry, min_version=version, max_version=version)
+                if (entry.op, version) in self._by_version:
+                    self._fallbacks.setdefault((entry.op, version), []).append(one)
                 else:
                     self._put(one)
             return
-        self._claims.append(claim)
+        self._entries.append(entry)
         for version in versions:
-            self._by_version[claim.op, version] = claim
-            self._fallbacks.pop((claim.op, version), None)
-            self._loaded.pop((claim.op, version), None)
+            self._by_version[entry.op, version] = entry
+            self._fallbacks.pop((entry.op, version), None)
+            self._loaded.pop((entry.op, version), None)
 
     def add_all(self, other: OpResolver) -> None:
-        """Take over every entry of another resolver, with its provenance, replacing what both have."""
-        for claim in other.claims():
-            self._put(claim)
+        """Add every entry of another resolver, with its provenance; they replace entries of the same op and version."""
+        for entry in other.entries():
+            self._put(entry)
         if isinstance(other, MutableOpResolver):
-            for claims in other._fallbacks.values():
-                for claim in claims:
-                    self._put(claim, fallback=True)
+            for entries in other._fallbacks.values():
+                for entry in entries:
+                    self._put(entry, fallback=True)
 
     def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
         key = op_key(op), version
         found = self._loaded.get(key)
-        if found is None and (claim := self._by_version.get(key)) is not None:
-            found = self._loaded[key] = claim.load(version)
+        if found is None and (entry := self._by_version.get(key)) is not None:
+            found = self._loaded[key] = entry.load(version)
         return found
 
     def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
         found = self.find_op(op, version)
         if found is not None:
             yield found
-            for claim in self.fallbacks(op, version):
-                yield claim.load(version)
+            for entry in self.fallbacks(op, version):
+                yield entry.load(version)
 
-    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Claim]:
-        first = self.claim_of(op, version)
+    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[ResolverEntry]:
+        first = self.entry_of(op, version)
         return iter(() if first is None else (first, *self.fallbacks(op, version)))
 
-    def fallbacks(self, op: BuiltinOperator | int | str | Composite, version: int) -> tuple[Claim, ...]:
-        """The entries that are asked where the one that serves `op` in this version declines a node, in order."""
+    def fallbacks(self, op: BuiltinOperator | int | str | Composite, version: int) -> tuple[ResolverEntry, ...]:
+        """The entries that are asked, in order, where the first one for `op` in this version declines a node."""
         return tuple(self._fallbacks.get((op_key(op), version), ()))
 
-    def claim_of(self, op: BuiltinOperator | int | str | Composite, version: int) -> Claim | None:
-        """The entry that serves `op` in this version, without importing its kernel."""
+    def entry_of(self, op: BuiltinOperator | int | str | Composite, version: int) -> ResolverEntry | None:
+        """The entry that serves `op` in this version; its kernel is not imported."""
         return self._by_version.get((op_key(op), version))
 
-    def overridden(self) -> list[Claim]:
-        """The entries that later ones replaced, in part or whole, in the order of registration."""
+    #: The former name of `entry_of`.
+    claim_of = entry_of
+
+    def overridden(self) -> list[ResolverEntry]:
+        """The entries that later ones replaced, wholly or in part, in the order of registration."""
         newer: set[tuple[Op, int]] = set()
         found = []
-        for claim in reversed(self._claims):
-            served = {(claim.op, version) for version in range(claim.min_version, claim.max_version + 1)}
+        for entry in reversed(self._entries):
+            served = {(entry.op, version) for version in range(entry.min_version, entry.max_version + 1)}
             if served & newer:
-                found.append(claim)
+                found.append(entry)
             newer |= served
         return found[::-1]
 
-    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[Claim]:
+    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
         current = set(map(id, self._by_version.values()))
         key = None if op is None else op_key(op)
-        return (c for c in self._claims if id(c) in current and (key is None or c.op == key))
+        return (c for c in self._entries if id(c) in current and (key is None or c.op == key))
 
 
 class ChainOpResolver(OpResolver):
-    """Asks several resolvers in turn; the first that serves the op wins."""
+    """Several resolvers in order; the first that serves an op is used."""
 
     def __init__(self, resolvers: Iterable[OpResolver]) -> None:
         self.resolvers = list(resolvers)
@@ -365,8 +374,8 @@ class ChainOpResolver(OpResolver):
     def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
         return (found for resolver in self.resolvers for found in resolver.candidates(op, version))
 
-    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[Claim]:
-        return (claim for resolver in self.resolvers for claim in resolver.claims(op))
+    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
+        return (entry for resolver in self.resolvers for entry in resolver.entries(op))
 
     def why(self, op: BuiltinOperator | int | str | Composite, version: int) -> str:
         for resolver in self.resolvers:

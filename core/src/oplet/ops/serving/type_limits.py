@@ -1,4 +1,4 @@
-"""Registrations that serve only some types of tensors: those of a build that was made for models of these types."""
+"""Limits on the tensor types that a registration serves, for builds that contain only some types."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from oplet.schema.enums import TensorType
 
 __all__ = ["REBUILD", "TypeLimit", "limited"]
 
-#: What to do about a type that was left out of a build.
+#: The advice for a type that a build does not contain.
 REBUILD = "rebuild with `oplet build` including a model of that type, or install oplet-builtin-ops"
 
 
 @dataclass(frozen=True)
 class TypeLimit:
-    """The types that a build serves.
+    """The tensor types that a build serves.
 
     Attributes:
-        types: the tensor types that nodes may read and write.
-        build: what messages call the build: "my_app_ops 1.0".
-        remedy: what messages say to do, "" for what `oplet build` takes.
+        types: the types that nodes may read and write.
+        build: the build's name in messages, "my_app_ops 1.0".
+        remedy: the advice in messages; "" for the default, to build again.
     """
 
     types: tuple[TensorType, ...]
@@ -33,7 +33,7 @@ class TypeLimit:
         """Decline a node that reads or writes a tensor of another type.
 
         Raises:
-            Declined: it does; the message names the tensor, the build and what to do.
+            Declined: it does; the message names the tensor, the build and the remedy.
         """
         for tensor in (*node.inputs, *node.outputs):
             if tensor is not None and tensor.type not in self.types:
@@ -44,13 +44,13 @@ class TypeLimit:
 
 
 def limited(registration: Registration, types: Iterable[TensorType], build: str = "", remedy: str = "") -> Registration:
-    """The registration, declining nodes that read or write tensors of other types; all its methods stay what they are.
+    """A copy of the registration that declines nodes which read or write tensors of other types.
 
     Args:
-        registration: what serves the op.
-        types: the types that it is left with; none for any, which returns the registration as it is.
-        build: what messages call the build: "my_app_ops 1.0".
-        remedy: what messages say to do; by default to rebuild, or to install the package with all types.
+        registration: the registration.
+        types: the types that it serves; empty for all, which returns the registration unchanged.
+        build: the build's name in messages, "my_app_ops 1.0".
+        remedy: the advice in messages; by default to build again, or to install the package with all types.
 
     Example:
         >>> from oplet import Registration, TensorType

@@ -1,4 +1,4 @@
-"""Run a fully delegated model asynchronously, by the names of its signature.
+"""The asynchronous signature runner: runs a fully delegated model by the names of its signature.
 
 Contract: tflite/core/async/c/async_signature_runner.h of google-ai-edge/LiteRT. Where its functions return an error, these
 raise.
@@ -22,7 +22,7 @@ __all__ = ["AsyncSignatureRunner"]
 
 
 class AsyncSignatureRunner:
-    """Registers buffers, agrees on their attributes with the backend, and runs tasks on them.
+    """Registers buffers, reconciles their attributes with the backend, and runs tasks on them.
 
     Obtained from `Interpreter.get_async_signature_runner`. Handles and tasks are shared by all runners of a subgraph.
 
@@ -50,7 +50,7 @@ class AsyncSignatureRunner:
         self._names: dict[IoType, Mapping[str, int]] = {IoType.INPUT: names["inputs"], IoType.OUTPUT: names["outputs"]}
         self._backend = _backend(interpreter, self._subgraph_index)
 
-    # What there is -------------------------------------------------------------------------------------------
+    # Inputs and outputs --------------------------------------------------------------------------------------
 
     @property
     def input_names(self) -> list[str]:
@@ -75,11 +75,11 @@ class AsyncSignatureRunner:
         return {name: details(index, self._subgraph_index) for name, index in self._names[io].items()}
 
     def tensor_index(self, tensor: str | int, io: IoType | None = None) -> int:
-        """The index of an input or output.
+        """The tensor index of an input or output.
 
         Args:
-            tensor: its name in the signature, or its index.
-            io: which of the two, if an input and an output have the same name.
+            tensor: its name in the signature, or its tensor index.
+            io: INPUT or OUTPUT; only needed where an input and an output have the same name.
 
         Raises:
             SignatureError: there is none, or there are two (a ValueError).
@@ -104,11 +104,11 @@ class AsyncSignatureRunner:
     # Buffers -------------------------------------------------------------------------------------------------
 
     def register_buffer(self, io: IoType, buffer: BackendBuffer, attributes: Attributes) -> int:
-        """Make a buffer known to the backend and return its handle, which tasks refer to.
+        """Register a buffer with the backend and return its handle, which tasks refer to.
 
         Args:
             io: whether it will be read (INPUT) or written (OUTPUT).
-            buffer: it stays the application's, and must live until it is unregistered.
+            buffer: the buffer; the application owns it and must keep it until it is unregistered.
             attributes: at least `BufferAttribute.RESOURCE_TYPE_NAME`, one of `get_supported_buffer_types(io)`.
 
         Raises:
@@ -117,19 +117,19 @@ class AsyncSignatureRunner:
         return self._backend.register_buffer(io, buffer, attributes)
 
     def register_buffer_slice(self, pool: int, attributes: Attributes) -> int:
-        """Make a part of a registered buffer known and return its handle.
+        """Register a slice of a registered buffer and return the slice's handle.
 
         Args:
             pool: the handle of a whole buffer; slices of slices are refused.
-            attributes: which part it is: OFFSET and SIZE.
+            attributes: the slice's OFFSET and SIZE in bytes.
 
         Raises:
-            TensorError: there is no such buffer, or it has no such part (a ValueError).
+            TensorError: there is no such buffer, or the slice is not inside it (a ValueError).
         """
         return self._backend.register_buffer_slice(pool, attributes)
 
     def unregister_buffer(self, handle: int) -> None:
-        """Let the backend forget a buffer or slice.
+        """Unregister a buffer or slice from the backend.
 
         Raises:
             TensorError: there is no such handle (a ValueError).
@@ -141,7 +141,7 @@ class AsyncSignatureRunner:
         """Replace a registered buffer's attributes.
 
         Raises:
-            TensorError: it is not registered, or cannot be so (a ValueError).
+            TensorError: it is not registered, or the backend refuses the attributes (a ValueError).
         """
         self._backend.set_buffer_attributes(buffer, attributes)
 
@@ -154,14 +154,14 @@ class AsyncSignatureRunner:
         return self._backend.get_buffer_attributes(buffer)
 
     def check_handle(self, handle: int) -> None:
-        """Refuse a handle under which no buffer is registered.
+        """Check that a buffer is registered under the handle.
 
         Raises:
-            TensorError: it is one (a ValueError).
+            TensorError: none is (a ValueError).
         """
         self._backend.check_handle(handle)
 
-    # Agreeing with the backend -------------------------------------------------------------------------------
+    # Attributes ----------------------------------------------------------------------------------------------
 
     def get_supported_buffer_types(self, io: IoType) -> list[str]:
         """Values of `BufferAttribute.RESOURCE_TYPE_NAME` that the backend takes."""
@@ -172,20 +172,20 @@ class AsyncSignatureRunner:
         return self._backend.supported_synchronizations(io)
 
     def reconcile_restrictions(self, tensor: str | int, attributes: Attributes, io: IoType | None = None) -> Reconciliation:
-        """Merge what the application wants of a tensor's buffers or synchronization with what the backend needs."""
+        """Merge the attributes that the application wants for a tensor's buffers or synchronization with those that the backend needs."""
         return self._backend.reconcile_restrictions(self.tensor_index(tensor, io), attributes)
 
     def set_attributes(self, tensor: str | int, attributes: Attributes, io: IoType | None = None) -> None:
-        """Settle what a tensor's buffers or synchronization are like; call `prepare_backends` afterwards.
+        """Set the attributes of a tensor's buffers or synchronization; call `prepare_backends` afterwards.
 
         Raises:
-            PrepareError: that does not grant what the backend needs (a RuntimeError).
+            PrepareError: they lack what the backend needs (a RuntimeError).
             StateError: a task is in flight (a RuntimeError).
         """
         self._backend.set_attributes(self.tensor_index(tensor, io), attributes)
 
     def prepare_backends(self) -> None:
-        """Allocate the tensors, if they are not, and prepare the backend. Needed before the first task, after
+        """Allocate the tensors where that was not done, and prepare the backend. Needed before the first task, after
         `set_attributes`, and after inputs were resized.
 
         Raises:
@@ -198,7 +198,7 @@ class AsyncSignatureRunner:
     # Running -------------------------------------------------------------------------------------------------
 
     def create_task(self) -> ExecutionTask:
-        """A task, to be given buffers; release it with `finish` or use it in a `with` block.
+        """A new task without buffers; release it with `finish`, or use it in a `with` block.
 
         Raises:
             StateError: `prepare_backends` was not called (a RuntimeError).
@@ -236,7 +236,7 @@ class AsyncSignatureRunner:
 
 
 def _backend(interpreter: ModelRuntime, index: int) -> AsyncSubgraph:
-    """What runs the subgraph asynchronously, the same for all its runners."""
+    """The subgraph's asynchronous backend, which all its runners share."""
     known = interpreter._backends.get(index)
     if not isinstance(known, AsyncSubgraph) or not known.is_current:
         interpreter._subgraph(index)
@@ -245,9 +245,9 @@ def _backend(interpreter: ModelRuntime, index: int) -> AsyncSubgraph:
 
 
 def _signature(interpreter: ModelRuntime, key: str | None) -> tuple[int, Mapping[str, Mapping[str, int]]]:
-    """The subgraph of a signature and its names; without a key, the first one of the primary subgraph.
+    """The subgraph of a signature and its tensor indices by name; without a key, the first signature of the primary subgraph.
 
-    A model without signatures is taken by the names of its tensors.
+    In a model without signatures the names are those of the input and output tensors.
     """
     signatures = interpreter._get_full_signature_list()
     if key is None and not signatures:

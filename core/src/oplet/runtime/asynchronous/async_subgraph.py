@@ -1,4 +1,4 @@
-"""A subgraph that one delegate's kernel runs asynchronously: what is checked for every kernel before it is called.
+"""A subgraph that one delegate's kernel runs asynchronously, with the checks that are made before each call of the kernel.
 
 Rules and messages: tflite/core/async/async_subgraph.cc of google-ai-edge/LiteRT.
 """
@@ -58,7 +58,7 @@ class AsyncSubgraph:
 
     @property
     def is_current(self) -> bool:
-        """Whether the subgraph is still run by that one node; another delegate may have changed it."""
+        """Whether that one node still runs the whole subgraph; another delegate may have changed the plan."""
         return self.subgraph.execution_plan == [self.node.index] and self.subgraph.nodes[self.node.index] is self.node
 
     # Buffers -------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class AsyncSubgraph:
         if not any(known is buffer for known in self._buffers.values()):
             raise TensorError("The buffer is not registered; call register_buffer first.")
 
-    # Agreeing ------------------------------------------------------------------------------------------------
+    # Attributes ----------------------------------------------------------------------------------------------
 
     def supported_buffer_types(self, io: IoType) -> list[str]:
         return list(self._types[io])
@@ -169,7 +169,7 @@ class AsyncSubgraph:
         task._schedule(lambda: self._attempt("failed to start asynchronously", self._start, task))
 
     def _start(self, context: Context, task: ExecutionTask) -> None:
-        for handle in task.buffers.values():  # now that the task counts as in flight, none of them can go
+        for handle in task.buffers.values():  # the task is in flight now, so that none of them can be unregistered
             self.check_handle(handle)
         self.kernel.eval(context, self.node, task)
 
@@ -177,7 +177,7 @@ class AsyncSubgraph:
         self._ensure_own(task)
         task._ensure_unfinished()
         error = self._settle(task)
-        if error is not None:  # one of its own for each who waits, as raising changes an exception
+        if error is not None:  # a copy for each thread that waits, as raising an exception changes it
             raise copy.copy(error) from error.__cause__
 
     def finish(self, task: ExecutionTask) -> None:
@@ -189,8 +189,7 @@ class AsyncSubgraph:
             raise type(error)(f"Failed to finish task. {error}") from error.__cause__
 
     def close(self) -> None:
-        """Finish every task, after its execution has ended; nothing can be started afterwards. The first error is
-        raised after all were finished."""
+        """Wait for every task and finish it; nothing can be started afterwards. The first error is raised when all are finished."""
         self._closed = True
         failure: OpletError | None = None
         with self._lock:
@@ -209,10 +208,10 @@ class AsyncSubgraph:
     # Checks --------------------------------------------------------------------------------------------------
 
     def ensure_idle(self) -> None:
-        """Refuse to change or run the subgraph while a task is in flight, since they work on the same memory.
+        """Check that no task is in flight, since changing or running the subgraph uses the same memory.
 
         Raises:
-            StateError: one is.
+            StateError: a task is in flight.
         """
         self._ensure_open()
         count = len(self._in_flight())
@@ -243,21 +242,21 @@ class AsyncSubgraph:
     def _call(self, cls: type[OpletError], what: str, method: Callable[..., Result], *arguments: Any) -> Result:
         try:
             return method(*arguments)
-        except failures() as error:  # whatever a stranger's kernel raises
-            raise self._explained(cls, what, error) from error
+        except failures() as error:  # a third-party kernel may raise anything
+            raise self._node_error(cls, what, error) from error
 
     def _attempt(self, what: str, method: Callable[..., None], *arguments: Any) -> OpletError | None:
-        """Call a method of the kernel; return its failure, told as `_call` tells it."""
+        """Call a method of the kernel; return its error, in place of raising it as `_call` does."""
         try:
             method(self._context, *arguments)
         except failures() as error:
-            told = self._explained(InvokeError, what, error)
+            told = self._node_error(InvokeError, what, error)
             told.__cause__ = error
             return told
         return None
 
-    def _explained(self, cls: type[OpletError], what: str, error: BaseException) -> OpletError:
-        return self._context.explained(cls, self.node, error, what)
+    def _node_error(self, cls: type[OpletError], what: str, error: BaseException) -> OpletError:
+        return self._context.node_error(cls, self.node, error, what)
 
 
 def _only_delegate(subgraph: Subgraph) -> Node:
@@ -274,7 +273,7 @@ def _async_kernel(context: KernelContext, node: Node) -> AsyncKernel:
     try:
         kernel = offer(context, node) if offer is not None else None
     except failures() as error:
-        raise context.explained(DelegateError, node, error, "failed to bring an async_kernel") from error
+        raise context.node_error(DelegateError, node, error, "failed to bring an async_kernel") from error
     if kernel is None:
         raise DelegateError(f"Backend does not support asynchronous execution. {node.op_name} brings no async_kernel.")
     if not isinstance(kernel, AsyncKernel):

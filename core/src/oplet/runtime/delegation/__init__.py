@@ -1,3 +1,3 @@
-"""Delegates on a model: which nodes they claim, the kernels that take their place, and the way back. What comes in drives executors;
-nothing below calls it but by `Session.runners`.
+"""Delegation: delegates claim nodes, their kernels replace these, and the original nodes are restored where shapes demand it. What comes in
+drives executors; lower rooms call it only through `Session.runners`.
 """

@@ -1,4 +1,4 @@
-"""Decompositions: subgraphs that compute a composite with other ops, idle as long as kernels serve it whole."""
+"""Decompositions: subgraphs that compute a composite with other ops, where no kernel computes the composite as a whole."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ __all__ = ["idle_decompositions"]
 
 
 def idle_decompositions(subgraphs: Sequence[Subgraph], model: Model) -> set[int]:
-    """The subgraphs that run only where a kernel declines a composite, which none of those that serve one now does."""
+    """Indices of the subgraphs that do not run now, as kernels compute as a whole every composite that would call them."""
     if not any(_is_whole(node) for subgraph in subgraphs for node in subgraph.nodes):
         return set()
-    entries = entry_subgraphs(model.outline)
+    entries = entry_subgraphs(model.lazy_root)
     return _reached(subgraphs, entries, whole=False) - _reached(subgraphs, entries, whole=True)
 
 
 def _reached(subgraphs: Sequence[Subgraph], entries: Iterable[int], *, whole: bool) -> set[int]:
-    """The subgraphs that run, if composites that are served call their decomposition, or if they do not."""
+    """The subgraphs that run from these entries on.
+
+    Args:
+        whole: whether composites that a kernel computes as a whole leave out their decomposition; False to follow all calls.
+    """
     seen: set[int] = set()
     waiting = list(entries)
     while waiting:
@@ -41,7 +45,7 @@ def _reached(subgraphs: Sequence[Subgraph], entries: Iterable[int], *, whole: bo
 
 
 def _is_whole(node: Node) -> bool:
-    """Whether a kernel computes a composite as a whole."""
+    """Whether the node is a composite that a kernel computes as a whole."""
     name = node.composite_name
     return bool(name) and node.registration is not None and node.registration.custom_name == name
 

@@ -23,18 +23,18 @@ _CONTROL_FLOW = (BuiltinOperator.IF, BuiltinOperator.WHILE, BuiltinOperator.CALL
 
 
 class SubgraphDelegateContext(DelegateContext):
-    """One subgraph, for one run of a delegate's `prepare`.
+    """One subgraph as a delegate sees it, valid during one call of its `prepare`.
 
     Args:
         delegate: the delegate.
-        executor: the subgraph's.
-        executors: those of all subgraphs of the model.
-        cluster: group nodes greedily, past ones that are not ready.
-        fuse: allow more than one node a partition.
+        executor: the subgraph's executor.
+        executors: the executors of all subgraphs of the model, by index.
+        cluster: whether partitions may change the order of nodes (LiteRT's delegate clustering).
+        fuse: whether a partition may have more than one node.
 
     Attributes:
-        kernels: the kernel nodes that were made here.
-        unsupported: why nodes were not claimed.
+        kernels: the kernel nodes that the delegate has put into the plan.
+        unsupported: the delegate's reasons for not claiming nodes, by node index.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class SubgraphDelegateContext(DelegateContext):
         self._others: list[SubgraphDelegateContext] = []
 
     def close(self) -> None:
-        """Forbid everything from now on: the delegate may have kept the context."""
+        """Make every later use an error: the delegate may have kept the context."""
         self._open = False
         for other in self._others:
             other.close()
@@ -144,23 +144,23 @@ class SubgraphDelegateContext(DelegateContext):
             greedy=self._cluster,
             control_edges=self._control_edges(),
             fuse=self._fuse,
-            first=_made_of_constants(subgraph) if self._fuse and self._delegate.constants_first else (),
+            first=_constant_nodes(subgraph) if self._fuse and self._delegate.constants_first else (),
         )
 
     def _control_edges(self) -> list[tuple[int, int]] | None:
-        """The orders that the model's metadata asks for; None, as with LiteRT, if it does not or cannot be read."""
+        """The control edges of the model's metadata, as (before, after); None if there are none or they cannot be read, as in LiteRT."""
         data = self.metadata(CONTROL_DEPENDENCIES)
         edges = None if data is None else decode_control_dependencies(data)
         if edges is None or len(edges) != self.num_subgraphs:
             return None
-        # An earlier delegate's kernels stand for the nodes that they replaced.
+        # An edge of a node that an earlier delegate replaced is one of that delegate's kernel.
         subgraph = self._subgraph
         stands = {index: index for index in subgraph.execution_plan}
         for kernel, params in subgraph.kernels.items():
             stands.update(dict.fromkeys((node.index for node in params.nodes), kernel))
         known = {before_after for before_after in edges[subgraph.index] if set(before_after) <= stands.keys()}
         if len(known) < len(set(edges[subgraph.index])):
-            return list(edges[subgraph.index])  # the partitioner names the edge that leads nowhere
+            return list(edges[subgraph.index])  # the partitioner refuses them, and names the edge of a missing node
         return [(stands[before], stands[after]) for before, after in known if stands[before] != stands[after]]
 
     def replace_node_subsets_with_delegate_kernels(self, registration: Registration, nodes: Collection[int]) -> None:
@@ -199,8 +199,8 @@ class SubgraphDelegateContext(DelegateContext):
         return kernel
 
 
-def _made_of_constants(subgraph: Subgraph) -> list[int]:
-    """The nodes that depend on nothing but the file's constants: they ran before anybody calls the model."""
+def _constant_nodes(subgraph: Subgraph) -> list[int]:
+    """The nodes that depend on constants only, which constant folding has run before the first invoke."""
     found: list[int] = []
     made: set[int] = set()
     for index in subgraph.execution_plan:

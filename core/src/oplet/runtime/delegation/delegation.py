@@ -1,6 +1,6 @@
-"""The delegation of a subgraph: claimed nodes out, one kernel node per partition in; undone and redone where shapes demand it.
+"""The delegation of a subgraph: each partition of claimed nodes is replaced by one kernel node, and restored where shapes demand it.
 
-It drives the executor: once a delegate was asked about a subgraph, whoever runs that asks its delegation (`Session.runners`).
+It drives the executor: once a delegate was applied to a subgraph, `Session.runners` has its delegation in place of its executor.
 
 Rules, states and messages: ModifyGraphWithDelegate, UndoAllDelegates and RedoAllDelegates of tflite/core/subgraph.cc and
 tflite/core/interpreter.cc in google-ai-edge/LiteRT.
@@ -32,12 +32,12 @@ __all__ = ["Delegation", "Delegations"]
 
 logger = logger_of("oplet.delegates")
 
-#: Subgraphs that only test a delegate's accuracy are named so; they are never delegated.
+#: The prefix of names of subgraphs that only test a delegate's accuracy; they are never delegated.
 _VALIDATION_PREFIX = "VALIDATION:"
 
 
-class _Before(NamedTuple):
-    """A subgraph as it is without delegates."""
+class _OriginalGraph(NamedTuple):
+    """A subgraph's nodes, their inputs and its plan without delegates."""
 
     nodes: list[Node]
     inputs: list[list[Tensor]]
@@ -45,13 +45,13 @@ class _Before(NamedTuple):
 
 
 class Delegation:
-    """The delegates of one subgraph, which runs it by its executor.
+    """The delegates of one subgraph; runs the subgraph with its executor.
 
     Args:
-        executor: the subgraph's.
-        executors: those of all subgraphs of the model.
-        cluster: group nodes greedily, past ones that are not ready.
-        fuse: allow more than one node a partition.
+        executor: the subgraph's executor.
+        executors: the executors of all subgraphs of the model, by index.
+        cluster: whether partitions may change the order of nodes (LiteRT's delegate clustering).
+        fuse: whether a partition may have more than one node.
     """
 
     def __init__(self, executor: Executor, executors: Sequence[Executor], *, cluster: bool, fuse: bool) -> None:
@@ -60,21 +60,21 @@ class Delegation:
         self._subgraph = executor.subgraph
         self._cluster = cluster
         self._fuse = fuse
-        self._applied: list[Delegate] = []  # in force, or to be applied again by `_redo`
-        self._gave_back = False  # a kernel could not work with the shapes of now; with others the delegates may claim more
+        self._applied: list[Delegate] = []  # applied, or to be applied again by `_redo`
+        self._claimed_anew = False  # after a kernel refused the current shapes; with other shapes the delegates may claim more
         self._undone = False
-        self._before: _Before | None = None
+        self._original: _OriginalGraph | None = None
 
     # Running -------------------------------------------------------------------------------------------------
 
     def resize_input(self, index: int, shape: Shape, type: TensorType | None = None) -> None:
-        """Give an input another shape or type; delegates that cannot follow it are undone until the next `allocate`."""
-        if (self._subgraph.immutable or self._gave_back) and self._executor.changes_input(index, shape, type):
+        """Give an input another shape or type; delegates of static shapes are undone until the next `allocate`."""
+        if (self._subgraph.immutable or self._claimed_anew) and self._executor.changes_input(index, shape, type):
             self._undo()
         self._executor.resize_input(index, shape, type)
 
     def allocate(self) -> None:
-        """Apply what a resize undid, and have the executor allocate; delegates whose kernels cannot take the shapes are asked again."""
+        """Apply again the delegates that a resize undid, and have the executor allocate; if a kernel refuses the shapes, all claim anew."""
         if not self._subgraph.ready:
             self._redo()
         if self._subgraph.ready:
@@ -82,7 +82,7 @@ class Delegation:
         try:
             self._allocate_executor()
         except DelegateApplicationError:
-            self._claim_again()
+            self._claim_anew()
             if not self._subgraph.ready:
                 self._allocate_executor()
 
@@ -96,7 +96,7 @@ class Delegation:
         self._executor.invoke()
 
     def bind(self) -> Thunk:
-        """What runs the subgraph, and then has a delegate's buffers copied to the outputs, which the caller reads."""
+        """A thunk that runs the subgraph and copies outputs from delegates' buffers to their tensors, for the caller to read."""
         return partial(self._run_readable, self._executor.bind())
 
     def _run_readable(self, run: Thunk) -> None:
@@ -105,62 +105,62 @@ class Delegation:
             ensure_readable(self._executor.context, self._subgraph.tensors[index])
 
     def restart(self) -> None:
-        """Put the state of variables and kernels back to what it is after `allocate`."""
+        """Reset variables and the state of kernels to what they are after `allocate`."""
         self._executor.restart()
 
     def release(self) -> None:
-        """Drop the memory of everything that does not outlive an invoke."""
+        """Release the memory of all tensors whose values do not outlive an invoke."""
         self._executor.release()
 
     # Applying ------------------------------------------------------------------------------------------------
 
     @property
     def _needs_shapes(self) -> bool:
-        """Whether a delegate's kernels count on shapes that the nodes that they replace have set."""
+        """Whether a delegate's kernels need the shapes that preparing the original nodes gives (REQUIRE_PROPAGATED_SHAPES)."""
         wanted = DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
-        return self._before is not None and any(wanted in delegate.flags for delegate in self._applied)
+        return self._original is not None and any(wanted in delegate.flags for delegate in self._applied)
 
     @property
     def _original_plan(self) -> list[int]:
-        """The plan as it is without delegates."""
-        return self._subgraph.execution_plan if self._before is None else self._before.plan
+        """The execution plan without delegates."""
+        return self._subgraph.execution_plan if self._original is None else self._original.plan
 
     def apply(self, delegate: Delegate) -> None:
-        """Let a delegate claim nodes.
+        """Apply a delegate to the subgraph.
 
         Raises:
             DelegateApplicationError: it does not fit the graph or the delegates before it; the graph is usable.
-            DelegateError: it failed; no delegate is in force any more on this subgraph, and the graph is as it was.
+            DelegateError: it failed; all delegates were removed from this subgraph, and the original nodes run.
         """
         try:
             try:
                 self._apply(delegate)
             except OpletError:
                 raise
-            except failures() as error:  # of its properties, as its methods are called where their errors are expected
+            except failures() as error:  # raised by a property of the delegate; errors of its methods are handled in `_apply`
                 self._restore(delegate, error)
         except OpletError as error:
             self._report(delegate, str(error), {})
-            self._settle()
+            self._allocate_if_possible()
             raise
 
-    def _claim_again(self) -> None:
-        """Ask the delegates again, with the shapes of now, which a kernel of theirs cannot work with.
+    def _claim_anew(self) -> None:
+        """Undo all delegates and apply them again with the current shapes, which one of their kernels refused.
 
         Raises:
             DelegateError: one of them fails.
         """
         self._undo()
         self._redo()
-        self._gave_back = True
+        self._claimed_anew = True
 
     def _undo(self) -> None:
-        """Put the original nodes back; `allocate` applies the delegates again."""
-        self._gave_back = False
-        before, subgraph = self._before, self._subgraph
+        """Restore the original nodes; `allocate` applies the delegates again."""
+        self._claimed_anew = False
+        before, subgraph = self._original, self._subgraph
         if before is None:
             return
-        self._before = None
+        self._original = None
         self._undone = True
         kernels = subgraph.nodes[len(before.nodes) :]
         subgraph.nodes[:] = before.nodes
@@ -180,7 +180,7 @@ class Delegation:
             free(self._executor.context, kernels)
 
     def _redo(self) -> None:
-        """Apply again what a resize undid.
+        """Apply the delegates again that `_undo` took away.
 
         Raises:
             DelegateError: one of them fails with the new shapes.
@@ -192,7 +192,7 @@ class Delegation:
                 self.apply(delegate)
 
     def remove(self) -> None:
-        """Put the original nodes back for good, ready to run, unless it takes ops that nobody serves."""
+        """Remove all delegates and restore the original nodes, allocated unless one of them has no kernel."""
         subgraph = self._subgraph
         self._undo()
         for delegate in self._applied:
@@ -203,12 +203,12 @@ class Delegation:
         self._undone = False
         given = [tensor for tensor in subgraph.tensors if tensor.delegate is not None]
         try:
-            for tensor in given:  # what the application put into a delegate's buffer is still its value
+            for tensor in given:  # the application may have written the tensor's value into the delegate's buffer
                 if tensor.has_data:
                     ensure_readable(self._executor.context, tensor)
         finally:
             free_handles(self._executor.context, given)
-        self._settle()
+        self._allocate_if_possible()
 
     def _apply(self, delegate: Delegate) -> None:
         self._redo()
@@ -220,12 +220,12 @@ class Delegation:
             self._ensure_static(delegate)
         elif dynamic and DelegateFlags.REQUIRE_PROPAGATED_SHAPES in delegate.flags:
             propagate_shapes(self._executor.context)
-        if self._before is None:
+        if self._original is None:
             nodes = list(subgraph.nodes)
-            self._before = _Before(nodes, [list(node.inputs) for node in nodes], list(subgraph.execution_plan))
+            self._original = _OriginalGraph(nodes, [list(node.inputs) for node in nodes], list(subgraph.execution_plan))
         context = self._claim(delegate)
         if whole and any(subgraph.nodes[index].delegate is None for index in subgraph.execution_plan):
-            self._fall_back()
+            self._reapply_previous()
             raise DelegateApplicationError(
                 f"Hint fully delegated to single delegate is set, but the graph is not fully delegated. {delegate.name} leaves "
                 f"nodes of {subgraph} to others."
@@ -275,15 +275,15 @@ class Delegation:
         return context
 
     def _allocate_now(self, delegate: Delegate) -> None:
-        """Have the delegate's kernels prepare now, so that a failure is found while the way back is open."""
+        """Prepare the delegate's kernels now, so that a failure removes the delegate."""
         self._subgraph.invalidate()
         try:
             self._allocate_resolved()
         except failures() as error:
             self._restore(delegate, error)
 
-    def _settle(self) -> None:
-        """Leave a graph that can run; where it cannot, the application's `allocate_tensors` says why."""
+    def _allocate_if_possible(self) -> None:
+        """Allocate where that succeeds; where it fails, the application's next `allocate_tensors` raises the error."""
         with suppress(OpletError):
             self._allocate_resolved()
 
@@ -298,8 +298,8 @@ class Delegation:
             f"Restored original execution plan after delegate application failure. {delegate.name} failed on {self._subgraph}: {text_of(error)}"
         ) from error
 
-    def _fall_back(self) -> None:
-        """Back to the delegates before this one."""
+    def _reapply_previous(self) -> None:
+        """Undo the delegate that is being applied, and apply the earlier ones again."""
         self._undo()
         self._redo()
 
@@ -316,9 +316,9 @@ class Delegations:
     """The delegations of a model's subgraphs.
 
     Args:
-        executors: of all subgraphs, by index.
-        cluster: group nodes greedily, past ones that are not ready.
-        fuse: allow more than one node a partition.
+        executors: the executors of all subgraphs, by index.
+        cluster: whether partitions may change the order of nodes (LiteRT's delegate clustering).
+        fuse: whether a partition may have more than one node.
     """
 
     def __init__(self, executors: Sequence[Executor], *, cluster: bool, fuse: bool) -> None:
@@ -328,14 +328,15 @@ class Delegations:
         self._by_subgraph: dict[int, Delegation] = {}
 
     def apply(self, delegate: Delegate, only: Collection[int] | None = None) -> None:
-        """Let a delegate claim nodes of every subgraph, but the decompositions of composites that it or a kernel computes as a whole.
+        """Apply a delegate to every subgraph, but for decompositions of composites that a kernel or the delegate computes as a whole.
 
         Args:
-            only: the indices of those subgraphs that it is to be asked about.
+            delegate: the delegate.
+            only: the indices of the subgraphs to apply it to; None for all.
 
         Raises:
             DelegateApplicationError: it does not fit the graph, or the delegates before it; the graph is usable.
-            DelegateError: it failed; every subgraph is without delegates.
+            DelegateError: it failed; all delegates were removed from all subgraphs.
         """
         if not isinstance(delegate, Delegate):
             how = f"load_delegate({delegate!r}) makes one" if isinstance(delegate, str) else "load_delegate makes one from a name"
@@ -361,17 +362,17 @@ class Delegations:
             except OpletError:
                 if subgraph.index == 0:
                     raise
-                # What the file says of a body's shapes may be too little to prepare it alone: it runs without the delegate.
+                # The file's shapes of a called subgraph may not suffice to prepare it by itself: it runs without the delegate.
             if any(node.op is BuiltinOperator.STABLEHLO_COMPOSITE for node in subgraph.nodes):
-                idle = None  # its composites were prepared, and kernels may have declined some
+                idle = None  # find them again: kernels may have declined composites while this subgraph was prepared
 
     def remove(self) -> None:
-        """Put every subgraph's original nodes back, callers after what they call."""
+        """Remove all delegates from every subgraph; called subgraphs, which have the higher indices, first."""
         for index in sorted(self._by_subgraph, reverse=True):
             self._by_subgraph[index].remove()
 
     def _delegation_of(self, index: int) -> Delegation:
-        """The subgraph's delegation, which runs it from now on."""
+        """The subgraph's delegation; a new one takes the executor's place in `Session.runners`."""
         found = self._by_subgraph.get(index)
         if found is None:
             executor = self._executors[index]

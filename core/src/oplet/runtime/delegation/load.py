@@ -1,4 +1,4 @@
-"""Delegates by name, as the installed packages bring them, and of shared libraries."""
+"""`load_delegate`: delegates of installed packages by name, and of shared libraries."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["load_delegate"]
 
 
 def load_delegate(library: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Delegate:
-    """Make a delegate that an installed package brings, or that a shared library makes, as LiteRT loads them.
+    """A new delegate of an installed package, or of a shared library.
 
     Args:
-        library: the delegate's name, as `oplet plugins` lists it; or a shared library (`libfoo.so`) with
+        library: the delegate's name, as `oplet plugins` lists it; or the path of a shared library (`libfoo.so`) that exports
             `tflite_plugin_create_delegate`, which oplet-native-ops loads.
-        options: what it is to be told.
+        options: the delegate's options by name.
 
     Raises:
         DelegateLoadError: no package brings it, the library cannot be loaded, or it refuses the options (a ValueError, as LiteRT

@@ -1,4 +1,4 @@
-"""What became of a delegate that was applied to a subgraph."""
+"""The report of a delegate's application to a subgraph."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ __all__ = ["DelegationReport"]
 
 
 class DelegationReport(NamedTuple):
-    """What became of applying one delegate to one subgraph.
+    """The outcome of applying one delegate to one subgraph.
 
     Attributes:
         delegate: the delegate's name.
         subgraph: the subgraph's index.
-        applied: whether what it claimed is in force.
-        error: why not, "" if it is.
-        nodes: nodes of the plan when it was asked.
-        partitions: the nodes that each of its kernels replaces.
-        unsupported: why it left nodes alone, by node.
+        applied: whether the delegate is applied now.
+        error: the reason if it is not, else "".
+        nodes: the number of nodes of the plan without delegates.
+        partitions: for each of its kernels, the indices of the nodes that it replaces.
+        unsupported: the reasons why it did not claim nodes, by node index.
     """
 
     delegate: str

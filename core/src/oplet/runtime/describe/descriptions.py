@@ -1,4 +1,4 @@
-"""What an interpreter says of its model: tensors, nodes, signatures, and who serves what.
+"""The interpreter's methods that describe its model: tensors, nodes, signatures, and which package serves which node.
 
 Source of names, dictionaries and messages: tflite/python/interpreter.py and interpreter_wrapper.cc of google-ai-edge/LiteRT.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Descriptions"]
 
-#: What LiteRT's interpreter has inside, and why there is no such thing here.
+#: Private attributes of LiteRT's interpreter that programs use, and what to do without them.
 _INSIDE_LITERT = {
     "_native_handle": "it is the address of a C++ object; ops and delegates of your own are registered in Python, or come as plugins",
     "_interpreter": "it wraps a C++ object; call the interpreter's own methods",
@@ -34,7 +34,7 @@ _INSIDE_LITERT = {
 
 
 class Descriptions:
-    """The part of an interpreter that tells of its model and changes nothing."""
+    """The part of an interpreter that describes its model and changes nothing."""
 
     _model: Model
     _resolver: OpResolver
@@ -85,26 +85,26 @@ class Descriptions:
         return [node_details(node) for node in self._subgraphs[0].nodes]
 
     def num_subgraphs(self) -> int:
-        """How many subgraphs the model has."""
+        """The number of subgraphs of the model."""
         return len(self._subgraphs)
 
     def explain(self) -> list[NodeReport]:
-        """For each node that runs, which registration of which package serves it, and why that one."""
+        """For each node of the execution plans, which package serves it, and why that one."""
         choice = "" if self._choice is None else str(self._choice)
         return explain_nodes(self._subgraphs, self._resolver, choice)
 
     def delegation_reports(self) -> list[DelegationReport]:
-        """What became of each delegate on each subgraph: partitions, what it left alone and why, or why it failed."""
+        """For each delegate and subgraph: its partitions, the nodes it did not claim and why, or why it failed."""
         return [report for subgraph in self._subgraphs for report in subgraph.delegation_reports.values()]
 
     @property
     def choice(self) -> Choice | None:
-        """What `experimental_delegates="auto"` chose, and what it measured; None where nothing was to be chosen."""
+        """The choice and the measured times of `experimental_delegates="auto"`; None for an interpreter without it."""
         return self._choice
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
-        """What the constructor was given."""
+        """The constructor's argument of this name."""
         return self._experimental_compress_quantization_zero_points
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
@@ -116,7 +116,7 @@ class Descriptions:
 
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
         full: dict[str, dict[str, dict[str, int]]] = {}
-        for signature in self._model.outline.signature_defs or []:
+        for signature in self._model.lazy_root.signature_defs or []:
             names = {"inputs": named_tensors(signature.inputs), "outputs": named_tensors(signature.outputs)}
             full.setdefault(signature.signature_key or "", names)
         return full
@@ -125,7 +125,7 @@ class Descriptions:
         return self._signature(signature_key).subgraph_index
 
     def _signature(self, key: str) -> tables.SignatureDef:
-        return next(s for s in self._model.outline.signature_defs or [] if s.signature_key == key)
+        return next(s for s in self._model.lazy_root.signature_defs or [] if s.signature_key == key)
 
     def _ensure_usable(self, signature_key: str) -> None:
         """Refuse a signature that names tensors which its subgraph does not have.
@@ -134,7 +134,7 @@ class Descriptions:
             SignatureError: it does, in LiteRT's words.
         """
         signature = self._signature(signature_key)
-        count = len((self._model.outline.subgraphs or [])[signature.subgraph_index].tensors or [])
+        count = len((self._model.lazy_root.subgraphs or [])[signature.subgraph_index].tensors or [])
         if stale := stale_names(signature, count):
             index = max(*named_tensors(signature.inputs).values(), *named_tensors(signature.outputs).values(), 0)
             raise SignatureError(

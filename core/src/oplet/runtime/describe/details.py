@@ -17,7 +17,7 @@ TensorDetails = dict[str, Any]
 
 
 def public_dtype(type: TensorType) -> Any:
-    """The numpy type that LiteRT's details name."""
+    """The numpy type that LiteRT's details give for a tensor type."""
     from oplet.ops.tensor import numpy_dtype
 
     if type is TensorType.STRING:
@@ -41,7 +41,7 @@ def tensor_details(tensor: Tensor) -> TensorDetails:
 
 
 def quantization_details(tensor: Tensor) -> dict[str, Any]:
-    """The two entries about quantization: the old pair, which knows one scale only, and the whole parameters."""
+    """The entries "quantization", the (scale, zero point) of a tensor with one scale, else (0.0, 0), and "quantization_parameters"."""
     quantization = tensor.quantization
     if quantization is None:
         scales, zero_points, dimension = np.zeros(0, np.float32), np.zeros(0, np.int32), 0

@@ -1,4 +1,4 @@
-"""Who serves each node, and why."""
+"""The reports of `Interpreter.explain`: which package serves each node, and why."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAIMED", "NodeReport", "explain_nodes"]
 
-#: Why a delegate's kernel serves a node.
+#: The reason of a node that is a delegate's kernel.
 CLAIMED = "claimed by the delegate"
 
 
 class NodeReport(NamedTuple):
-    """Where one node's kernel comes from.
+    """The provenance of one node's kernel.
 
     Attributes:
         subgraph: the subgraph's index.
         node: the node's index in it.
         op: the op's name.
-        version: the version that the model asks for.
-        distribution: the pip package that serves it; "" for the application's own or for nobody.
+        version: the op's version in the model.
+        distribution: the pip package that serves it; "" for the application's own registrations and where nothing serves it.
         distribution_version: that package's version.
-        plugin: the plugin's name, "application" for the application's own, "" for nobody.
-        why: why this registration and no other; who declined the node in the last prepare, and for which reasons.
-        composite: the name of the composite that it is, "" if it is none.
+        plugin: the plugin's name, "application" for the application's own, "" where nothing serves it.
+        why: why this registration was taken; which packages declined the node in the last `prepare`, and their reasons.
+        composite: the composite's name, "" if the node is none.
     """
 
     subgraph: int
@@ -50,7 +50,9 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
     """A report for each node of the execution plans, in order.
 
     Args:
-        choice: how the kernels and delegates were chosen, if they were.
+        subgraphs: the subgraphs.
+        resolver: the resolver that the nodes were resolved with.
+        choice: what "auto" chose, for the reports' `why`; "" without it.
     """
     reports = []
     for subgraph in subgraphs:
@@ -81,7 +83,7 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
 
 
 def _chosen(node: Node, resolver: OpResolver) -> str:
-    """Who serves a node and not another, and who declined it before."""
+    """Why the node's registration was taken, and which ones declined it before."""
     registration, declined = node.registration, () if node.providers is None else node.providers.declined
     why = resolver.why(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
     if name := node.composite_name:
@@ -93,7 +95,7 @@ def _chosen(node: Node, resolver: OpResolver) -> str:
 
 
 def _left_alone(subgraph: Subgraph, node: int) -> str:
-    """Why the delegates did not claim a node."""
+    """The delegates' reasons for not claiming a node."""
     reports = subgraph.delegation_reports.values()
     left = "".join(
         f"; {report.delegate} left it alone: {report.unsupported[node]}" for report in reports if node in report.unsupported

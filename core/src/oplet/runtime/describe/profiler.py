@@ -1,4 +1,4 @@
-"""What each node costs, from Python."""
+"""The profiler: the time of each node's run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Event(NamedTuple):
         subgraph: the subgraph's index.
         node: the node's index in it.
         op: the op's name.
-        label: what the kernel calls itself; the op's name when it says nothing.
-        start: seconds, on `time.perf_counter`'s clock.
-        seconds: how long it took.
+        label: the kernel's profiling string; the op's name where it has none.
+        start: when the run began, in seconds of `time.perf_counter`.
+        seconds: the duration.
     """
 
     subgraph: int
@@ -28,13 +28,23 @@ class Event(NamedTuple):
 
 
 class Profiler:
-    """Collects an `Event` per node run; give it to `Interpreter(profiler=...)`.
+    """Collects an `Event` for each run of a node; pass it to `Interpreter(profiler=...)`.
 
     `oplet.tools.benchmarking.profile.summarize` makes a summary of the events, `oplet.tools.benchmarking.trace` a trace that browsers show.
 
+    Args:
+        enabled: the initial value of the attribute.
+
     Attributes:
-        events: what was collected, in order.
-        enabled: whether runs are looked at; they cost a microsecond more a node then. May be changed between runs.
+        events: the events in order.
+        enabled: whether runs are timed, which costs about a microsecond a node. May be changed between runs.
+
+    Example:
+        >>> from oplet import Interpreter, Profiler
+        >>> profiler = Profiler()
+        >>> interpreter = Interpreter("model.tflite", profiler=profiler)  # doctest: +SKIP
+        >>> interpreter.invoke()  # doctest: +SKIP
+        >>> profiler.by_op()  # doctest: +SKIP
     """
 
     def __init__(self, enabled: bool = True) -> None:
@@ -42,15 +52,15 @@ class Profiler:
         self.enabled = enabled
 
     def record(self, event: Event) -> None:
-        """Take one event."""
+        """Append an event; a subclass may do something else with it."""
         self.events.append(event)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Discard all events."""
         self.events.clear()
 
     def by_op(self) -> dict[str, tuple[int, float]]:
-        """Runs and seconds by label, the costliest first."""
+        """The number of runs and their total seconds by label, the most seconds first."""
         totals: dict[str, tuple[int, float]] = {}
         for event in self.events:
             count, seconds = totals.get(event.label, (0, 0.0))

@@ -21,7 +21,7 @@ def bind_node(context: KernelContext, node: Node) -> Thunk:
     """The thunk that runs a node: what its kernel's `bind` returns, or a call of its `invoke`.
 
     Raises:
-        StateError: the node has no kernel, or one that cannot run.
+        StateError: the node has no kernel, or its kernel has neither `bind` nor `invoke`.
         PrepareError: `bind` fails.
     """
     thunk = _bound(context, node)
@@ -33,7 +33,7 @@ def _bound(context: KernelContext, node: Node) -> Thunk:
     registration, session = node.registration, context.session
     if registration is None:
         raise StateError(f"Encountered an unresolved custom op. Did you miss a custom op or delegate? {node} has no kernel.")
-    outer = session.memory.plan_for(node)
+    outer = session.memory.charge_to(node)
     try:
         if registration.bind is not None:
             thunk = registration.bind(context, node)
@@ -41,9 +41,9 @@ def _bound(context: KernelContext, node: Node) -> Thunk:
                 raise PluginError(f"The kernel's bind returns {thunk!r} in place of a function that runs the node")
             return with_write_check(node, thunk) if session.checks else thunk
     except failures() as error:
-        raise context.explained(PrepareError, node, error, "failed to prepare") from error
+        raise context.node_error(PrepareError, node, error, "failed to prepare") from error
     finally:
-        session.memory.plan_for(outer)
+        session.memory.charge_to(outer)
     if registration.invoke is None:
         raise StateError(f"{node} has neither invoke nor bind.")
     thunk = partial(registration.invoke, context, node)
@@ -51,8 +51,8 @@ def _bound(context: KernelContext, node: Node) -> Thunk:
 
 
 def _run_counted(thunk: Thunk, strings: Sequence[Tensor], memory: MemoryAccount) -> None:
-    """Run a node, and count the strings that it made."""
+    """Run a node, and charge the strings that it wrote to the memory account."""
     thunk()
     for tensor in strings:
         if tensor.has_data:
-            memory.hold_strings(tensor)
+            memory.charge_strings(tensor)

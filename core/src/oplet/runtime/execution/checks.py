@@ -1,4 +1,4 @@
-"""Checks of what kernels are given, of what they ask for, and of what they write."""
+"""Checks of kernels: of the inputs they get, the shapes and temporaries they request, and the tensors they write."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["check_inputs", "check_prepared", "checked_shape", "ensure_temporary", "with_write_check"]
 
-#: What a kernel may ask for.
+#: The allocation types that a kernel may request.
 _TEMPORARY = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.DYNAMIC)
 #: More elements than any address space holds.
 _LARGEST = 2**60
 _CONSTANT = Allocation.CONSTANT
-#: So many inputs and outputs count, each with what a kernel notes for it: a view, a call, an offset.
+#: From so many inputs and outputs on, the bytes that a kernel keeps for each of them (views, offsets) are charged.
 _MANY, _OPERAND = 1000, 512
-#: The format and LiteRT count a dimension in 32 bits.
+#: The largest size of a dimension, which the format and LiteRT store in 32 bits.
 _LONGEST = 2**31 - 1
 
 
 def ensure_temporary(allocation: Allocation) -> None:
-    """Refuse temporaries of kinds that are the runtime's own.
+    """Check that a temporary may have this allocation type: ARENA, PERSISTENT or DYNAMIC.
 
     Raises:
-        EnsureError: it is such a kind.
+        EnsureError: it is another one.
     """
     ensure(
         allocation in _TEMPORARY,
@@ -44,10 +44,10 @@ def ensure_temporary(allocation: Allocation) -> None:
 
 
 def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
-    """The shape as a tuple of ints, if the tensor can take it.
+    """The shape as a tuple of ints, if a tensor can have it.
 
     Raises:
-        EnsureError: a dimension is negative, or there would be more elements than can be addressed.
+        EnsureError: it is no sequence, has too many dimensions, a negative or too large one, or too many elements.
     """
     if shape.__class__ is tuple and (known := _usual(shape)) is not None:
         return known
@@ -69,21 +69,22 @@ def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
 
 @lru_cache(maxsize=4096)
 def _usual(shape: tuple[int, ...]) -> Shape | None:
-    """The shape as ints if nothing is special about it, else None; most shapes are asked for again and again."""
+    """The shape as ints if it is valid and not empty, else None; cached, as most shapes are checked again and again."""
     wanted = tuple(map(int, shape))
     return wanted if len(wanted) <= MAX_RANK and all(size > 0 for size in wanted) and math.prod(wanted) <= _LONGEST else None
 
 
 def check_prepared(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
-    """See what a kernel's `prepare` left behind, and put the node's tensors back if it changed them.
+    """Check a node after its kernel's `prepare`, and restore its lists of tensors if the kernel changed them.
 
     Args:
-        inputs: the node's inputs before.
-        outputs: the node's outputs before.
+        node: the node.
+        inputs: the node's inputs before `prepare`.
+        outputs: the node's outputs before `prepare`.
 
     Raises:
-        PluginError: it broke the contract.
-        EnsureError: an output has a shape that no tensor can have.
+        PluginError: the kernel changed the lists, or has wrong temporaries or in-place inputs.
+        EnsureError: an output or temporary has a shape that no tensor can have.
     """
     if node.inputs != inputs or node.outputs != outputs:
         node.inputs, node.outputs = list(inputs), list(outputs)
@@ -102,12 +103,12 @@ def check_prepared(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tenso
 
 
 def check_inputs(node: Node, memory: MemoryAccount) -> None:
-    """See that a kernel can read what it is about to prepare for.
+    """Check a node's inputs before its kernel's `prepare`.
 
     Raises:
-        EnsureError: a constant is stored sparse, and the kernel does not say that it reads that.
-        LimitError: a tensor is larger than is allowed, a sparse constant as if it were dense; or there are so many of them that
-            what a kernel notes for each would take more memory than is allowed.
+        EnsureError: an input is stored sparse, and the kernel does not declare that it reads sparse constants there.
+        LimitError: a tensor is larger than is allowed (of sparse ones the dense size), or there are so many operands that a kernel's
+            own memory for each would be more than is allowed.
     """
     count = len(node.inputs) + len(node.outputs)
     if count > _MANY:
@@ -125,13 +126,13 @@ def check_inputs(node: Node, memory: MemoryAccount) -> None:
 
 
 def with_write_check(node: Node, thunk: Thunk) -> Thunk:
-    """The thunk, followed by a check that its kernel wrote only what is its own: outputs, temporaries and variables.
+    """The thunk, followed by a check that its kernel wrote its outputs, temporaries and variables only.
 
-    That costs a copy of every input at every run, so that it is asked for: `Interpreter(..., checks=True)`.
+    The check copies every input at every run, so that it is off unless `Interpreter(..., checks=True)` asks for it.
 
     Args:
-        node: the node that it runs.
-        thunk: what `bind` returned.
+        node: the node.
+        thunk: the thunk that runs it.
     """
 
     def run() -> None:

@@ -1,6 +1,6 @@
 """The executor of one subgraph: `allocate` prepares, folds, plans and binds, `invoke` runs the thunks, segment by segment.
 
-Words such as thunk and segment are explained in `runtime.subgraph`, whose data this works on.
+`ops.node` defines thunk, `runtime.subgraph`, whose data it works on, segment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from oplet.runtime.execution.checks import checked_shape
 from oplet.runtime.execution.folding import fold, is_folded
 from oplet.runtime.execution.initialization import free
 from oplet.runtime.execution.kernel_context import KernelContext
-from oplet.runtime.execution.preparation import prepare_node, prepare_unless_it_waits
+from oplet.runtime.execution.preparation import prepare_node, prepare_or_defer
 from oplet.runtime.execution.segment_run import run_segment
 from oplet.runtime.execution.session import Session
 from oplet.runtime.memory.allocation import SegmentAllocation, allocate_own
@@ -33,12 +33,12 @@ _DYNAMIC = Allocation.DYNAMIC
 
 
 class Executor:
-    """Runs one subgraph; it knows nothing of who asks it to, nor of delegates but that nodes are theirs.
+    """Runs one subgraph; delegates' kernels are nodes like any others to it.
 
     Attributes:
-        session: what the subgraphs of the interpreter share.
-        subgraph: what it runs.
-        context: the subgraph as its kernels see it.
+        session: the state that the subgraphs of the interpreter share.
+        subgraph: the subgraph.
+        context: the context of its kernels.
     """
 
     def __init__(self, session: Session, subgraph: Subgraph) -> None:
@@ -49,7 +49,7 @@ class Executor:
     # Allocate ------------------------------------------------------------------------------------------------
 
     def allocate(self) -> None:
-        """Prepare every node whose shapes are known, plan the arena, and bind the nodes; nothing happens if that is done.
+        """Prepare every node whose shapes are known, plan the arena, and bind the nodes; nothing happens if the subgraph is ready.
 
         Raises:
             PrepareError: a kernel refuses its node.
@@ -91,7 +91,7 @@ class Executor:
         subgraph.segments.append(segment)
 
     def _prepare_segment(self, start: int, allocation: SegmentAllocation) -> Segment:
-        """Prepare and fold nodes, and request memory for what the others write."""
+        """Prepare the segment's nodes, fold those with constant inputs, and request memory for what the others write."""
         subgraph, context, meter = self.subgraph, self.context, self.session.meter
         nodes: list[Node] = []
         dynamic: list[Tensor] = []
@@ -103,7 +103,7 @@ class Executor:
             meter.check()
             if start:
                 prepare_node(context, node)
-            elif not prepare_unless_it_waits(context, node):
+            elif not prepare_or_defer(context, node):
                 position -= 1
                 break
             if fold(context, node):
@@ -153,8 +153,7 @@ class Executor:
             self._release_dynamic()
 
     def bind(self) -> Thunk:
-        """What runs the subgraph for a node that calls it; good for this generation. Without dynamic tensors it is little more
-        than a loop."""
+        """A thunk that runs the subgraph for a node that calls it, valid for this generation; without dynamic tensors a plain loop."""
         return self.invoke if self.subgraph.is_dynamic else partial(self._run_called, self.subgraph.segments[0])
 
     def _run_called(self, segment: Segment) -> None:
@@ -162,7 +161,7 @@ class Executor:
         run_segment(self.context, segment)
 
     def guard_readers(self, tensor: Tensor) -> None:
-        """Have the nodes that read a tensor check first whether a delegate keeps its value to itself."""
+        """Have the nodes that read a tensor copy its value from a delegate's buffer first, where it is newer there."""
         for segment in self.subgraph.segments:
             for position, node in enumerate(segment.nodes):
                 if tensor in node.inputs:
@@ -171,7 +170,7 @@ class Executor:
     # Shapes --------------------------------------------------------------------------------------------------
 
     def changes_input(self, index: int, shape: Shape, type: TensorType | None = None) -> bool:
-        """Whether an input has another shape or type.
+        """Whether an input's shape or type would change.
 
         Raises:
             EnsureError: no tensor can have that shape.
@@ -184,57 +183,54 @@ class Executor:
         return wanted != tensor.shape or (type is not None and type is not tensor.type)
 
     def resize_input(self, index: int, shape: Shape, type: TensorType | None = None) -> None:
-        """Give an input another shape, or also another type; it takes an `allocate` before the next `invoke`."""
+        """Give an input another shape, or also another type; `allocate` is needed before the next `invoke`."""
         if self.changes_input(index, shape, type):
             tensor = self.subgraph.tensors[index]
             if type is not None:
                 self.context.set_type(tensor, type)
             tensor.shape = checked_shape(tensor, shape)
-            tensor.provide(None)
+            tensor.set_memory(None)
             self.subgraph.invalidate()
 
     # State and memory ----------------------------------------------------------------------------------------
 
     def reset_variables(self) -> None:
-        """Set every variable tensor to zero (to its zero point if it is quantized, as LiteRT does).
-
-        A kernel's persistent temporaries are variables too where it marked them so.
-        """
+        """Set every variable tensor to zero (int8 ones to their zero point, as LiteRT does), persistent temporaries with `is_variable` too."""
         kept = (tensor for node in self.subgraph.nodes for tensor in node.temporaries)
         for tensor in chain(self.subgraph.variables, kept):
             if tensor.is_variable and tensor.has_data and not tensor.is_constant:
                 tensor.data.fill(tensor.zero_point if tensor.type is TensorType.INT8 else 0)
 
     def restart(self) -> None:
-        """Put the state of variables and kernels back to what it is after `allocate`."""
+        """Reset variables and the state of kernels to what they are after `allocate`."""
         self.context.restarts += 1
         self.reset_variables()
 
     def release(self) -> None:
-        """Drop the memory of everything that does not outlive an invoke; `allocate` is needed to run again."""
+        """Release the memory of all tensors whose values do not outlive an invoke; `allocate` is needed to run again."""
         subgraph, memory = self.subgraph, self.session.memory
         subgraph.invalidate()
         subgraph.segments.clear()
         for node in subgraph.nodes:
-            memory.give_back(node)
+            memory.release(node)
         for tensor in subgraph.tensors:
             if tensor.allocation in (Allocation.ARENA, _DYNAMIC):
-                tensor.provide(None)
-                memory.give_back(tensor)
+                tensor.set_memory(None)
+                memory.release(tensor)
 
     def _release_dynamic(self) -> None:
-        """Drop the intermediate tensors with shapes of this invoke, and what was bound to their memory."""
+        """Release the memory of intermediate tensors of dynamic shape, and the segments that are bound to it."""
         segments = self.subgraph.segments
         bound = [tensor for segment in segments for tensor in segment.dynamic]
         bound += [tensor for segment in segments[1:] for tensor, _ in segment.requests]
         for tensor in bound:
             if tensor.index not in self.subgraph.read:
-                tensor.provide(None)
-                self.session.memory.give_back(tensor)
+                tensor.set_memory(None)
+                self.session.memory.release(tensor)
         del segments[1:]
 
     def close(self) -> None:
-        """Free every node; nothing can run afterwards. The first error is raised after all were freed."""
+        """Free every node; nothing can run afterwards. The first error is raised when all are freed."""
         subgraph = self.subgraph
         self.release()
         try:
@@ -244,8 +240,8 @@ class Executor:
                 free(self.context, list(subgraph.initialized))
         finally:
             for node in subgraph.nodes:
-                node.forget()
+                node.release()
             subgraph.folded.clear()
-            for tensor in subgraph.tensors:  # now, and not when Python happens to look for cycles
+            for tensor in subgraph.tensors:  # now, in place of whenever Python collects cycles
                 if tensor.allocation is not Allocation.CONSTANT:
-                    tensor.provide(None)
+                    tensor.set_memory(None)

@@ -1,4 +1,4 @@
-"""Constant folding: nodes whose result is known while preparing run once, and what they wrote is a constant from then on."""
+"""Constant folding: pure nodes with constant inputs run once, after `prepare`, and their outputs are constants from then on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMPUTED, _DYNAMIC = Allocation.COMPUTED, Allocation.DYNAMIC
 
 
 def is_folded(subgraph: Subgraph, node: Node) -> bool:
-    """Whether the node ran already, on the very arrays that its inputs still are."""
+    """Whether the node was folded, and its inputs still have the arrays that it read then."""
     inputs = subgraph.folded.get(node.index)
     return inputs is not None and all(
         tensor is None or (tensor.is_constant and tensor.data is array) for tensor, array in zip(node.inputs, inputs)
@@ -23,13 +23,13 @@ def is_folded(subgraph: Subgraph, node: Node) -> bool:
 
 
 def fold(context: KernelContext, node: Node) -> bool:
-    """Run a prepared node if its result can be known now; return whether it need not run again."""
+    """Run a prepared node if it is pure and its inputs are constant; return whether it need not run in `invoke`."""
     for tensor in node.outputs:
         if tensor.allocation is not _COMPUTED:
             break
     else:
         if node.outputs:
-            return True  # set_constant in prepare
+            return True  # `prepare` called set_constant for all outputs
     for tensor in node.inputs:
         if tensor is not None and not tensor.is_constant:
             return False
@@ -41,9 +41,9 @@ def fold(context: KernelContext, node: Node) -> bool:
 
 
 def reads_folded_shapes(subgraph: Subgraph, node: Node) -> bool:
-    """Whether a node works on what folded nodes make of shapes: if it is refused, LiteRT says so in `invoke`, where it runs those.
+    """Whether a node's inputs were folded from shapes. LiteRT computes those in `invoke`, and refuses such a node only then.
 
-    Many models are written for shapes that only a resize gives them.
+    That matters, as many models cannot run with the file's shapes, but only with those that a resize gives them.
     """
     makers = {tensor: subgraph.nodes[i] for i in subgraph.execution_plan for tensor in subgraph.nodes[i].outputs}
     waiting = [(tensor, False) for tensor in node.inputs if tensor is not None]
@@ -55,7 +55,7 @@ def reads_folded_shapes(subgraph: Subgraph, node: Node) -> bool:
             continue
         is_known = is_folded(subgraph, maker)
         if folded and tensor.allocation is _COMPUTED and not is_known:
-            return True  # a shape
+            return True  # set by `prepare` from a shape, not folded from values
         found = [(source, is_known) for source in maker.inputs if source is not None]
         waiting.extend(dict.fromkeys(found).keys() - seen)
         seen.update(found)
@@ -65,20 +65,20 @@ def reads_folded_shapes(subgraph: Subgraph, node: Node) -> bool:
 def _run(context: KernelContext, node: Node) -> None:
     for tensor in (*node.outputs, *node.temporaries):
         if tensor.allocation is not _DYNAMIC:
-            # A variable that nobody writes yet is 0; a constant is written now, from one end to the other.
-            tensor.provide(context.new_array(tensor, zeroed=tensor.is_variable))
+            # Variables begin as 0; other outputs are written whole now.
+            tensor.set_memory(context.new_array(tensor, zeroed=tensor.is_variable))
     thunk = bind_node(context, node)
     try:
         thunk()
     except (CancelledError, DeadlineError):
-        raise  # no node's fault
+        raise  # they end the run, and are no failure of the node
     except failures() as error:
-        raise context.explained(PrepareError, node, error, "failed to prepare") from error
+        raise context.node_error(PrepareError, node, error, "failed to prepare") from error
     for tensor in node.outputs:
         if tensor.is_variable:
-            continue  # this was its first value; another kernel changes it
+            continue  # the value is its first one, and other nodes may change it
         tensor.data.setflags(write=False)
         tensor.allocation = _COMPUTED
     node.temporaries = []
-    node.kept = None, None  # it does not run again
-    context.session.memory.give_back(node)
+    node.kernel_cache = None, None  # it does not run again
+    context.session.memory.release(node)

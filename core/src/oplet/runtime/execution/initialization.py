@@ -1,4 +1,4 @@
-"""`init` and `free` of the nodes' registrations: once each for every node, whatever fails in between."""
+"""`init` and `free` of the nodes' registrations: each `init` is followed by exactly one `free`, whatever fails in between."""
 
 from __future__ import annotations
 
@@ -6,39 +6,40 @@ from collections.abc import Iterable
 
 from oplet.errors import OpletError, PrepareError, failures
 from oplet.ops.context import Declined, Node
-from oplet.runtime.execution.declining import hand_on, put_off, refusal
+from oplet.runtime.execution.fallback import defer_init, fall_back, refusal
 from oplet.runtime.execution.kernel_context import KernelContext
 
-__all__ = ["free", "initialize", "is_taken"]
+__all__ = ["free", "initialize", "initialize_provider"]
 
 
 def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
-    """Call `init` of each node's registration; what was initialized is freed by `free`, also after a failure.
+    """Call `init` of each node's registration, in order.
 
     Raises:
-        PrepareError: one fails; those before it are initialized.
+        PrepareError: one fails; those before it are initialized, and have to be freed.
     """
     for node in nodes:
         registration = node.registration
-        if registration is None or registration.init is None or put_off(context, node):
+        if registration is None or registration.init is None or defer_init(context, node):
             continue
         buffer = node.prepared if node.prepared is not None else node.raw_options or node.custom_options
         try:
             node.user_data = registration.init(context, buffer)
         except failures() as error:
-            raise context.explained(PrepareError, node, error, "failed to initialize") from error
+            raise context.node_error(PrepareError, node, error, "failed to initialize") from error
         context.subgraph.initialized[node] = None
 
 
-def is_taken(context: KernelContext, node: Node) -> bool:
-    """Whether the node is within the limits of whoever has it, who is initialized then; else the next one has it.
+def initialize_provider(context: KernelContext, node: Node) -> bool:
+    """Initialize the node's provider if that is still to be done; False if the node is beyond its limits and went to the next provider.
 
     Raises:
-        PrepareError: there is no next one, or `init` fails.
-        OpConflictError, ResolverError: several packages are next, or its kernel cannot be imported.
+        PrepareError: there is no next provider, or `init` fails.
+        OpConflictError: several packages come next.
+        ResolverError: the next kernel cannot be imported.
     """
     if reason := refusal(node):
-        hand_on(context, node, Declined(reason))
+        fall_back(context, node, Declined(reason))
         return False
     if node.providers is not None and not node.providers.started:
         initialize(context, [node])
@@ -47,7 +48,7 @@ def is_taken(context: KernelContext, node: Node) -> bool:
 
 
 def free(context: KernelContext, nodes: Iterable[Node]) -> None:
-    """Call `free` for those of the nodes that were initialized, once, in node order; the first failure is raised at the end."""
+    """Call `free` for each of the nodes that is initialized, in node order; the first error is raised at the end."""
     initialized = context.subgraph.initialized
     failure: OpletError | None = None
     for node in sorted(nodes, key=lambda node: node.index):
@@ -60,7 +61,7 @@ def free(context: KernelContext, nodes: Iterable[Node]) -> None:
                 try:
                     registration.free(context, user_data)
                 except failures() as error:
-                    failure = failure or context.explained(PrepareError, node, error, "failed to free")
+                    failure = failure or context.node_error(PrepareError, node, error, "failed to free")
         node.user_data = None
     if failure is not None:
         raise failure

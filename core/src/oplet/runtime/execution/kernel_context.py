@@ -1,4 +1,4 @@
-"""The context of kernels: what they may ask of the subgraph that they are part of, carried out on its data."""
+"""The context of kernels: the `Context` of one subgraph, carried out on its data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oplet.ops.callee import Callee
 from oplet.ops.context import Context, EnsureError, Node, ensure
 from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, tensor_type
-from oplet.runtime.describe.failures import explained
+from oplet.runtime.describe.node_errors import node_error
 from oplet.runtime.describe.profiler import Event
 from oplet.runtime.execution.checks import checked_shape, ensure_temporary
 from oplet.runtime.execution.session import Session
@@ -22,19 +22,19 @@ from oplet.schema.enums import TensorType
 
 __all__ = ["KernelContext"]
 
-#: Whoever reads such a tensor has been bound to its memory.
+#: Allocations whose memory other nodes were bound to, so that it must not be replaced while the graph runs.
 _PLANNED = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.CONSTANT, Allocation.COMPUTED)
 
 
 class KernelContext(Context):
-    """One subgraph as kernels see it; the executor holds one and hands it to them.
+    """The context of one subgraph's kernels; its executor holds it and passes it to them.
 
     Attributes:
-        session: what the subgraphs of the interpreter share.
+        session: the state that the subgraphs of the interpreter share.
         subgraph: the subgraph.
-        preparing: whether a kernel is in its `prepare`.
-        offered: memory that kernels offered for tensors since the segment's first was prepared.
-        were_dynamic: outputs of the kernel in its `prepare` that were dynamic before.
+        preparing: whether a kernel's `prepare` runs now.
+        offered: memory that the segment's kernels offered for tensors.
+        were_dynamic: outputs of the node that is being prepared that were dynamic before.
     """
 
     def __init__(self, session: Session, subgraph: Subgraph) -> None:
@@ -84,7 +84,7 @@ class KernelContext(Context):
                     ),
                 )
                 tensor.shape = wanted
-                tensor.provide(self.new_array(tensor))
+                tensor.set_memory(self.new_array(tensor))
                 tensor.resized = True
             return
         if tensor in self.were_dynamic:
@@ -94,13 +94,13 @@ class KernelContext(Context):
             if tensor.allocation is Allocation.CONSTANT:
                 raise EnsureError(f"Attempting to resize a fixed-size tensor: {tensor} is a constant.")
             tensor.shape = wanted
-            self.session.memory.check_tensor(tensor)  # before the kernel plans its work for it
+            self.session.memory.check_tensor(tensor)  # before the kernel computes tables of that size
         else:
             tensor.shape = wanted
 
     def set_dynamic(self, tensor: Tensor) -> None:
         if not tensor.is_dynamic and tensor not in self.were_dynamic:
-            tensor.provide(None)  # its memory was planned, and is shared with others
+            tensor.set_memory(None)  # its memory is in the arena, which other tensors share
         self.were_dynamic.discard(tensor)
         tensor.allocation = Allocation.DYNAMIC
 
@@ -110,9 +110,9 @@ class KernelContext(Context):
         tensor.shape = array.shape
         tensor.allocation = Allocation.COMPUTED
         if before is not None and not before.flags.writeable and np.array_equal(before, array):
-            return  # the same array as before, so that what was folded from it stays valid
+            return  # keep the array, so that nodes which were folded from it stay valid
         array.flags.writeable = False
-        tensor.provide(array)
+        tensor.set_memory(array)
 
     def add_tensor(self, builder: TensorBuilder) -> int:
         if self.subgraph.immutable and not self.preparing:
@@ -159,15 +159,15 @@ class KernelContext(Context):
         inner = {tensor for replaced in params.nodes for tensor in replaced.outputs}.difference(params.output_tensors)
         for tensor in inner:
             if tensor.allocation is Allocation.COMPUTED:
-                self.session.memory.give_back(tensor)
-                tensor.provide(None)
+                self.session.memory.release(tensor)
+                tensor.set_memory(None)
 
     # For the runtime -----------------------------------------------------------------------------------------
 
     def new_array(self, tensor: Tensor, *, zeroed: bool = True) -> Array:
-        """Memory of its own for a tensor, see `MemoryAccount.new_array`."""
+        """A new array for a tensor, charged to the memory account, see `MemoryAccount.new_array`."""
         return self.session.memory.new_array(tensor, zeroed=zeroed)
 
-    def explained(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
-        """The error of one of the subgraph's nodes; arguments as for `describe.failures.explained`."""
-        return explained(cls, node, error, what, f"subgraph {self.subgraph.index} of {self.session.model.name}")
+    def node_error(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
+        """An error that names one of the subgraph's nodes; arguments as for `describe.node_errors.node_error`."""
+        return node_error(cls, node, error, what, f"subgraph {self.subgraph.index} of {self.session.model.name}")

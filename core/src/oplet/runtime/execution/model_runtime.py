@@ -1,4 +1,4 @@
-"""The runtime of a model: its subgraphs by index, loaded, resized, fed, run and read. The interpreter's methods are on top of it."""
+"""The base class of the interpreter: loads, resizes, feeds, runs and reads a model's subgraphs, each by its index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import LimitError, OpletError, PrepareError, StateError, TensorError, failures, text_of
-from oplet.model.reachability import entry_subgraphs, reached
+from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
 from oplet.ops.context import EnsureError
 from oplet.ops.tensor import Tensor
 from oplet.runtime.describe.descriptions import Descriptions
@@ -22,7 +22,7 @@ from oplet.runtime.memory.buffer_handles import ensure_readable
 from oplet.runtime.memory.values import as_tensor_value
 from oplet.runtime.memory.views import Views
 from oplet.runtime.resolving import check_resolved, find_registration, resolve_nodes, running_nodes
-from oplet.runtime.threads.arithmetic import Arithmetic
+from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
@@ -33,7 +33,7 @@ __all__ = ["ModelRuntime"]
 class ModelRuntime(Descriptions):
     """The part of an interpreter that runs its subgraphs, each by its index."""
 
-    #: Leave a delegate's outputs in its buffers after `invoke`; they are copied when they are read.
+    #: Whether a delegate's outputs stay in its buffers after `invoke`, and are copied when they are read.
     allow_buffer_handle_output: bool = False
 
     _manager: PluginManager
@@ -47,7 +47,7 @@ class ModelRuntime(Descriptions):
         self._backends: dict[int, Backend] = {}  # by the subgraph that they run asynchronously
 
     def _load_subgraphs(self) -> None:
-        session, root = self._session, self._model.outline
+        session, root = self._session, self._model.lazy_root
         for index, table in enumerate(root.subgraphs or []):
             subgraph = load_subgraph(self._model, index, table, session.memory)
             self._subgraphs.append(subgraph)
@@ -55,10 +55,10 @@ class ModelRuntime(Descriptions):
         session.subgraphs = self._subgraphs
         session.runners = list(self._executors)
         session.callees = [SubgraphCallee(session, subgraph) for subgraph in self._subgraphs]
-        live = reached(root.subgraphs or [], entry_subgraphs(root))
+        live = reachable_subgraphs(root.subgraphs or [], entry_subgraphs(root))
         nodes = [node for subgraph in self._subgraphs if subgraph.index in live for node in subgraph.nodes]
         resolve_nodes(nodes, session.resolver, self._manager.advice, self._model.name)
-        # What nothing calls may lack its kernels: resolvers made for the model leave them out.
+        # Subgraphs that nothing calls may lack kernels: a build for one model leaves them out.
         for node in (node for subgraph in self._subgraphs if subgraph.index not in live for node in subgraph.nodes):
             node.registration = find_registration(node, session.resolver)
         try:
@@ -76,14 +76,14 @@ class ModelRuntime(Descriptions):
             self._model.check_files()
             nodes = running_nodes(self._subgraphs, subgraph_index)
             check_resolved(nodes, self._session.resolver, self._manager.advice, self._model.name)
-            with Arithmetic():
+            with KernelNumpySettings():
                 self._session.runners[subgraph_index].allocate()
 
     def _invoke(self, subgraph_index: int) -> None:
         self._ensure_idle()
         self._model.check_files()
         subgraph = self._subgraph(subgraph_index)
-        with Arithmetic():
+        with KernelNumpySettings():
             self._session.runners[subgraph_index].invoke()
             if subgraph.delegation_reports and not self.allow_buffer_handle_output:
                 for index in subgraph.read:
@@ -98,7 +98,7 @@ class ModelRuntime(Descriptions):
             raise PrepareError(str(error)) from error
 
     def _set(self, tensor_index: int, value: Any, subgraph_index: int) -> None:
-        self._session.ensure_free()
+        self._session.ensure_unlocked()
         tensor = self._tensor(tensor_index, subgraph_index)
         array = as_tensor_value(tensor, value)
         if not tensor.has_data:
@@ -109,15 +109,19 @@ class ModelRuntime(Descriptions):
         tensor.data_is_stale = False
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> NDArray[Any]:
-        """A copy of a tensor's value; a numpy scalar if it is a number without dimensions, as LiteRT gives it.
+        """A copy of a tensor's value; a numpy scalar for a number without dimensions, as in LiteRT.
+
+        Args:
+            tensor_index: the 'index' of its details.
+            subgraph_index: the subgraph that the tensor is in.
 
         Raises:
             TensorError: there is no such tensor, it has no memory yet, or it is an intermediate one whose memory
-                another tensor took over (LiteRT returns that tensor's bytes); a ValueError.
+                another tensor uses since (LiteRT returns that tensor's bytes); a ValueError.
             LimitError: there is no memory for the copy.
             ModelError: the model's file was cut short.
         """
-        self._session.ensure_free()
+        self._session.ensure_unlocked()
         tensor = self._readable(tensor_index, subgraph_index)
         if not self._subgraphs[subgraph_index].still_holds(tensor):
             raise TensorError(
@@ -141,12 +145,12 @@ class ModelRuntime(Descriptions):
 
     def reset_all_variables(self) -> None:
         """Set all variable tensors to zero."""
-        self._session.ensure_free()
+        self._session.ensure_unlocked()
         for executor in self._executors:
             executor.reset_variables()
 
     def release_non_persistent_memory(self) -> None:
-        """Give back the memory of everything but constants and variables; `allocate_tensors` takes it again.
+        """Release the memory of all tensors but constants and variables; `allocate_tensors` allocates it again.
 
         Raises:
             ViewError: a numpy view of a tensor is still alive (a RuntimeError).
@@ -161,18 +165,18 @@ class ModelRuntime(Descriptions):
             raise StateError(f"The interpreter of {self._model.name} was closed and cannot run any more; make another one.")
 
     def _ensure_idle(self) -> None:
-        self._session.ensure_free()
+        self._session.ensure_unlocked()
         for backend in self._backends.values():
             backend.ensure_idle()
 
     def close(self) -> None:
-        """Free what the kernels hold; the interpreter cannot run afterwards. Also happens when it is collected.
+        """Free the kernels' state and end the threads; the interpreter cannot run afterwards. Garbage collection closes it too.
 
         Raises:
             StateError: another thread is using the interpreter (a RuntimeError).
         """
         if self._executors:
-            self._session.ensure_free()
+            self._session.ensure_unlocked()
         self._closed = True
         try:
             while self._backends:
@@ -184,7 +188,7 @@ class ModelRuntime(Descriptions):
             for executor in self._executors:
                 try:
                     executor.close()
-                except OpletError as error:  # the others have something to free too
+                except OpletError as error:  # the other executors still have to be closed
                     failure = failure or error
             if failure is not None:
                 raise failure
@@ -195,6 +199,6 @@ class ModelRuntime(Descriptions):
                 self.close()
             finally:
                 if self._executors:
-                    self._session.dissolve()
-        except failures() as error:  # a destructor has nobody to raise to
+                    self._session.drop_references()
+        except failures() as error:  # Python ignores what a destructor raises
             warnings.warn(text_of(error), ResourceWarning, stacklevel=1)

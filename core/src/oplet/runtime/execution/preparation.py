@@ -1,4 +1,4 @@
-"""Preparation: shapes, types and scratch of a node for the inputs of now, asked of its kernel."""
+"""Preparation: a node's kernel checks its inputs, sets its outputs' shapes and types, and requests scratch memory."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from oplet.errors import PrepareError, failures
 from oplet.ops.context import Declined, Node
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.execution.checks import check_inputs, check_prepared
-from oplet.runtime.execution.declining import hand_on
+from oplet.runtime.execution.fallback import fall_back
 from oplet.runtime.execution.folding import fold, is_folded, reads_folded_shapes
-from oplet.runtime.execution.initialization import is_taken
+from oplet.runtime.execution.initialization import initialize_provider
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.memory.allocation import allocate_own
 
-__all__ = ["prepare_node", "prepare_unless_it_waits", "propagate_shapes"]
+__all__ = ["prepare_node", "prepare_or_defer", "propagate_shapes"]
 
 _ARENA, _COMPUTED, _DYNAMIC = Allocation.ARENA, Allocation.COMPUTED, Allocation.DYNAMIC
 
 
-def prepare_unless_it_waits(context: KernelContext, node: Node) -> bool:
-    """Prepare a node; False if it is refused and has to be prepared again, and then be refused, in `invoke`."""
+def prepare_or_defer(context: KernelContext, node: Node) -> bool:
+    """Prepare a node; False if its kernel refuses it but LiteRT would do so only in `invoke`, where it is to be prepared again."""
     try:
         prepare_node(context, node)
     except PrepareError:
@@ -31,27 +31,27 @@ def prepare_unless_it_waits(context: KernelContext, node: Node) -> bool:
 
 
 def prepare_node(context: KernelContext, node: Node) -> None:
-    """Have a node's kernel prepare it; where that one declines, the next one in the order of precedence.
+    """Prepare a node with its first provider that does not decline it.
 
     Raises:
-        PrepareError: the kernel refuses the node, or nobody is left to take it.
+        PrepareError: the kernel refuses the node, or all providers decline it.
     """
     if node.providers is not None:
         node.providers.restart()
-    while not (is_taken(context, node) and _is_prepared(context, node)):
-        pass  # somebody declined it, and the next one has it
+    while not (initialize_provider(context, node) and _try_prepare(context, node)):
+        pass  # it was declined, and the next provider is tried
 
 
-def _is_prepared(context: KernelContext, node: Node) -> bool:
-    _forget_last_time(context, node)
+def _try_prepare(context: KernelContext, node: Node) -> bool:
+    _reset_node(context, node)
     registration, memory = node.registration, context.session.memory
     if registration is None or registration.prepare is None:
         return True
     context.preparing = True
     inputs, outputs = node.inputs[:], node.outputs[:]
-    memory.give_back(node)
+    memory.release(node)
     node.charged = None
-    outer = memory.plan_for(node)
+    outer = memory.charge_to(node)
     declined: Declined | None = None
     try:
         check_inputs(node, memory)
@@ -60,44 +60,44 @@ def _is_prepared(context: KernelContext, node: Node) -> bool:
     except Declined as reason:
         declined = reason
     except failures() as error:
-        raise context.explained(PrepareError, node, error, "failed to prepare") from error
+        raise context.node_error(PrepareError, node, error, "failed to prepare") from error
     finally:
         context.preparing = False
-        memory.plan_for(outer)
+        memory.charge_to(outer)
     if declined is not None:
-        hand_on(context, node, declined)
+        fall_back(context, node, declined)
         return False
     return True
 
 
-def _forget_last_time(context: KernelContext, node: Node) -> None:
-    """Take back what the last preparation said of the node's tensors."""
+def _reset_node(context: KernelContext, node: Node) -> None:
+    """Undo what the last `prepare` set for the node's tensors: allocations, temporaries and in-place inputs."""
     context.were_dynamic.clear()
-    for tensor in node.outputs:  # what is DYNAMIC or COMPUTED is so until its node is prepared again
+    for tensor in node.outputs:  # DYNAMIC and COMPUTED are set by `prepare`, and valid until the next one
         allocation = tensor.allocation
         if allocation is _DYNAMIC:
             context.were_dynamic.add(tensor)
-            # Where a delegate replaced the node that said so, no more is known until the delegate's kernel says otherwise.
+            # An output of a delegate's kernel stays dynamic, as the replaced node was, until that kernel sets its shape.
             if node.delegate is None:
                 tensor.allocation = _ARENA
         elif allocation is _COMPUTED:
             tensor.allocation = _ARENA
     if node.temporaries:
         for tensor in node.temporaries:
-            context.session.memory.give_back(tensor)
+            context.session.memory.release(tensor)
         node.temporaries = []
     node.in_place = ()
 
 
 def propagate_shapes(context: KernelContext, plan: Sequence[int] | None = None) -> Tensor | None:
-    """Prepare the nodes in order, without memory, so that a delegate sees the shapes that the inputs have now.
+    """Shape propagation: prepare the nodes in order, without memory, so that a delegate sees the shapes for the current inputs.
 
     Args:
-        plan: the nodes; those that run unless given.
+        context: the subgraph's context.
+        plan: indices of the nodes; the execution plan unless given.
 
     Returns:
-        The first tensor whose shape is known only while invoking, None if there is none. What is made from it is
-        dynamic too, until its own node is prepared.
+        The first tensor of dynamic shape, None if there is none. Tensors computed from it are dynamic too.
 
     Raises:
         PrepareError: a kernel refused its node.
@@ -118,13 +118,13 @@ def propagate_shapes(context: KernelContext, plan: Sequence[int] | None = None) 
                     context.set_dynamic(tensor)
                 unknown.update(made)
             elif node.registration is not None and not is_folded(subgraph, node):
-                prepared = prepare_unless_it_waits(context, node)
+                prepared = prepare_or_defer(context, node)
                 for tensor in () if prepared else node.outputs:
                     context.set_dynamic(tensor)
                 if not prepared or not fold(context, node):
                     unknown.update(tensor for tensor in node.outputs if tensor.is_dynamic)
                     first = first or next((tensor for tensor in node.outputs if tensor.is_dynamic), None)
-            # else a custom op that waits for a delegate: the shapes of the file must do
+            # else a custom op that only a delegate may serve: its outputs keep the file's shapes
     finally:
         session.leave()
         subgraph.invalidate()

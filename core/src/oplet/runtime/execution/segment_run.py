@@ -1,4 +1,4 @@
-"""Running a segment: its thunks, one after the other, until they are done, one fails, or the run is to end."""
+"""The run of a segment: its thunks in order, until one fails, or a deadline or `cancel` ends the run."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
     """Call the thunks of a segment.
 
     Raises:
-        CancelledError, DeadlineError: the run is to end.
+        CancelledError: another thread called `cancel`.
+        DeadlineError: the run took longer than `max_seconds`.
         InvokeError: a kernel failed.
     """
     session = context.session
     meter, profiler = session.meter, session.profiler
     if meter.has_deadline or (profiler is not None and profiler.enabled):
-        _run_by_the_clock(context, segment)
+        _run_timed(context, segment)
         return
     stop = meter.reasons
     if stop:
@@ -37,13 +38,13 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
             if stop:
                 meter.check()
     except (CancelledError, DeadlineError):
-        raise  # no node's fault
+        raise  # they end the run, and are no failure of a node
     except failures() as error:
         raise _failure(context, segment, remaining, error) from error
 
 
-def _run_by_the_clock(context: KernelContext, segment: Segment) -> None:
-    """Run with a look at the clock after each node, for the deadline and for the profiler."""
+def _run_timed(context: KernelContext, segment: Segment) -> None:
+    """Run the thunks and read the clock after each node, for the deadline and the profiler."""
     clock = time.perf_counter
     session = context.session
     meter, profiler = session.meter, session.profiler
@@ -61,12 +62,12 @@ def _run_by_the_clock(context: KernelContext, segment: Segment) -> None:
                 profiler.record(Event(context.subgraph.index, node.index, node.op_name, label, start, seconds))
             meter.check()
     except (CancelledError, DeadlineError):
-        raise  # no node's fault
+        raise  # they end the run, and are no failure of a node
     except failures() as error:
         raise _failure(context, segment, remaining, error) from error
 
 
 def _failure(context: KernelContext, segment: Segment, remaining: Iterator[Thunk], error: BaseException) -> OpletError:
-    """The error of the node whose thunk the iterator handed out last."""
+    """The error of the node whose thunk came from the iterator last."""
     node = segment.nodes[len(segment.thunks) - operator.length_hint(remaining) - 1]
-    return context.explained(InvokeError, node, error, "failed to invoke")
+    return context.node_error(InvokeError, node, error, "failed to invoke")

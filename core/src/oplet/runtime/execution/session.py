@@ -1,4 +1,4 @@
-"""What the subgraphs of one interpreter share: the model, its limits and memory, and who is running what."""
+"""The session: the state that an interpreter's subgraphs share, such as model, limits, memory account, threads and call stack."""
 
 from __future__ import annotations
 
@@ -23,63 +23,64 @@ if TYPE_CHECKING:
 
 __all__ = ["Backend", "Runner", "Session"]
 
-#: As good as no limit.
+#: A number in place of no limit.
 _ENDLESS = 2**62
 
 
 class Runner(Protocol):
-    """What runs one subgraph, for whoever calls it: its executor, or the delegation that drives the executor."""
+    """The interface that runs one subgraph: of its executor, or of the delegation that drives the executor."""
 
     def resize_input(self, index: int, shape: Shape, type: TensorType | None = None) -> None:
-        """Give an input another shape, or also another type; it takes an `allocate` before the next `invoke`."""
+        """Give an input another shape, or also another type; `allocate` is needed before the next `invoke`."""
 
     def allocate(self) -> None:
-        """Prepare what runs for the shapes of now; nothing happens if it is."""
+        """Prepare the subgraph for the current input shapes; nothing happens if it is ready."""
 
     def invoke(self) -> None:
-        """Run it."""
+        """Run the subgraph."""
 
     def bind(self) -> Thunk:
-        """What runs it for a node that calls it; good for this generation."""
+        """A thunk that runs the subgraph for a node that calls it, valid for this generation."""
 
     def restart(self) -> None:
-        """Put its state back to what it is after `allocate`."""
+        """Reset variables and the state of kernels to what they are after `allocate`."""
 
     def release(self) -> None:
-        """Give back the memory of whatever does not outlive an invoke."""
+        """Release the memory of all tensors whose values do not outlive an invoke."""
 
 
 class Backend(Protocol):
-    """What runs one subgraph asynchronously."""
+    """The interface that runs one subgraph asynchronously."""
 
     def ensure_idle(self) -> None:
-        """Refuse to go on while a task is in flight, with a StateError."""
+        """Raise a StateError while a task is in flight."""
 
     def close(self) -> None:
         """Finish every task; nothing can be started afterwards."""
 
 
 class Session:
-    """One model being run.
+    """The shared state of one interpreter's subgraphs.
 
     Attributes:
         model: the model.
-        resolver: where registrations come from.
-        subgraphs: all its subgraphs, by index.
-        runners: what runs each of them.
-        callees: what each of them is to the nodes that call it.
-        num_threads: threads that a kernel may use.
+        resolver: gives the nodes' registrations.
+        chains: providers by op and version; `execution.fallback` fills it.
+        subgraphs: the model's subgraphs, by index.
+        runners: the runner of each subgraph.
+        callees: each subgraph as the nodes that call it see it.
+        num_threads: the number of threads that a kernel may use.
         preserve_all_tensors: whether every tensor keeps memory of its own.
-        profiler: takes an event per node run, or None.
-        force_delegate_profiling: tell it of delegates' kernels as a whole, also where they report operator by operator.
-        release_dynamic_tensors: whether tensors with shapes of one invoke give back their memory at its end.
-        checks: whether to look, after each node, at what its kernel changed.
+        profiler: records an event per node run; None for no profiling.
+        force_delegate_profiling: whether delegates' kernels are profiled as a whole, also where they report single operators.
+        release_dynamic_tensors: whether the memory of tensors of dynamic shape is released at the end of each invoke.
+        checks: whether to check after each node that its kernel changed nothing that it may only read.
         workers: the threads beside the one that invokes.
         resources: state that outlives an invoke and has no tensor: resource variables, hash tables.
-        limits: what the model may take.
-        memory: the bytes that it takes now.
-        meter: ends a run that is to stop, and is asked by kernels' checkpoints.
-        max_while_iterations: how often a loop may go round before it is taken for endless.
+        limits: the limits of the interpreter.
+        memory: the account of the bytes that are allocated.
+        meter: ends runs at a deadline or when they are cancelled; kernels' checkpoints ask it.
+        max_while_iterations: the most iterations of one loop.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Session:
     ) -> None:
         self.model = model
         self.resolver = resolver
-        self.chains: dict[Any, Any] = {}  # of providers, by what nodes ask for; those who decline nodes fill it
+        self.chains: dict[Any, Any] = {}
         self.subgraphs: list[Subgraph] = []
         self.runners: list[Runner] = []
         self.callees: list[Callee] = []
@@ -115,11 +116,11 @@ class Session:
         self.workers = Workers(num_threads)
         self._active: list[Subgraph] = []
         self._owner: int | None = None  # the thread that has the interpreter to itself now
-        self._holds = 0
+        self._locked = 0
         self._free = threading.Lock()
 
-    def hold(self) -> None:
-        """Have the interpreter for this thread until `let_go`, which every `hold` needs; a thread may hold it several times.
+    def lock(self) -> None:
+        """Take the interpreter's lock for this thread, without waiting; reentrant. Every `lock` needs its `unlock`.
 
         Raises:
             StateError: another thread has it.
@@ -129,17 +130,17 @@ class Session:
             if not self._free.acquire(blocking=False):
                 raise self._in_use()
             self._owner = mine
-        self._holds += 1
+        self._locked += 1
 
-    def let_go(self) -> None:
-        """Undo one `hold`."""
-        self._holds -= 1
-        if not self._holds:
+    def unlock(self) -> None:
+        """Give back the lock, once for each `lock`."""
+        self._locked -= 1
+        if not self._locked:
             self._owner = None
             self._free.release()
 
-    def ensure_free(self) -> None:
-        """Refuse to go on while another thread has the interpreter.
+    def ensure_unlocked(self) -> None:
+        """Check that no other thread has the lock.
 
         Raises:
             StateError: one has.
@@ -156,18 +157,18 @@ class Session:
         )
 
     def enter(self, subgraph: Subgraph) -> None:
-        """Note that a subgraph is being prepared or run; every `enter` needs its `leave`.
+        """Push a subgraph, which is to be prepared or run, onto the call stack; every `enter` needs its `leave`.
 
         Raises:
-            StateError: another thread prepares or runs one.
-            EnsureError: it is already: the subgraphs call each other in a circle.
-            LimitError: the calls are nested too deeply.
+            StateError: another thread has the interpreter's lock.
+            EnsureError: the subgraph is on the stack already: subgraphs call each other in a circle.
+            LimitError: the calls are nested too deeply, or there were too many.
         """
-        self.hold()
+        self.lock()
         try:
             self._check_call(subgraph)
         except BaseException:
-            self.let_go()
+            self.unlock()
             raise
         self._active.append(subgraph)
 
@@ -186,10 +187,10 @@ class Session:
             self.count_call()
 
     def count_call(self) -> None:
-        """Note that a subgraph is called by another.
+        """Count a call of a subgraph by another.
 
         Raises:
-            LimitError: there were too many such calls in this run.
+            LimitError: there were too many calls in this run.
         """
         self._calls += 1
         if self._calls > self._most_calls:
@@ -199,11 +200,11 @@ class Session:
             )
 
     def profiles(self, node: Node) -> bool:
-        """Whether the profiler is to be told of the node as a whole; some delegates' kernels tell of their operators."""
+        """Whether to record an event of the node as a whole; False for delegates' kernels that record their operators one by one."""
         return node.delegate is None or self.force_delegate_profiling or not node.delegate.profiles_operators
 
     def check_not_active(self, subgraph: Subgraph) -> None:
-        """Refuse a call of a subgraph that is being prepared or run.
+        """Check that a subgraph is not on the call stack.
 
         Raises:
             EnsureError: it is; the message names the chain of calls.
@@ -213,13 +214,13 @@ class Session:
             chain = " -> ".join(map(str, [*active[active.index(subgraph) :], subgraph]))
             raise EnsureError(f"the subgraphs call each other in a circle: {chain}; a call must not lead back to its caller.")
 
-    def dissolve(self) -> None:
-        """Let go of what refers back to it, so that all goes with the interpreter and not when Python looks for cycles."""
+    def drop_references(self) -> None:
+        """Drop the references that form cycles, so that memory is freed with the interpreter, without waiting for garbage collection."""
         self.subgraphs, self.runners, self.callees = [], [], []
 
     def leave(self) -> None:
-        """Note that the subgraph entered last is done."""
+        """Pop the subgraph that was entered last from the call stack."""
         self._active.pop()
         if not self._active:
             self.meter.end()
-        self.let_go()
+        self.unlock()

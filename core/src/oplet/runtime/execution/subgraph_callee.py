@@ -1,4 +1,4 @@
-"""Callees: subgraphs as the nodes of other subgraphs see them, those of control flow above all."""
+"""The callee of a subgraph: the interface by which kernels of control-flow ops prepare and run it (see `oplet.ops.callee`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["SubgraphCallee"]
 
 
 class SubgraphCallee(Callee):
-    """A subgraph of the session, called by a node; whatever runs it then is what the session says."""
+    """A subgraph of the session for the nodes that call it; `Session.runners` has what runs it."""
 
     def __init__(self, session: Session, subgraph: Subgraph) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""The account of a model's memory: the bytes that its tensors and kernels hold, and whether more are allowed."""
+"""The memory account of a model: the bytes that its tensors and kernels have allocated, checked against the limits."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ __all__ = ["MemoryAccount"]
 
 
 class MemoryAccount:
-    """What the tensors and kernels of one interpreter hold, measured against its limits."""
+    """The bytes that the tensors and kernels of one interpreter have allocated, outside of the arenas, checked against its limits."""
 
     def __init__(self, limits: Limits, model: Model) -> None:
         self._model = model
         self._most_of_one = math.inf if limits.max_tensor_bytes is None else limits.max_tensor_bytes
         self._most_together = math.inf if limits.max_arena_bytes is None else limits.max_arena_bytes
-        self._strings: dict[Tensor | Node, int] = {}  # of tensors, besides their arrays
-        self._own: dict[Tensor | Node, int] = {}  # tensors with memory outside of the arenas, nodes with what their kernels made
+        self._strings: dict[Tensor | Node, int] = {}  # bytes of strings by tensor, besides the arrays that refer to them
+        self._own: dict[Tensor | Node, int] = {}  # bytes by tensor outside of the arenas, and by node for its kernel's own memory
         self._total = 0
-        self._planned: Node | None = None  # the node whose kernel is being prepared or bound
+        self._charged: Node | None = None  # the node whose kernel is being prepared or bound
 
     def check_tensor(self, tensor: Tensor) -> int:
-        """Refuse a tensor that is too large; return its bytes.
+        """The bytes of a tensor.
 
         Raises:
-            LimitError: it takes more than `max_tensor_bytes`.
+            LimitError: they are more than `max_tensor_bytes`.
         """
         nbytes = math.prod(tensor.shape) * tensor.dtype.itemsize
         if nbytes > self._most_of_one:
@@ -43,40 +43,45 @@ class MemoryAccount:
             )
         return nbytes
 
-    def take(self, tensor: Tensor) -> None:
-        """Count the array that a tensor is about to get, in place of the one that it has.
+    def charge_tensor(self, tensor: Tensor) -> None:
+        """Charge the array that a tensor is about to get, in place of the one that it has.
 
         Raises:
-            LimitError: it is too large, or all together are.
+            LimitError: it is more than `max_tensor_bytes`, or all together are more than `max_arena_bytes`.
         """
         nbytes = self.check_tensor(tensor)
-        self.give_back(tensor)
+        self.release(tensor)
         if self._total + nbytes > self._most_together:
             self.check_arena(nbytes, tensor)
         self._own[tensor] = nbytes
         self._total += nbytes
 
     def new_array(self, tensor: Tensor, *, zeroed: bool = True) -> Array:
-        """An array of the tensor's shape and dtype, of its own and counted.
+        """A new array of the tensor's shape and dtype, charged to the account.
 
         Args:
-            zeroed: whether its values are 0 to begin with; else they are whatever was there.
+            tensor: the tensor.
+            zeroed: whether the values are 0; they are undefined otherwise.
 
         Raises:
-            LimitError: it is more than is allowed, or than there is.
+            LimitError: it is more than is allowed, or than the machine has.
         """
-        self.take(tensor)
+        self.charge_tensor(tensor)
         try:
             return new_array(tensor, zeroed=zeroed)
         except (MemoryError, ValueError):
-            raise self.none_left(tensor.nbytes, tensor) from None
+            raise self.out_of_memory(tensor.nbytes, tensor) from None
 
-    def none_left(self, nbytes: int, largest: Tensor) -> LimitError:
-        """The error for memory that the machine does not have."""
+    def out_of_memory(self, nbytes: int, largest: Tensor) -> LimitError:
+        """The error for an allocation that the machine has no memory for."""
         return LimitError(f"There is no memory for {nbytes} bytes in {self._model.name}; the largest part is {largest}.")
 
-    def keep(self, nbytes: int, what: str) -> None:
-        """Count what is kept as long as the interpreter: constants that are no views of the file.
+    def charge_constant(self, nbytes: int, what: str) -> None:
+        """Charge a constant that is no view of the file, and stays as long as the interpreter.
+
+        Args:
+            nbytes: its size in memory.
+            what: the tensor, for the message.
 
         Raises:
             LimitError: with it, the model would take more than `max_arena_bytes`.
@@ -88,14 +93,14 @@ class MemoryAccount:
             )
         self._total += nbytes
 
-    def give_back(self, owner: Tensor | Node) -> None:
-        """Take off the account what a tensor, or a node's kernel, held."""
+    def release(self, owner: Tensor | Node) -> None:
+        """Remove what a tensor, or a node's kernel, was charged."""
         self._total -= self._own.pop(owner, 0)
         if self._strings:
             self._total -= self._strings.pop(owner, 0)
 
-    def hold_strings(self, tensor: Tensor) -> None:
-        """Count the strings that a tensor has now, in place of those that it had; the array that holds them is counted already.
+    def charge_strings(self, tensor: Tensor) -> None:
+        """Charge the strings that a tensor has now, in place of those that it had; the array that refers to them is charged already.
 
         Raises:
             LimitError: with them, the model takes more than `max_arena_bytes`.
@@ -109,32 +114,32 @@ class MemoryAccount:
                 f"Limits(max_arena_bytes={self._most_together}) allows no more."
             )
 
-    def plan_for(self, node: Node | None) -> Node | None:
-        """Charge a node from now on, None for nobody; returns the node that was charged so far."""
-        before, self._planned = self._planned, node
+    def charge_to(self, node: Node | None) -> Node | None:
+        """Set the node that `charge` counts for from now on, None for no node; return the one before."""
+        before, self._charged = self._charged, node
         return before
 
     def charge(self, nbytes: int) -> None:
-        """Refuse what a kernel takes for itself if it is too much; while its node is prepared or bound, count it too.
+        """Check the bytes that a kernel allocates for itself; while its node is prepared or bound, charge them to the node.
 
         Raises:
             LimitError: with it, the model would take more than `max_arena_bytes`.
         """
         if self._total + nbytes > self._most_together:
             raise LimitError(
-                f"{self._planned or 'A node'} would take {nbytes} bytes besides its tensors, and {self._model.name} {self._total + nbytes} "
+                f"{self._charged or 'A node'} would take {nbytes} bytes besides its tensors, and {self._model.name} {self._total + nbytes} "
                 f"with them; Limits(max_arena_bytes={self._most_together}) allows no more."
             )
-        if self._planned is not None:
-            self._own[self._planned] = self._own.get(self._planned, 0) + nbytes
+        if self._charged is not None:
+            self._own[self._charged] = self._own.get(self._charged, 0) + nbytes
             self._total += nbytes
 
     def check_arena(self, nbytes: int, largest: Tensor) -> None:
-        """Refuse more memory than is allowed.
+        """Check the bytes of arenas, in addition to all that is charged.
 
         Args:
-            nbytes: what is asked for, besides what tensors have of their own.
-            largest: the largest part of it, for the message.
+            nbytes: the bytes of the arenas.
+            largest: the largest tensor in the new one, for the message.
 
         Raises:
             LimitError: all together would take more than `max_arena_bytes`.

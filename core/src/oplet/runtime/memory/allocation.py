@@ -1,6 +1,6 @@
-"""The allocation of a segment's tensors: requests while its nodes prepare, then one plan of the arena, then the memory.
+"""The allocation of a segment's tensors: requests while its nodes are prepared, then one plan of the arena, then the memory.
 
-A *request* is a tensor's wish for arena memory and its lifetime; the *plan* is an offset for each request; to *allocate* is to give
+A *request* is a tensor that needs arena memory, with its lifetime; a *plan* has an offset for each request; to *allocate* is to give
 tensors their arrays, in the arena or of their own.
 """
 
@@ -25,7 +25,7 @@ _ARENA = Allocation.ARENA
 
 
 def allocate_own(memory: MemoryAccount, tensor: Tensor) -> None:
-    """Give a tensor memory of its own, unless what it has fits; constants have theirs, and dynamic tensors get it while running."""
+    """Give a tensor an array outside of the arena, unless the one it has fits; constants have theirs, dynamic tensors get it in `invoke`."""
     if tensor.allocation is Allocation.DYNAMIC or tensor.is_constant:
         return
     if (
@@ -33,61 +33,62 @@ def allocate_own(memory: MemoryAccount, tensor: Tensor) -> None:
         or (tensor.data.shape, tensor.data.dtype) != (tensor.shape, tensor.dtype)
         or tensor.allocation is Allocation.ARENA
     ):
-        tensor.provide(memory.new_array(tensor))
+        tensor.set_memory(memory.new_array(tensor))
 
 
 class SegmentAllocation:
-    """The requests of a segment's tensors, and then their memory.
+    """Collects the requests of a segment's tensors, and then allocates them.
 
     Args:
-        subgraph: the segment's, with its last uses.
-        memory: the account of the model.
-        preserve_all: whether no tensor may take another one's memory.
+        subgraph: the segment's subgraph, whose `last_use` is current.
+        memory: the memory account of the model.
+        preserve_all: whether every tensor keeps memory of its own.
     """
 
     def __init__(self, subgraph: Subgraph, memory: MemoryAccount, *, preserve_all: bool) -> None:
         self._memory = memory
-        self._keeps_all = preserve_all
+        self._preserve_all = preserve_all
         self._last_use = subgraph.last_use
         self._end = len(subgraph.execution_plan)
         self._requests: list[Request] = []
-        self._lives: dict[Tensor, int] = {}  # what nodes write, and where it is read last
-        self._in_place: dict[Tensor, Tensor] = {}  # outputs, and the inputs in whose memory they lie
+        self._last_reads: dict[Tensor, int] = {}  # by node output: the position of its last use
+        self._in_place: dict[Tensor, Tensor] = {}  # by output that is written in place: the input whose memory it uses
 
     def request_input(self, tensor: Tensor) -> None:
-        """Request memory for what the caller feeds."""
+        """Request memory for an input of the subgraph."""
         self._request(tensor, 0, self._end)
 
     def request_node(self, node: Node, position: int) -> None:
-        """Request memory for what a prepared node writes, and for its scratch.
+        """Request memory for a prepared node's outputs and temporaries.
 
         Args:
-            position: of the node in the plan.
+            node: the node.
+            position: its position in the plan.
         """
-        if node.in_place and (replaced := self._replaced(node, position)) is not None:
+        if node.in_place and (replaced := self._input_to_overwrite(node, position)) is not None:
             self._in_place[node.outputs[0]] = replaced
         for tensor in node.outputs:
-            last = self._last_use.get(tensor.index, self._end)  # what nobody reads stays, as in LiteRT
+            last = self._last_use.get(tensor.index, self._end)  # outputs that nothing reads keep their value, as in LiteRT
             if self._request(tensor, position, last):
-                self._lives[tensor] = last
+                self._last_reads[tensor] = last
         for tensor in node.temporaries:
             self._request(tensor, position, position)
 
-    def _replaced(self, node: Node, position: int) -> Tensor | None:
-        """The input in whose memory the node's first output is to lie, if there is one."""
+    def _input_to_overwrite(self, node: Node, position: int) -> Tensor | None:
+        """The input in whose memory the node's first output is written in place, None if there is none."""
         output = node.outputs[0] if node.outputs else None
         if (
             output is None
             or node.delegate is not None
-            or self._keeps_all
+            or self._preserve_all
             or output.allocation is not _ARENA
             or output.is_variable
             or output.delegate is not None
-            or output in self._lives
+            or output in self._last_reads
         ):
             return None
         for tensor in node.in_place:
-            if self._lives.get(tensor) == position and tensor.delegate is None and tensor.nbytes == output.nbytes:
+            if self._last_reads.get(tensor) == position and tensor.delegate is None and tensor.nbytes == output.nbytes:
                 return tensor
         return None
 
@@ -95,7 +96,7 @@ class SegmentAllocation:
         """Request arena memory, or give the tensor memory of its own; True if it goes into the arena."""
         dtype = tensor.dtype
         if tensor.allocation is _ARENA and not dtype.hasobject and (nbytes := prod(tensor.shape) * dtype.itemsize):
-            if self._keeps_all:
+            if self._preserve_all:
                 first, last = 0, self._end
             self._requests.append((tensor, Lifetime(nbytes, first, last)))
             return True
@@ -106,17 +107,17 @@ class SegmentAllocation:
         """Plan the arena and give the tensors their memory.
 
         Args:
-            segment: whose arena it is.
-            offered: memory that kernels offer for tensors; it is taken where it fits.
-            others: all subgraphs, whose arenas count, too.
-            num_threads: threads that are to find their parts of tensors together.
+            segment: the segment.
+            offered: arrays that kernels offered for tensors; they are used where they fit.
+            others: all subgraphs of the model, whose arenas count for the limit too.
+            num_threads: the threads of kernels; with several the plan is improved for cache locality.
 
         Raises:
-            LimitError: it is more than is allowed, or than there is.
+            LimitError: it is more than is allowed, or than the machine has.
         """
         requests = self._requests
         if offered:
-            requests = [request for request in requests if not self._take(*request, offered)]
+            requests = [request for request in requests if not self._use_offered(*request, offered)]
         if not requests:
             return
         largest = max(requests, key=lambda request: request[1].nbytes)[0]
@@ -125,9 +126,9 @@ class SegmentAllocation:
         numbers: dict[Tensor, int] = {}
         lifetimes: list[Lifetime] = []
         for tensor, life in requests:
-            memory.give_back(tensor)
+            memory.release(tensor)
             replaced = self._in_place.get(tensor)
-            if replaced in numbers:  # and not in memory that was offered
+            if replaced in numbers:  # else the input is in memory that a kernel offered
                 number = numbers[tensor] = numbers[replaced]
                 lifetimes[number] = Lifetime(life.nbytes, lifetimes[number].first, life.last)
             else:
@@ -141,21 +142,21 @@ class SegmentAllocation:
         try:
             arena = segment.arena = aligned_bytes(plan.nbytes, zeroed=False)
         except MemoryError:
-            raise memory.none_left(plan.nbytes, largest) from None
+            raise memory.out_of_memory(plan.nbytes, largest) from None
         segment.requests, segment.offsets = requests, [plan.offsets[numbers[tensor]] for tensor, _ in requests]
         for (tensor, _), offset in zip(requests, segment.offsets):
-            tensor.provide(np.ndarray(tensor.shape, tensor.dtype, arena, offset))
+            tensor.set_memory(np.ndarray(tensor.shape, tensor.dtype, arena, offset))
         for tensor, life in requests:
-            if life.last == self._end:  # the caller may read it before a node has written it
+            if life.last == self._end:  # the caller may read it before the first invoke
                 tensor.data.fill(0)
 
-    def _take(self, tensor: Tensor, life: Lifetime, offered: Mapping[Tensor, Array]) -> bool:
-        """Give a tensor the memory that a kernel offers for it; True if there is some and it fits."""
+    def _use_offered(self, tensor: Tensor, life: Lifetime, offered: Mapping[Tensor, Array]) -> bool:
+        """Give a tensor the array that a kernel offered for it; False if there is none, or it does not fit."""
         array = offered.get(tensor)
-        if array is None or (array.shape, array.dtype) != (tensor.shape, tensor.dtype):  # given another shape since
+        if array is None or (array.shape, array.dtype) != (tensor.shape, tensor.dtype):  # the tensor has another shape since
             return False
-        self._memory.give_back(tensor)
-        tensor.provide(array)
+        self._memory.release(tensor)
+        tensor.set_memory(array)
         if life.last == self._end:
             array.fill(0)
         return True

@@ -1,8 +1,8 @@
 """The arena planner: lifetimes in, offsets out.
 
-Tensors that are never alive at the same time share memory. One after another they are placed at the lowest offset where they meet
-no neighbour in time: larger ones first ("greedy by size", https://arxiv.org/abs/2001.03288, as LiteRT's arena planner), or in
-another order where that one takes more than the bytes that are alive together.
+Tensors whose lifetimes do not overlap may share memory. Each gets the lowest offset that is free during its lifetime: larger ones
+first ("greedy by size", https://arxiv.org/abs/2001.03288, as in LiteRT's arena planner), or in another order where that takes more
+bytes than are alive at one time.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any, NamedTuple
 
 __all__ = ["ALIGNMENT", "ArenaPlan", "Lifetime", "plan_arena"]
 
-#: Bytes; what vector instructions and cache lines like.
+#: The alignment of tensors in bytes: a cache line, and the widest vector registers.
 ALIGNMENT = 64
 
-#: Positions of the plan that are looked at together.
+#: The positions of the plan that have one list of placed tensors.
 _STRETCH = 8
 
-#: Other orders are tried where an arena takes more than the least that is possible by more than this part of it.
+#: Other orders are tried where an arena is larger than the lower bound by more than this fraction.
 _SPARE = 1 / 32
 
 #: A request's number, its size, and the first and last position.
 _Request = tuple[int, int, int, int]
 
-#: In which order to place requests: the larger first, of equal ones the earlier; in the order of time; those first that take the most
-#: for the longest time; the larger first, of equal ones the longer.
+#: The orders to place requests in, as sort keys: larger first, then earlier; earlier first, then larger; larger product of size and
+#: lifetime first; larger first, then longer lifetime.
 _ORDERS: tuple[Callable[[_Request], Any], ...] = (
     lambda request: (-request[1], request[2]),
     lambda request: (request[2], -request[1]),
@@ -37,12 +37,12 @@ _ORDERS: tuple[Callable[[_Request], Any], ...] = (
 
 
 class Lifetime(NamedTuple):
-    """A request for memory.
+    """The size and lifetime of a tensor.
 
     Attributes:
-        nbytes: how much.
-        first: position in the plan at which it is written first.
-        last: position at which it is read last.
+        nbytes: its size in bytes.
+        first: the position in the plan of the node that writes it.
+        last: the position of the last node that reads it.
     """
 
     nbytes: int
@@ -51,17 +51,17 @@ class Lifetime(NamedTuple):
 
 
 class ArenaPlan(NamedTuple):
-    """The answer: an offset for each request, and the bytes that they take together."""
+    """An offset in bytes for each request, and the size of the arena in bytes."""
 
     offsets: list[int]
     nbytes: int
 
 
 def plan_arena(lifetimes: list[Lifetime]) -> ArenaPlan:
-    """Place every request; two that are alive at the same position never overlap.
+    """Plan an arena: requests that are alive at the same position never overlap in memory.
 
     Args:
-        lifetimes: the requests; positions are inclusive on both sides.
+        lifetimes: the requests; `first` and `last` are inclusive.
     """
     offsets = [0] * len(lifetimes)
     sizes = [-(-life.nbytes // ALIGNMENT) * ALIGNMENT for life in lifetimes]
@@ -70,7 +70,7 @@ def plan_arena(lifetimes: list[Lifetime]) -> ArenaPlan:
     base = 0
     others = []
     for i, (_, first, last) in enumerate(lifetimes):
-        if first == begin and last == end:  # it shares with nobody
+        if first == begin and last == end:  # always alive: it shares memory with none
             offsets[i] = base
             base += sizes[i]
         elif sizes[i]:
@@ -92,11 +92,11 @@ def plan_arena(lifetimes: list[Lifetime]) -> ArenaPlan:
 
 
 def _place(requests: Sequence[_Request], limit: int) -> tuple[dict[int, int], int] | None:
-    """The offset of each request, placed in this order, and the bytes that they take together; None from `limit` bytes on."""
+    """The offset of each request, placed in this order, and the size of the arena; None as soon as that reaches `limit` bytes."""
     offsets: dict[int, int] = {}
     total = 0
     near: Sequence[tuple[int, int, int, int]]
-    # What is placed so far, by stretches of the plan that it is alive in, so that only neighbours in time are looked at.
+    # The placed requests by each stretch of the plan that they are alive in, so that only those are compared that may overlap.
     placed: dict[int, list[tuple[int, int, int, int]]] = {}
     for i, size, first, last in requests:
         start, stop = first // _STRETCH, last // _STRETCH + 1
@@ -125,7 +125,7 @@ def _place(requests: Sequence[_Request], limit: int) -> tuple[dict[int, int], in
 
 
 def _most_alive(requests: Sequence[_Request]) -> int:
-    """The most bytes that are alive at one position: no arena is smaller."""
+    """The most bytes that are alive at one position, a lower bound of the arena's size."""
     changes: dict[int, int] = {}
     for _, size, first, last in requests:
         changes[first] = changes.get(first, 0) + size

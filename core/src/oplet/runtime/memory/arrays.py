@@ -1,4 +1,4 @@
-"""Arrays that are memory of their own, for an arena or for one tensor."""
+"""New arrays, aligned where they are large, for an arena or for one tensor."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from oplet.schema.enums import TensorType
 
 __all__ = ["aligned_bytes", "new_array"]
 
-#: Bytes; what is smaller gains less from where it lies than it takes to see to that.
+#: Bytes below which an array is not aligned, as aligning it takes longer than it saves.
 _SMALL = 16384
 
 
 def aligned_bytes(nbytes: int, *, zeroed: bool = True) -> NDArray[Any]:
-    """A block of bytes whose address is a multiple of `ALIGNMENT`.
+    """A uint8 array whose address is a multiple of `ALIGNMENT`.
 
     Args:
-        zeroed: whether they are 0 to begin with; else they are whatever was there.
+        nbytes: its size.
+        zeroed: whether the bytes are 0; they are undefined otherwise.
 
     Raises:
-        MemoryError: there is not that much.
+        MemoryError: the machine has not that much.
     """
     block = (np.zeros if zeroed else np.empty)(nbytes + ALIGNMENT, np.uint8)
     start = -block.__array_interface__["data"][0] % ALIGNMENT
@@ -33,13 +34,15 @@ def aligned_bytes(nbytes: int, *, zeroed: bool = True) -> NDArray[Any]:
 
 
 def new_array(tensor: Tensor, *, zeroed: bool = True) -> Array:
-    """An array of the tensor's shape and dtype.
+    """A new array of the tensor's shape and dtype.
 
     Args:
-        zeroed: as `aligned_bytes` takes it.
+        tensor: the tensor.
+        zeroed: whether the values are 0; they are undefined otherwise.
 
     Raises:
-        MemoryError: there is not that much; ValueError: no address space holds it.
+        MemoryError: the machine has not that much.
+        ValueError: it is more than can be addressed.
     """
     shape, dtype = tensor.shape, tensor.dtype
     if dtype.hasobject:

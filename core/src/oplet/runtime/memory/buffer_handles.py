@@ -1,4 +1,4 @@
-"""Values that a delegate keeps in buffers of its own: copied back when somebody else reads them.
+"""Buffer handles: tensors whose values a delegate keeps in buffers of its own, and which are copied when others read them.
 
 Rules: tflite/core/subgraph.cc of google-ai-edge/LiteRT (SetBufferHandle, EnsureTensorDataIsReadable).
 """
@@ -20,7 +20,7 @@ __all__ = ["ensure_readable", "free_handle", "free_handles", "set_buffer_handle"
 
 
 def ensure_readable(context: Context, tensor: Tensor) -> None:
-    """Have `tensor.data` hold what its delegate's buffer holds.
+    """Copy a tensor's value from its delegate's buffer to `tensor.data`, if the buffer's is newer (`data_is_stale`).
 
     Raises:
         DelegateError: the tensor is stale and has no buffer, or the delegate cannot copy it.
@@ -41,7 +41,7 @@ def ensure_readable(context: Context, tensor: Tensor) -> None:
 
 
 def with_readable_inputs(context: Context, node: Node, thunk: Thunk) -> Thunk:
-    """The thunk, after a check that inputs which another delegate keeps in buffers are readable; itself where there are none."""
+    """A thunk that makes the node's inputs in other delegates' buffers readable before it runs; the same one if there are none."""
     foreign = [t for t in node.inputs if t is not None and t.delegate is not None and t.delegate is not node.delegate]
     if not foreign:
         return thunk
@@ -56,13 +56,16 @@ def with_readable_inputs(context: Context, node: Node, thunk: Thunk) -> Thunk:
 
 
 def set_buffer_handle(context: Context, tensor: Tensor, handle: Any, delegate: Delegate) -> None:
-    """Say that a delegate's buffer stands for a tensor; the buffer that stood for it is freed.
+    """Bind a delegate's buffer to a tensor; the buffer that was bound before is freed.
 
     Args:
-        handle: the buffer, as the delegate calls it; None for none any more.
+        context: the context of the tensor's subgraph.
+        tensor: the tensor.
+        handle: the delegate's handle of the buffer; None to bind no buffer.
+        delegate: the delegate.
 
     Raises:
-        DelegateError: another delegate has the tensor.
+        DelegateError: the tensor belongs to another delegate.
     """
     if tensor.delegate is not None and tensor.delegate is not delegate:
         raise DelegateError(f"{delegate.name} cannot take {tensor}: it belongs to {tensor.delegate.name}.")
@@ -72,10 +75,10 @@ def set_buffer_handle(context: Context, tensor: Tensor, handle: Any, delegate: D
 
 
 def free_handle(context: Context, tensor: Tensor) -> None:
-    """Let the tensor's delegate free its buffer, if it has one.
+    """Have the tensor's delegate free the buffer that is bound to it, if there is one.
 
     Raises:
-        DelegateError: the delegate failed; the buffer stands for the tensor no more.
+        DelegateError: the delegate failed; the buffer is not bound any more.
     """
     if tensor.delegate is not None and tensor.buffer_handle is not None:
         handle, tensor.buffer_handle = tensor.buffer_handle, None
@@ -91,7 +94,7 @@ def free_handle(context: Context, tensor: Tensor) -> None:
 
 
 def free_handles(context: Context, tensors: Iterable[Tensor]) -> None:
-    """Let the delegates free the buffers of these tensors, which are their own again; the first failure is raised at the end."""
+    """Have delegates free the buffers of these tensors, which then belong to no delegate; the first error is raised at the end."""
     failure: OpletError | None = None
     for tensor in tensors:
         try:

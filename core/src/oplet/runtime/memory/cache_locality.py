@@ -1,9 +1,9 @@
-"""Cache locality: an arena plan for several threads, in which their parts of tensors lie together.
+"""Cache locality: offsets in an arena at which each thread finds its part of a tensor in the cache of its own core.
 
-Of two threads that share kernels, one reads and writes the first halves of tensors, the other one the second halves. Memory that one
-of them wrote lies in the cache of its core, and has to come from there when the other one's half of the next tensor lies in it. So
-tensors are moved, within the room that those alive at the same time leave them, to where their halves lie in halves of those before
-and after them. With more threads, parts that are not halves lie together more often than before, too.
+Two threads that share a kernel process the first and the second half of each tensor. What a thread has written is in its core's
+cache; if the other thread's half of a later tensor has the same addresses, it has to be fetched from there. Tensors are therefore
+moved, where those alive at the same time leave room, so that their halves overlap the same halves of the tensors before and after
+them. This helps more than two threads too, though less.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from oplet.runtime.memory.arena_planner import ALIGNMENT, ArenaPlan, Lifetime
 
 __all__ = ["with_locality"]
 
-#: Bytes; threads do not share what is smaller.
+#: Bytes below which kernels do not divide a tensor between threads.
 _SMALL = 16384
-#: How many positions of the plan before and after a tensor's life count.
+#: The number of positions before and after a tensor's lifetime in which other tensors count.
 _WINDOW = 16
-#: With how many others in the same memory, those nearest in time, halves are compared.
+#: The most other tensors, those nearest in time, that a tensor's halves are compared with.
 _MOST = 16
-#: Plans of more requests are left as they are: of those that are all alive at the same time each is compared with each.
+#: Plans of more requests stay as they are, since the time grows with the square of those alive together.
 _TOO_MANY = 4096
 
 
 def with_locality(lifetimes: Sequence[Lifetime], plan: ArenaPlan) -> ArenaPlan:
-    """Another plan for the same requests in as many bytes."""
+    """A plan for the same requests, of the same size, with better locality."""
     if len(lifetimes) > _TOO_MANY:
         return plan
     offsets, total = list(plan.offsets), plan.nbytes
     sizes = [-(-life.nbytes // ALIGNMENT) * ALIGNMENT for life in lifetimes]
     begin, end = (pick(life[place] for life in lifetimes) for pick, place in ((min, 1), (max, 2)))
-    # What is always alive shares memory with nobody.
+    # Tensors that are always alive share memory with none.
     large = [i for i, life in enumerate(lifetimes) if sizes[i] >= _SMALL and (life.first, life.last) != (begin, end)]
     large.sort(key=lambda i: -sizes[i])
     near = _near(lifetimes, large)
@@ -55,7 +55,7 @@ def with_locality(lifetimes: Sequence[Lifetime], plan: ArenaPlan) -> ArenaPlan:
 
 
 def _near(lifetimes: Sequence[Lifetime], chosen: Sequence[int]) -> dict[int, list[int]]:
-    """Of each chosen request, all others that are alive with it or not long before or after."""
+    """For each chosen request, the others whose lifetimes overlap it or are within `_WINDOW` positions."""
     alive: dict[int, list[int]] = {}
     for i, (nbytes, first, last) in enumerate(lifetimes):
         if nbytes:
@@ -69,7 +69,7 @@ def _near(lifetimes: Sequence[Lifetime], chosen: Sequence[int]) -> dict[int, lis
 
 
 def _cost(offset: int, size: int, others: Sequence[tuple[float, int, int]]) -> float:
-    """The bytes of one half that lie in the other half of another tensor, those of tensors that are near in time above all."""
+    """The bytes of each half that overlap the opposite half of other tensors, weighted by nearness in time."""
     middle, end = offset + size // 2, offset + size
     cost = 0.0
     for weight, start, stop in others:

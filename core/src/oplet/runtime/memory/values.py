@@ -1,4 +1,4 @@
-"""Values and shapes that callers hand in for tensors."""
+"""Checks of the values and shapes that callers pass for tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def as_tensor_value(tensor: Tensor, value: Any) -> NDArray[Any]:
         TensorError: its type, number of dimensions or a dimension differs.
     """
     if type(value) is np.ndarray and value.shape == tensor.shape and value.dtype == tensor.dtype and not value.dtype.hasobject:
-        return value  # as nearly always
+        return value  # the usual case
     try:
         array = string_array(value) if tensor.type is TensorType.STRING else np.asarray(value)
     except failures() as error:  # lists of different lengths, objects whose __array__ fails
@@ -77,7 +77,7 @@ def _strings(tensor: Tensor, array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _type_name(array: NDArray[Any]) -> str:
-    """What LiteRT calls an array's type."""
+    """LiteRT's name of an array's type."""
     try:
         if not array.dtype.isnative:
             return str(array.dtype)
@@ -87,10 +87,10 @@ def _type_name(array: NDArray[Any]) -> str:
 
 
 def check_strict(tensor: Tensor, shape: tuple[int, ...]) -> None:
-    """Refuse a shape that changes other dimensions than those that the model leaves open.
+    """Check that a shape differs from the tensor's only in dimensions that are -1 in its `shape_signature`.
 
     Raises:
-        StateError: it does.
+        StateError: it differs in others, or in rank.
     """
     signature = tensor.shape_signature
     if len(shape) != len(signature):

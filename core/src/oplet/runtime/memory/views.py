@@ -1,4 +1,4 @@
-"""Views of tensors' memory in the hands of the program: while one is alive, the memory must not move."""
+"""The numpy views of tensors' memory that a program has: while one is alive, the memory must not be replaced."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _ALIVE = """There is at least 1 reference to internal data
 
 
 class Views:
-    """The views of one interpreter."""
+    """Tracks the views that one interpreter has returned."""
 
     def __init__(self) -> None:
         self._handed_out: list[weakref.ref[NDArray[Any]]] = []
 
     def make(self, data: NDArray[Any]) -> NDArray[Any]:
-        """A view of a tensor's array, counted as alive until the last reference to it or to a slice of it is gone."""
+        """A view of a tensor's array, which counts as alive until the last reference to it or to a slice of it is gone."""
         if data.dtype.hasobject or not data.size:
             return cast("NDArray[Any]", data.view())
-        # numpy makes views hold the last array of the chain, not each other. This one ends at a memoryview, so that the
-        # view handed out and all its slices hold `flat`, and its life tells whether one of them is left.
+        # numpy's views refer to the array at the end of their chain of bases. This chain ends at `flat`, which is made from a
+        # memoryview, so that `flat` is alive as long as the view or a slice of it is.
         flat: NDArray[Any] = np.frombuffer(data.reshape(-1).view(np.uint8).data, data.dtype)
         self._handed_out = [alive for alive in self._handed_out if alive() is not None]
         self._handed_out.append(weakref.ref(flat))
@@ -41,7 +41,7 @@ class Views:
         return any(alive() is not None for alive in self._handed_out)
 
     def ensure_none(self) -> None:
-        """Refuse to go on while one is alive.
+        """Check that no view is alive.
 
         Raises:
             ViewError: one is.

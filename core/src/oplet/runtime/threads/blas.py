@@ -1,10 +1,10 @@
-"""How many threads OpenBLAS, to which numpy hands its matrix products, takes while models run: one.
+"""The number of threads of OpenBLAS, which computes numpy's matrix products: one while models run.
 
-By itself it takes as many as there are cores, whatever `num_threads` says, and its threads keep the cores busy for a while after
-each product. Interpreters with more threads share out whole strips of layers instead (`workers.py`), bias and activation
-included. With as many threads of its own, deep products were 1.3 to 1.8 times as fast on two idle cores, but whole models only
-1.0 to 1.1 times, some sums differed in their last bits, and next to other programs models took up to ten times as long.
-Another BLAS (MKL, Accelerate) keeps its own setting, which its environment variables change.
+By default OpenBLAS uses as many threads as there are cores, whatever `num_threads` is, and they keep the cores busy for a while after
+each product. Interpreters with several threads divide whole strips of layers between them instead (`workers.py`), bias and activation
+included. With OpenBLAS's own threads deep products were 1.3 to 1.8 times as fast on two idle cores, but whole models only 1.0 to
+1.1 times; some sums differed in their last bits, and models took up to ten times as long next to other programs.
+Other BLAS libraries (MKL, Accelerate) keep their own settings, which their environment variables change.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import numpy as np
 
 __all__ = ["SINGLE_THREADED", "SingleThreaded"]
 
-#: What the names of its functions begin and end with, by who built it.
+#: Prefixes and suffixes of the library's function names, which depend on the build.
 _SPELLINGS = (("scipy_", "64_"), ("scipy_", ""), ("", "64_"), ("", ""))
 
 
 class SingleThreaded:
-    """Holds a library to one thread while at least one interpreter runs, in any thread of the process.
+    """Sets a library's number of threads to one while at least one interpreter runs in the process.
 
     Args:
-        count: asks the library for its number of threads.
-        set_count: tells it.
+        count: returns the library's number of threads.
+        set_count: sets it.
     """
 
     def __init__(self, count: Callable[[], int], set_count: Callable[[int], None]) -> None:
@@ -39,7 +39,7 @@ class SingleThreaded:
         self._before = 1
 
     def enter(self) -> None:
-        """An interpreter starts to run."""
+        """Note that an interpreter starts to run; the first one sets the number of threads to one."""
         with self._lock:
             if not self._running:
                 self._before = self._count()
@@ -48,7 +48,7 @@ class SingleThreaded:
             self._running += 1
 
     def leave(self) -> None:
-        """It is done; the last one puts the number back."""
+        """Note that an interpreter is done; the last one restores the number of threads."""
         with self._lock:
             self._running -= 1
             if not self._running and self._before != 1:
@@ -56,7 +56,7 @@ class SingleThreaded:
 
 
 def _libraries() -> Iterator[str]:
-    """Where OpenBLAS may be: beside numpy, or wherever it was loaded from."""
+    """Paths where OpenBLAS may be: beside numpy, or among the libraries that the process has loaded."""
     package = os.path.dirname(np.__file__)  # pathlib would cost start-up some milliseconds
     for folder in (os.path.join(os.path.dirname(package), "numpy.libs"), os.path.join(package, ".dylibs")):
         names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
@@ -79,7 +79,7 @@ def _find() -> SingleThreaded | None:
                 count.restype, count.argtypes = ctypes.c_int, ()
                 set_count.restype, set_count.argtypes = None, (ctypes.c_int,)
                 return SingleThreaded(count, set_count)
-    except OSError:  # then it stays as it is
+    except OSError:  # it keeps its number of threads
         return None
     return None
 

@@ -1,13 +1,13 @@
-"""The threads of one interpreter: they are started when a kernel first has work for them, and end with the interpreter.
+"""The worker threads of one interpreter: they are started when a kernel first has work for them, and end with the interpreter.
 
-numpy and BLAS let go of Python's lock while they compute, so that threads of one process do run at once. What is to run at
-once is cut into as many parts as there are threads; the thread that invokes takes the first part itself.
+numpy and BLAS release Python's GIL while they compute, so that threads of one process run in parallel. A kernel's work is divided
+into as many parts as there are threads; the thread that invokes runs the first part itself.
 
-Where Linux wakes a thread on the core of the one that wakes it, though another idles, the two take turns, and threads that sleep
-most of the time are never moved apart. A thread that finds itself there therefore leaves, once in a while, and stays away on its
-own as long as its new core has nothing else to do.
+Linux may wake a worker on the core of the thread that wakes it, though another core is idle; the two then take turns, and the
+scheduler never moves threads apart that sleep most of the time. A worker that finds itself there therefore moves to another core,
+at most once a second, and stays there as long as that core is idle.
 
-While a thread does a part, `oplet.checkpoint` and `oplet.charge` ask there what they ask in the thread that invokes.
+In a worker, `oplet.checkpoint` and `oplet.charge` use the meter of the thread that invokes.
 """
 
 from __future__ import annotations
@@ -23,23 +23,22 @@ from typing import Any
 
 from oplet.ops.checkpoint import Meter, current_meter, swap_meter
 from oplet.ops.node import Thunk
-from oplet.runtime.threads.arithmetic import adopt
+from oplet.runtime.threads.numpy_settings import apply_numpy_settings
 
 __all__ = ["Workers"]
 
-#: A part of the work, the limits of the run that it belongs to, on which core the thread runs that wants it done, and where to say
-#: that it is, with the error if it failed.
+#: A part of the work, the meter of its run, the core of the thread that invokes, and the queue for the result: None or the error.
 _Task = tuple[Thunk, "Meter | None", int, "SimpleQueue[BaseException | None]"]
 
-#: Seconds between two moves; a core that is busy with other programs lets a thread wait for about ten milliseconds.
+#: Seconds between two moves of a worker; after a move to a core that is busy it waits for about ten milliseconds.
 _BETWEEN_MOVES = 1.0
 
 
 class Workers:
-    """Runs parts of a kernel's work at once.
+    """Runs the parts of a kernel's work in parallel.
 
     Args:
-        count: threads, the caller's own included.
+        count: the number of threads, the caller's own included.
     """
 
     def __init__(self, count: int) -> None:
@@ -48,14 +47,14 @@ class Workers:
         self._process = 0
 
     def run(self, parts: Sequence[Thunk]) -> None:
-        """Run the parts, and return when all are done. What ends the run (a deadline, `cancel`) ends each of them at its next checkpoint.
+        """Run the parts, and return when all are done. A deadline or `cancel` ends each part at its next checkpoint.
 
         Raises:
-            Exception: what a part raised, the first of them.
+            Exception: the error of the first part that failed.
         """
         first, *others = parts
         tasks = self._tasks
-        if tasks is None or self._process != os.getpid():  # a forked process has none of its parent's threads
+        if tasks is None or self._process != os.getpid():  # a forked process does not have its parent's threads
             tasks = self._start()
         done: SimpleQueue[BaseException | None] = SimpleQueue()
         core, meter = _current_core(), current_meter()
@@ -64,7 +63,7 @@ class Workers:
         failure: BaseException | None = None
         try:
             first()
-        except BaseException as error:  # the others still write into the same memory: wait for them whatever happened
+        except BaseException as error:  # the other parts still write into the same memory: wait for them first
             failure = error
         outcomes = [done.get() for _ in others]
         failure = next((error for error in [failure, *outcomes] if error is not None), None)
@@ -72,7 +71,7 @@ class Workers:
             raise failure
 
     def close(self) -> None:
-        """End the threads; the next `run` starts others."""
+        """End the threads; the next `run` starts new ones."""
         tasks, self._tasks = self._tasks, None
         if tasks is not None:
             for _ in range(self._count - 1):
@@ -87,22 +86,22 @@ class Workers:
 
 
 def _work(tasks: SimpleQueue[_Task | None]) -> None:
-    adopt()
+    apply_numpy_settings()
     moved = 0.0
     while (task := tasks.get()) is not None:
         part, meter, core, done = task
         if core >= 0 and core == _current_core() and time.monotonic() > moved + _BETWEEN_MOVES:
             moved = time.monotonic()
-            _leave(core)
+            _move_off(core)
         failure: BaseException | None = None
         swap_meter(meter)
         try:
             part()
         except BaseException as error:
             failure = error
-        swap_meter(None)  # before anybody learns that it is done
+        swap_meter(None)  # before the caller goes on
         done.put(failure)
-        del task, part, meter, done, failure  # while waiting, hold nothing of an interpreter that may be closed meanwhile
+        del task, part, meter, done, failure  # while waiting, keep no references to an interpreter that may be closed meanwhile
 
 
 def _find_current_core() -> Callable[[], int]:
@@ -118,7 +117,7 @@ def _find_current_core() -> Callable[[], int]:
 _current_core = _find_current_core()
 
 
-def _leave(core: int) -> None:
+def _move_off(core: int) -> None:
     """Move this thread to another core, if it may use any."""
     if sys.platform != "linux":
         return

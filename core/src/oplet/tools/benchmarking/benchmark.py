@@ -1,6 +1,6 @@
-"""How fast a model runs, what it takes of memory, and which nodes the time goes to.
+"""Benchmark of a model: latency, memory use, and a profile of its nodes.
 
-The counterpart of LiteRT's benchmark_model (tflite/tools/benchmark), whose numbers of runs and seconds it has by default.
+The counterpart of LiteRT's benchmark_model (tflite/tools/benchmark), with the same default numbers of runs and seconds.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from oplet.errors import TensorError
 from oplet.runtime.describe.profiler import Event, Profiler
 from oplet.runtime.interpreter import Interpreter
-from oplet.tools.benchmarking.litert_rival import LiteRTRival, RivalError, import_litert
+from oplet.tools.benchmarking.litert_runner import LiteRTError, LiteRTRunner, import_litert
 from oplet.tools.benchmarking.memory_use import peak_bytes, resident_bytes
 from oplet.tools.benchmarking.profile import Place, Profile, node_names, summarize
 from oplet.tools.benchmarking.timings import Ratio, Timings
 from oplet.tools.benchmarking.trace import Span
 from oplet.tools.running.inputs import load_inputs
-from oplet.tools.running.named_model import NamedModel
-from oplet.tools.running.values.notices import Tell, warn
+from oplet.tools.running.model_runner import ModelRunner
+from oplet.tools.running.values.notices import NoticeCallback, warn
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Benchmark", "Memory", "Rival", "Schedule", "benchmark_model", "parse_shape"]
 
-#: Called between runs with what is being done, and which part of it is done, up to 1.
+#: Called between runs with the name of the current phase and its progress, 0 to 1.
 Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How often to run. There are at least so many runs, and they take at least so many seconds together.
+    """Numbers of runs. Each phase has at least the given runs and lasts at least the given seconds.
 
     Attributes:
-        warmup_runs: runs that do not count, before the others; the first inference is one of them. 0 for no more than that one.
-        warmup_min_secs: seconds of them.
-        num_runs: runs that count.
-        min_secs: seconds of them.
-        max_secs: seconds after which there are no more of a kind, once there was one.
-        profiled_runs: runs with the profiler on, after the others; 0 for no profile.
+        warmup_runs: least runs of the warm-up, the first inference included; 0 for the first inference alone.
+        warmup_min_secs: least seconds of the warm-up.
+        num_runs: least runs that are measured.
+        min_secs: least seconds of the measured runs.
+        max_secs: seconds after which a phase ends, though not before its first run.
+        profiled_runs: runs with the profiler on, after the measured ones; 0 for no profile.
     """
 
     warmup_runs: int = 1
@@ -60,15 +60,15 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Memory:
-    """What was taken of memory, in bytes; None where the system does not tell.
+    """Memory use in bytes; None if the system does not report it.
 
     Attributes:
-        model: the model's file, which is mapped.
-        arena: blocks that the tensors share which change from node to node.
-        resident_before: of the process before the model was loaded, Python and numpy included.
-        resident_allocated: of the process when the tensors were allocated.
-        resident: of the process after the warm-up.
-        peak: the most that the process ever had in memory until then.
+        model: size of the model's file, which is mapped into memory.
+        arena: size of the arenas, which intermediate tensors share.
+        resident_before: resident set size of the process before the model was loaded, Python and numpy included.
+        resident_allocated: resident set size after the tensors were allocated.
+        resident: resident set size after the warm-up.
+        peak: largest resident set size of the process until then.
     """
 
     model: int
@@ -81,15 +81,15 @@ class Memory:
 
 @dataclass(frozen=True)
 class Rival:
-    """What another runtime took, its runs alternating with ours.
+    """Times of another runtime, whose runs alternate with oplet's.
 
     Attributes:
-        name: which.
+        name: the runtime.
         version: its version.
-        load: seconds until its interpreter existed.
-        allocate: seconds until it was ready to run.
+        load: seconds to construct its interpreter.
+        allocate: seconds to allocate its tensors.
         runs: its runs.
-        ratio: our time over its time, pair by pair: below 1 where oplet is faster.
+        ratio: oplet's time divided by its time, pair by pair: below 1 where oplet is faster.
     """
 
     name: str
@@ -102,26 +102,26 @@ class Rival:
 
 @dataclass
 class Benchmark:
-    """What was measured. Times are in seconds.
+    """Results of a benchmark. Times are in seconds.
 
     Attributes:
-        model: the file.
+        model: the model's file.
         signature: the key of the signature that was run, "" for the first subgraph.
         inputs: type and shape of each input, by name.
         num_threads: threads that kernels may use.
-        delegated: how many nodes each delegate runs, and how many there were.
-        choice: what was chosen and why, where that was asked for; else "".
-        load: until the interpreter existed.
-        allocate: until it was ready to run.
-        first: the first inference.
-        warmup: the runs that do not count; None if there were none.
-        runs: the runs that count.
-        memory: what was taken of memory.
-        profile: which nodes the time went to, in runs of their own.
-        rivals: other runtimes.
-        events: what the profile is made of.
-        spans: the rest of what is worth showing in a trace.
-        names: what each node is called.
+        delegated: for each delegate its name, the number of nodes that it runs, and the number that there were.
+        choice: what "auto" chose and why; "" if it was not asked for.
+        load: time to construct the interpreter.
+        allocate: time to allocate the tensors.
+        first: time of the first inference.
+        warmup: runs of the warm-up; None if there were none.
+        runs: the measured runs.
+        memory: memory use.
+        profile: times of the nodes, from separate runs.
+        rivals: times of other runtimes.
+        events: the profiler's events.
+        spans: other spans of time, for a trace.
+        names: names of the nodes.
     """
 
     model: str
@@ -157,31 +157,31 @@ def benchmark_model(
     compare: Sequence[str] = (),
     progress: Progress | None = None,
     raw: bool = False,
-    notify: Tell = warn,
+    notify: NoticeCallback = warn,
 ) -> Benchmark:
-    """Measure a model.
+    """Benchmark a model.
 
     Args:
         model: the .tflite file.
         inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.running.inputs.load_inputs`; the rest is random.
         shapes: other shapes for inputs, by name.
-        signature: which signature to run; the only one if None, or else the first subgraph.
-        schedule: how often.
-        seed: of the random values.
+        signature: the key of the signature to run; if None, the only signature, or the first subgraph if there are several or none.
+        schedule: numbers of runs.
+        seed: seed of the random values.
         num_threads: threads that kernels may use.
-        plugins: where the kernels come from; all that are installed by default.
-        delegates: what claims nodes first, in this order, or "auto" for what is fastest.
-        compare: names of `oplet.tools.benchmarking.litert_rival.RIVALS` that take turns with oplet.
-        progress: is told how far it is.
+        plugins: the plugins that provide kernels; all installed ones by default.
+        delegates: the delegates, in the order in which they claim nodes, or "auto" for the fastest.
+        compare: keys of `oplet.tools.benchmarking.litert_runner.LITERT_RESOLVERS`, whose runs alternate with oplet's.
+        progress: called with the progress.
         raw: inputs hold a quantized tensor's integers, not real values.
-        notify: is told what was done to inputs.
+        notify: called with a notice of what was done to an input.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
-        RivalError: a rival is missing or cannot run the model.
+        LiteRTError: LiteRT is missing or cannot run the model.
         OSError: a file cannot be read.
     """
-    tell = progress or (lambda what, done: None)
+    report_progress = progress or (lambda what, done: None)
     if compare:
         import_litert()
     profiler = Profiler(enabled=False)
@@ -195,21 +195,21 @@ def benchmark_model(
         profiler=profiler,
     )
     spans[0] = _until_now(spans[0])
-    named = NamedModel(interpreter, signature)
-    index = interpreter._subgraph_of(named.signature) if named.signature else 0
+    runner = ModelRunner(interpreter, signature)
+    index = interpreter._subgraph_of(runner.signature) if runner.signature else 0
     if compare and index:
-        raise RivalError(f"LiteRT runs the first subgraph only by itself; '{named.signature}' is subgraph {index}.")
-    _resize(interpreter, index, named, shapes or {})
-    given = load_inputs(inputs, named.inputs, raw=raw, tell=notify)
-    values = {name: value for name, (value, _) in named.complete(given, seed).items()}
+        raise LiteRTError(f"LiteRT runs the first subgraph only by itself; '{runner.signature}' is subgraph {index}.")
+    _resize(interpreter, index, runner, shapes or {})
+    given = load_inputs(inputs, runner.inputs, raw=raw, notify=notify)
+    values = {name: value for name, (value, _) in runner.complete(given, seed).items()}
     for name, value in values.items():
-        interpreter._resize(named.inputs[name]["index"], value.shape, index)
+        interpreter._resize(runner.inputs[name]["index"], value.shape, index)
     spans.append(Span("allocate", time.perf_counter(), 0.0))
     interpreter._allocate(index)
     spans[1] = _until_now(spans[1])
     resident_allocated = resident_bytes()
     for name, value in values.items():
-        interpreter._set(named.inputs[name]["index"], value, index)
+        interpreter._set(runner.inputs[name]["index"], value, index)
 
     def invoke() -> None:
         interpreter._invoke(index)
@@ -226,7 +226,7 @@ def benchmark_model(
         warmup: list[float] = []
         if schedule.warmup_runs:
             least, seconds = schedule.warmup_runs - 1, schedule.warmup_min_secs - spans[2].seconds
-            [warmup] = _rounds([invoke], least, seconds, schedule.max_secs, "warming up", tell)
+            [warmup] = _rounds([invoke], least, seconds, schedule.max_secs, "warming up", report_progress)
         memory = Memory(
             model=os.path.getsize(model),
             arena=sum(subgraph.arena_bytes for subgraph in interpreter._subgraphs),
@@ -235,17 +235,19 @@ def benchmark_model(
             resident=resident_bytes(),
             peak=peak_bytes(),
         )
-        fed = {named.inputs[name]["index"]: value for name, value in values.items()}
-        rivals = [LiteRTRival(name, model, fed, num_threads) for name in compare]
+        fed = {runner.inputs[name]["index"]: value for name, value in values.items()}
+        rivals = [LiteRTRunner(name, model, fed, num_threads) for name in compare]
         invokes = [invoke, *(rival.invoke for rival in rivals)]
-        runs, *others = _rounds(invokes, max(schedule.num_runs, 1), schedule.min_secs, schedule.max_secs, "running", tell)
+        runs, *others = _rounds(
+            invokes, max(schedule.num_runs, 1), schedule.min_secs, schedule.max_secs, "running", report_progress
+        )
         profiler.enabled = True
-        [profiled] = _rounds([inspected], schedule.profiled_runs, 0.0, schedule.max_secs, "profiling", tell)
+        [profiled] = _rounds([inspected], schedule.profiled_runs, 0.0, schedule.max_secs, "profiling", report_progress)
         profiler.enabled = False
     names = node_names(interpreter)
     return Benchmark(
         model=os.fspath(model),
-        signature=named.signature,
+        signature=runner.signature,
         inputs={name: (_type(value), value.shape) for name, value in values.items()},
         num_threads=num_threads,
         delegated=[
@@ -270,7 +272,7 @@ def benchmark_model(
 
 
 def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
-    """An input's name and shape. The name ends at the last colon, as it may have colons itself.
+    """The name and shape in a text NAME:SHAPE. The name ends at the last colon, because names may contain colons.
 
     Raises:
         TensorError: the text is malformed.
@@ -290,21 +292,21 @@ def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
     return name, shape
 
 
-def _resize(interpreter: Interpreter, subgraph: int, named: NamedModel, shapes: Mapping[str, Sequence[int]]) -> None:
+def _resize(interpreter: Interpreter, subgraph: int, runner: ModelRunner, shapes: Mapping[str, Sequence[int]]) -> None:
     for name, shape in shapes.items():
-        if name not in named.inputs:
-            known = ", ".join(f"'{known}'" for known in named.inputs) or "none"
+        if name not in runner.inputs:
+            known = ", ".join(f"'{known}'" for known in runner.inputs) or "none"
             raise TensorError(f"There is no input '{name}' to give a shape; the inputs are {known}.")
-        details = named.inputs[name]
+        details = runner.inputs[name]
         interpreter._resize(details["index"], tuple(shape), subgraph)
         fresh = interpreter._get_tensor_details(details["index"], subgraph)
-        named.inputs[name] = details | fresh | {"name": details["name"], "shape_signature": fresh["shape"]}
+        runner.inputs[name] = details | fresh | {"name": details["name"], "shape_signature": fresh["shape"]}
 
 
 def _rounds(
-    invokes: Sequence[Callable[[], None]], least: int, min_secs: float, max_secs: float, what: str, tell: Progress
+    invokes: Sequence[Callable[[], None]], least: int, min_secs: float, max_secs: float, what: str, report_progress: Progress
 ) -> list[list[float]]:
-    """Let the runners take turns, and give the seconds of each; who begins changes from round to round."""
+    """Run the callables in turn, round by round, and return the seconds of each; the order rotates."""
     clock = time.perf_counter
     seconds: list[list[float]] = [[] for _ in invokes]
     spent, rounds = 0.0, 0
@@ -318,13 +320,13 @@ def _rounds(
             seconds[runner].append(took)
             spent += took
         rounds += 1
-        tell(what, max(min(rounds / max(least, 1), spent / min_secs if min_secs > 0 else 1.0), spent / max_secs))
+        report_progress(what, max(min(rounds / max(least, 1), spent / min_secs if min_secs > 0 else 1.0), spent / max_secs))
     return seconds
 
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Python's collector of garbage would count what other runs left."""
+    """Switch the garbage collector off: it would add the cleaning up after earlier runs to the time of a run."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()

@@ -1,4 +1,4 @@
-"""How many threads numpy's BLAS takes, which it is told through the environment, before numpy is imported."""
+"""The number of threads of numpy's BLAS, which environment variables set before numpy is imported."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VE
 
 
 def limit_blas_threads(count: int) -> bool:
-    """Have BLAS use so many threads, where the environment does not say otherwise already.
+    """Set the number of BLAS threads, unless the environment sets one already.
 
     Returns:
-        False if it is too late: numpy is imported.
+        False if numpy is imported already, which is too late.
     """
     if "numpy" in sys.modules:
         return False

@@ -1,4 +1,4 @@
-"""What the process takes of the machine's memory."""
+"""Memory use of the process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STATM = Path("/proc/self/statm")
 
 
 def resident_bytes() -> int | None:
-    """The bytes of the process that are in memory now; None where the system does not tell."""
+    """Resident set size of the process, in bytes; None if the system does not report it."""
     try:
         return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, AttributeError):
@@ -20,11 +20,11 @@ def resident_bytes() -> int | None:
 
 
 def peak_bytes() -> int | None:
-    """The most bytes of the process that were ever in memory; None where the system does not tell."""
+    """Largest resident set size that the process ever had, in bytes; None if the system does not report it."""
     try:
         import resource
     except ModuleNotFoundError:
         return None
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Systems that count pages lazily can lag behind what is resident now.
+    # Some systems update the peak lazily, so that it can be below the present size.
     return max(most if sys.platform == "darwin" else most * 1024, resident_bytes() or 0)

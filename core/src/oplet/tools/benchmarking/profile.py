@@ -1,4 +1,4 @@
-"""What a profiler saw, summed up: by node and by kind of op.
+"""Summary of a profiler's events, by node and by kind of op.
 
 Example:
     >>> profiler = Profiler()  # doctest: +SKIP
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 __all__ = ["NodeCost", "OpCost", "Place", "Profile", "nested", "node_names", "summarize"]
 
-#: A subgraph's index and a node's in it.
+#: Index of a subgraph, and index of a node in it.
 Place = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class NodeCost:
-    """What one node costs in an inference, without the nodes of subgraphs that it calls.
+    """Time of one node in an inference, without the nodes of subgraphs that it calls.
 
     Attributes:
         subgraph: the subgraph's index.
         node: the node's index in it.
         op: the op's name.
-        label: what the kernel calls itself; the op's name when it says nothing.
-        name: the tensors that it writes.
-        start: seconds from the beginning of the inference until it starts, the first time; the mean.
-        first: seconds that its first run took.
-        seconds: seconds an inference, the mean.
+        label: the kernel's label; the op's name if it has none.
+        name: names of the tensors that it writes.
+        start: mean seconds from the start of an inference to the node's first start.
+        first: seconds of its first run.
+        seconds: mean seconds per inference.
         least: seconds of its shortest run.
-        calls: runs an inference, the mean.
-        share: its part of the time of all nodes.
-        cumulative: its share and those of all nodes before it, in the order of the list that it is in.
+        calls: mean number of runs per inference.
+        share: its fraction of the time of all nodes.
+        cumulative: the sum of its share and the shares of all nodes before it in the list.
     """
 
     subgraph: int
@@ -60,15 +60,15 @@ class NodeCost:
 
 @dataclass(frozen=True)
 class OpCost:
-    """What the nodes of one kind cost in an inference; kinds are told apart by the nodes' labels.
+    """Time of all nodes with the same label in an inference.
 
     Attributes:
         op: the label.
-        nodes: how many nodes.
-        calls: their runs an inference, the mean.
-        seconds: seconds an inference, the mean.
-        share: their part of the time of all nodes.
-        cumulative: their share and those of the kinds before.
+        nodes: the number of nodes.
+        calls: mean number of their runs per inference.
+        seconds: mean seconds per inference.
+        share: their fraction of the time of all nodes.
+        cumulative: the sum of this share and the shares of all kinds before it in the list.
     """
 
     op: str
@@ -81,12 +81,12 @@ class OpCost:
 
 @dataclass(frozen=True)
 class Profile:
-    """What nodes cost.
+    """Times of nodes.
 
     Attributes:
-        runs: how many inferences were looked at.
-        seconds: seconds an inference that nodes took together, the mean.
-        nodes: in the order in which they run.
+        runs: the number of inferences.
+        seconds: mean seconds per inference of all nodes together.
+        nodes: the nodes in the order in which they run.
         by_time: the same nodes, the costliest first.
         ops: kinds of ops, the costliest first.
     """
@@ -111,12 +111,12 @@ class _Sum:
 
 
 def summarize(events: Sequence[Event], *, runs: int | None = None, names: Mapping[Place, str] | None = None) -> Profile:
-    """Sum up what a profiler collected.
+    """Summarize a profiler's events.
 
     Args:
         events: `Profiler.events`.
-        runs: how many inferences they are of; as many as there are runs of the node that begins first, unless given.
-        names: what each node is called, see `node_names`.
+        runs: the number of inferences; by default the number of runs of the node that starts first.
+        names: names of the nodes, see `node_names`.
     """
     if not events:
         return Profile(runs or 0)
@@ -192,9 +192,9 @@ def _kinds(sums: Mapping[tuple[int, int, str], _Sum], whole: float, runs: int) -
 
 
 def nested(events: Sequence[Event]) -> Iterator[tuple[Event, float, int]]:
-    """Each event in the order of starts, with its seconds without those of events inside it, and how deep it lies.
+    """Events in the order of their starts, each with its own seconds (without events inside it) and its nesting depth.
 
-    Control flow, and delegates that tell of their operators, run nodes while a node runs.
+    Events are nested where control flow, or a delegate that profiles its operators, runs nodes inside a node.
     """
     order = sorted(events, key=lambda event: (event.start, -event.seconds))
     inside = [0.0] * len(order)
@@ -217,7 +217,7 @@ def _holds(outer: Event, inner: Event) -> bool:
 
 
 def node_names(interpreter: Interpreter) -> dict[Place, str]:
-    """What each node is called: the tensors that it writes."""
+    """Names of the nodes: those of the tensors that they write."""
     return {
         (subgraph.index, node.index): ", ".join(tensor.name or f"tensor {tensor.index}" for tensor in node.outputs)
         for subgraph in interpreter._subgraphs

@@ -1,4 +1,4 @@
-"""A profile as one page of HTML that needs nothing else: tables that sort, bars, and one inference drawn over time."""
+"""A profile as a self-contained HTML page: sortable tables, bars, and a flame chart of one inference."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["profile_page"]
 _PAGE = Path(__file__).parent / "templates" / "page.html"
 _WIDTH = 1000.0
 _ROW = 22.0
-#: A box this wide or wider has its op's name in it; a letter takes about seven units.
+#: Width of a letter, about; a box shows its op's name if that fits.
 _LETTER = 7.0
 
-#: A table's column: its head, and whether it holds numbers (None: it does not sort).
+#: A table's column: its heading, and whether it holds numbers (None: it cannot be sorted).
 _Column = tuple[str, bool | None]
 
 
@@ -31,14 +31,14 @@ def profile_page(
     events: Sequence[Event] = (),
     names: Mapping[Place, str] | None = None,
 ) -> str:
-    """The page.
+    """The HTML page of a profile.
 
     Args:
-        title: its title.
-        facts: what else was measured, with names.
-        profile: the summary.
-        events: those of one inference, which is drawn.
-        names: what each node is called.
+        title: the page's title.
+        facts: other results, as pairs of name and text.
+        profile: the profile.
+        events: events of one inference, for the flame chart.
+        names: names of the nodes.
     """
     rows = "".join(f'<tr><th scope="row">{_text(name)}</th><td>{_text(value)}</td></tr>' for name, value in facts)
     return Template(_PAGE.read_text(encoding="utf-8")).substitute(
@@ -51,7 +51,7 @@ def profile_page(
 
 
 def _text(text: str) -> str:
-    """Text for HTML. What HTML has no place for, controls and lone surrogates, is shown as an escape."""
+    """Text escaped for HTML; control characters and lone surrogates, which HTML cannot hold, become escape sequences."""
     return escape(plain(text))
 
 
@@ -146,5 +146,5 @@ def _flame(events: Sequence[Event], names: Mapping[Place, str]) -> str:
 
 
 def _colour(label: str) -> str:
-    """The same colour for the same op, in every page."""
+    """The colour of an op, the same in every page."""
     return f"hsl({zlib.crc32(label.encode('utf-8', 'surrogatepass')) % 360} 60% 72%)"

@@ -1,4 +1,4 @@
-"""Times of repeated runs, and how two runners' times compare."""
+"""Statistics of repeated runs, and of the ratio of two runners' times."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["Ratio", "Timings"]
 
 @dataclass(frozen=True)
 class Timings:
-    """The seconds of repeated runs.
+    """Statistics of repeated runs, in seconds.
 
     Attributes:
-        count: how many runs.
-        first: of the first.
-        min: of the shortest.
-        max: of the longest.
-        mean: the average.
+        count: the number of runs.
+        first: time of the first run.
+        min: time of the shortest run.
+        max: time of the longest run.
+        mean: the mean.
         std: the standard deviation.
-        p50: half of the runs took no longer, the median; p90, p95 and p99: of 100 runs so many took no longer.
+        p50: the median; p90, p95 and p99 are percentiles too.
     """
 
     count: int
@@ -37,7 +37,7 @@ class Timings:
 
     @classmethod
     def of(cls, seconds: Sequence[float]) -> Timings:
-        """The timings of one run or more."""
+        """The statistics of at least one run."""
         values = np.asarray(seconds, np.float64)
         percentiles = np.percentile(values, [50, 90, 95, 99]).tolist()
         numbers = (float(values[0]), float(values.min()), float(values.max()), float(values.mean()), float(values.std()))
@@ -46,15 +46,15 @@ class Timings:
 
 @dataclass(frozen=True)
 class Ratio:
-    """One runner's time over another's, pair by pair of runs that stood side by side.
+    """Statistics of the ratio of two runners' times, over pairs of neighbouring runs.
 
     Attributes:
-        pairs: how many pairs.
-        median: half of the ratios are no larger.
-        low: a quarter of them is no larger.
-        high: three quarters are no larger.
-        min: the smallest.
-        max: the largest.
+        pairs: the number of pairs.
+        median: the median ratio.
+        low: the lower quartile.
+        high: the upper quartile.
+        min: the smallest ratio.
+        max: the largest ratio.
     """
 
     pairs: int
@@ -66,7 +66,7 @@ class Ratio:
 
     @classmethod
     def of(cls, seconds: Sequence[float], others: Sequence[float]) -> Ratio:
-        """The ratios of one pair or more; the clock's grain stands in for times of zero."""
+        """The statistics of at least one pair; times of zero count as the clock's resolution."""
         ratios = np.maximum(seconds, 1e-9) / np.maximum(others, 1e-9)
         median, low, high = np.percentile(ratios, [50, 25, 75]).tolist()
         return cls(len(ratios), median, low, high, float(ratios.min()), float(ratios.max()))

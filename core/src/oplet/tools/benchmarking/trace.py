@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 from oplet.runtime.describe.profiler import Event
 from oplet.tools.benchmarking.profile import Place
 
@@ -21,12 +21,12 @@ _THREAD = 1
 
 
 class Span(NamedTuple):
-    """Something that is no node: loading, allocating, an inference.
+    """A span of time besides nodes: loading, allocating, an inference.
 
     Attributes:
-        name: what it is.
-        start: seconds, on `time.perf_counter`'s clock.
-        seconds: how long it took.
+        name: the span's name.
+        start: its start in seconds of `time.perf_counter`.
+        seconds: its duration.
     """
 
     name: str
@@ -41,8 +41,8 @@ def trace_events(
 
     Args:
         events: `Profiler.events`.
-        spans: what else happened; they enclose the nodes that ran meanwhile.
-        names: what each node is called, see `oplet.tools.benchmarking.profile.node_names`.
+        spans: other spans of time; they enclose the nodes that ran meanwhile.
+        names: names of the nodes, see `oplet.tools.benchmarking.profile.node_names`.
         title: the name of the process.
     """
     origin = min([event.start for event in events] + [span.start for span in spans], default=0.0)
@@ -74,4 +74,4 @@ def trace_events(
 
 def write_trace(path: str | os.PathLike[str], trace: Mapping[str, Any]) -> None:
     """Write a trace as JSON, in ASCII."""
-    write_whole(path, json.dumps(trace))
+    write_atomically(path, json.dumps(trace))

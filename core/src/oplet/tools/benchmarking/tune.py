@@ -1,4 +1,4 @@
-"""Measure the ways of running a model, with values of the user's."""
+"""Measurement of all installed ways of running a model (engines), on the user's values."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from oplet.model.model import Model
 from oplet.model.verify.verifier import verify
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.running.inputs import load_inputs
-from oplet.tools.running.named_model import NamedModel
-from oplet.tools.running.values.notices import Tell, warn
-from oplet.tuning.choosing import Choice, choose
-from oplet.tuning.measuring import DEFAULT_BOUNDS, Bounds
+from oplet.tools.running.model_runner import ModelRunner
+from oplet.tools.running.values.notices import NoticeCallback, warn
+from oplet.tuning.choice import Choice, choose
+from oplet.tuning.trials import DEFAULT_BOUNDS, Bounds
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
-    from oplet.tuning.measuring import Progress
+    from oplet.tuning.trials import Progress
 
 __all__ = ["tune_model"]
 
@@ -34,20 +34,20 @@ def tune_model(
     again: bool = True,
     progress: Progress | None = None,
     raw: bool = False,
-    notify: Tell = warn,
+    notify: NoticeCallback = warn,
 ) -> Choice:
-    """Measure a model in every way that is installed, and remember the fastest for `experimental_delegates="auto"`.
+    """Measure a model with every installed engine, and remember the fastest for `experimental_delegates="auto"`.
 
     Args:
         path: the .tflite file.
         inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.running.inputs.load_inputs`; the rest is random. The first subgraph runs.
-        plugins: the plugins that there are.
+        plugins: the plugins.
         num_threads: threads that kernels may use.
-        bounds: what measuring keeps to.
-        again: measure, also if a choice is remembered.
-        progress: is told what is being measured.
+        bounds: limits of error and time.
+        again: measure even if a choice is remembered.
+        progress: called with what is being measured.
         raw: inputs hold a quantized tensor's integers, not real values.
-        notify: is told what was done to inputs.
+        notify: called with a notice of what was done to an input.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
@@ -61,9 +61,9 @@ def tune_model(
     verify(model)
     given = {}
     if inputs:
-        named = NamedModel(open((), ()))
-        loaded = load_inputs(inputs, named.inputs, raw=raw, tell=notify)
-        given = {named.inputs[name]["index"]: value for name, (value, _) in loaded.items()}
+        runner = ModelRunner(open((), ()))
+        loaded = load_inputs(inputs, runner.inputs, raw=raw, notify=notify)
+        given = {runner.inputs[name]["index"]: value for name, (value, _) in loaded.items()}
     return choose(
         model,
         plugins,

@@ -1,3 +1,3 @@
-"""Wheels and programs that hold just what models need. `cutting` takes code apart, `packing` puts what is left into files; here it is decided
-what goes in.
+"""Wheels and programs that hold only the kernels that models need (`oplet build`). Here the providers are chosen; `cutting` extracts their code,
+and `packing` writes the files.
 """

@@ -1,4 +1,4 @@
-"""What goes wrong while a selective build is made."""
+"""The error of selective builds."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ __all__ = ["BuildError"]
 
 
 class BuildError(OpletError, ValueError):
-    """A selective build cannot be made; the message says what stands in its way."""
+    """A selective build cannot be made; the message says why."""

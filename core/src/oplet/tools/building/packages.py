@@ -21,9 +21,9 @@ class Package:
     Attributes:
         name: what Python imports.
         modules: the source file of each module by its full name; None for a folder without `__init__.py`.
-        packages: the names of those modules that are packages.
-        data: files that are no Python, by their path from the package's folder, with "/".
-        native: compiled modules.
+        packages: names of the modules that are packages.
+        data: files that are not Python, by their path from the package's folder, with "/".
+        native: names of compiled modules.
     """
 
     name: str
@@ -34,14 +34,14 @@ class Package:
 
     @cached_property
     def texts(self) -> str:
-        """The sources of all its modules."""
+        """The sources of all modules, joined."""
         files = (path for path in self.modules.values() if path is not None)
         return "\n".join(path.read_text(encoding="utf-8-sig", errors="replace") for path in files)
 
     def reference(self, text: str) -> tuple[str, str] | None:
-        """Module and attribute that a text such as "package.module:NAME" names, None if it names no module of this package.
+        """Module and attribute named by a text such as "package.module:NAME", None if it names no module of this package.
 
-        A text that ends in "." is the beginning of such a name. The bare name of the package is too common a word to count.
+        A text that ends in "." is a prefix of such a name. The bare name of the package is not a reference: it may be any word.
         """
         match = re.fullmatch(r"(\w+(?:\.\w+)*)(\.?)(?::(\w+(?:\.\w+)*))?", text)
         if match is None or match[1] not in self.modules or (match[1] == self.name and not match[2] and not match[3]):

@@ -1,8 +1,8 @@
-"""What a selective build saved: ops, modules, bytes, and the time until it is imported or has an answer.
+"""Report of what a selective build saves: ops, modules, bytes, import time, and time from process start to an answer.
 
-Times are those of fresh processes that take turns, so that the machine's moods fall on both sides alike; believe the ratios. Both sides
-have the same done: the same ops registered and their kernels imported, from modules that are compiled already, whether or not the environment
-lets Python keep compiled modules, by an oplet that sees no plugins but those that the build was cut out of.
+Times are measured in fresh processes that alternate between the installed packages and the build, so that changes in the machine's speed affect
+both alike; the ratios are reliable, the milliseconds less so. Both sides register the same ops and import their kernels from compiled modules,
+and oplet sees only the plugins that the build was cut out of.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.plugin import PluginInfo
-from oplet.tools.building.build import BuiltWheel
-from oplet.tools.building.cutting.cutting import Cut
+from oplet.tools.building.build_program import BuiltProgram
+from oplet.tools.building.build_wheel import BuiltWheel
+from oplet.tools.building.cutting.cut_kernels import CutPackage
 from oplet.tools.building.error import BuildError
+from oplet.tools.building.kernels import Kernel
 from oplet.tools.building.packages import find_package
-from oplet.tools.building.packing.app import Program
-from oplet.tools.building.packing.programs import BuiltProgram
-from oplet.tools.building.sources import Kernel
-from oplet.tools.children import TimeoutExpired, run_python
+from oplet.tools.building.packing.payload import Payload
 from oplet.tools.running.pictures import PICTURES_NEED
+from oplet.tools.subprocesses import TimeoutExpired, run_python
 
 __all__ = ["BeforeAfter", "Report", "make_report"]
 
 _ROUNDS = 5
 _TIMEOUT = 120
 
-#: Both halves import numpy first, which is the same for both.
+#: Both scripts import numpy before they measure.
 _IMPORT_KERNELS = """
 import importlib, json, sys, time
 import numpy
@@ -78,36 +78,37 @@ for value in run_model(sys.argv[1]).outputs:
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """A number of the installed packages, and of what was built."""
+    """A number for the installed packages (before) and for the build (after)."""
 
     before: float
     after: float
 
     @property
     def ratio(self) -> float:
-        """After by before; 1 where there was nothing before."""
+        """`after / before`; 1 if `before` is 0."""
         return self.after / self.before if self.before else 1.0
 
     def as_dict(self) -> dict[str, float]:
-        """The same for JSON."""
+        """A dictionary of it, for JSON."""
         return {"before": self.before, "after": self.after, "ratio": round(self.ratio, 4)}
 
 
 @dataclass
 class Report:
-    """What was saved.
+    """Savings of a build.
 
     Attributes:
-        kept: the names of the ops that are in the build.
-        dropped: the names of the ops of the source packages that are not.
+        kept: names of the ops in the build.
+        dropped: names of the other ops of the source packages.
         kernels_modules: modules of the op packages.
         kernels_bytes: bytes of their files.
-        core_modules: modules of oplet; None where the build has no core.
+        core_modules: modules of oplet; None if the build has no core.
         core_bytes: bytes of their files.
-        import_seconds: until the kernels (with the core: oplet and the kernels) are imported, numpy apart; None if not measured.
-        answer_seconds: from the start of the process to the outputs of the first model; None if not measured, or no program.
-        compared: what the times compare, in a sentence; "" where none were measured.
-        needs: what a build with the core needs where it runs, in a sentence; "" for kernels alone, which need oplet.
+        import_seconds: to import the kernels (with the core: oplet and the kernels), without numpy; None if not measured.
+        answer_seconds: from process start to the outputs of the first model; None if not measured, or if it is no program.
+        compared: a sentence that says what the times compare; "" if none were measured.
+        needs: a sentence that says what a build with the core requires; "" for kernels alone, which require oplet.
+        notes: sentences on what could not be measured.
     """
 
     kept: list[str]
@@ -123,7 +124,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """A dictionary of it, for JSON; without what was not measured."""
         result = {name: value for name, value in asdict(self).items() if value is not None}
         for name, value in vars(self).items():
             if isinstance(value, BeforeAfter):
@@ -131,7 +132,7 @@ class Report:
         return result
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """What is counted, before, after, and how they compare, for a table."""
+        """Rows of a table: what is counted, before, after, ratio."""
         ops = BeforeAfter(len(self.kept) + len(self.dropped), len(self.kept))
         counted: list[tuple[str, BeforeAfter | None]] = [
             ("ops", ops),
@@ -148,16 +149,16 @@ class Report:
 
 
 def make_report(built: BuiltWheel, plugins: PluginManager, *, model: str | None = None, timing: bool = True) -> Report:
-    """Compare a build with what it was cut out of.
+    """Compare a build with the packages that it was cut out of.
 
     Args:
         built: the build.
-        plugins: where it was cut out.
-        model: the file of its first model, which a program and oplet both run.
-        timing: also measure times, in processes of their own.
+        plugins: the plugins that it was cut out of.
+        model: the file of its first model, which both the program and oplet run.
+        timing: also measure times, in separate processes.
     """
     cut = built.cut
-    made = built.made if isinstance(built, BuiltProgram) else None
+    payload = built.payload if isinstance(built, BuiltProgram) else None
     sources = {source.name for source in cut.sources}
     infos = [info for info in plugins.plugins() if info.distribution in sources]
     kept = sorted({kernel.op for kernel in cut.kernels})
@@ -166,21 +167,21 @@ def make_report(built: BuiltWheel, plugins: PluginManager, *, model: str | None 
         {name.partition(".")[0] for name in cut.modules.values()} | {i.module.partition(":")[0].partition(".")[0] for i in infos}
     )
     modules, size = _installed(tops)
-    files = cut.files if made is None else made.kernels
+    files = cut.files if payload is None else payload.kernels
     report = Report(kept, dropped, BeforeAfter(modules, _modules(files)), BeforeAfter(size, _size(files)))
-    if made is not None:
+    if payload is not None:
         modules, size = _installed(["oplet"])
-        report.core_modules = BeforeAfter(modules, _modules(made.core))
-        report.core_bytes = BeforeAfter(size, _size(made.core))
-        report.needs = _needs(made)
+        report.core_modules = BeforeAfter(modules, _modules(payload.core))
+        report.core_bytes = BeforeAfter(size, _size(payload.core))
+        report.needs = _needs(payload)
     if timing:
         try:
             with tempfile.TemporaryDirectory(prefix="oplet-report-") as cache:
                 environment = _environment(infos, cache)
-                report.import_seconds = _import_seconds(cut, infos, made, environment)
-                report.compared = _compared(sorted(sources), made)
+                report.import_seconds = _import_seconds(cut, infos, payload, environment)
+                report.compared = _compared(sorted(sources), payload)
                 if isinstance(built, BuiltProgram) and built.is_archive and model is not None:
-                    inside = next(iter(built.made.models), None)
+                    inside = next(iter(built.payload.models), None)
                     model, archive = os.path.abspath(model), built.path.resolve()
                     arguments = [model] if inside is None else ["--model", inside]
                     report.answer_seconds = _answer_seconds(archive, model, arguments, environment)
@@ -189,18 +190,18 @@ def make_report(built: BuiltWheel, plugins: PluginManager, *, model: str | None 
     return report
 
 
-def _needs(made: Program) -> str:
-    packages = " and ".join(requirement for _, requirement in made.requires)
-    if "oplet/tools/running/pictures.py" not in made.core:
+def _needs(payload: Payload) -> str:
+    packages = " and ".join(requirement for _, requirement in payload.requires)
+    if "oplet/tools/running/pictures.py" not in payload.core:
         return f"needs {packages}, nothing else"
     return f"needs {packages}, nothing else; {PICTURES_NEED}"
 
 
-def _compared(sources: Sequence[str], made: Program | None) -> str:
-    """What stands in the columns of times."""
+def _compared(sources: Sequence[str], payload: Payload | None) -> str:
+    """The sentence on what the times compare."""
     what = (
         "oplet, these ops registered, their kernels imported"
-        if made is not None
+        if payload is not None
         else "these ops registered, their kernels imported"
     )
     return (
@@ -226,25 +227,27 @@ def _size(files: Mapping[str, bytes]) -> int:
 
 
 def _environment(infos: Iterable[PluginInfo], cache: str) -> dict[str, str]:
-    """What both sides are to find alike.
+    """Environment variables that make both sides comparable.
 
-    What pip installed comes compiled, what was built did not, and the environment may keep Python from writing: a cache for both.
-    A plugin that the build was not cut out of would be loaded on one side only.
+    Installed packages have compiled modules, a fresh build has none, and Python may be told not to write any: both sides get a cache.
+    Other plugins are switched off: only the installed oplet would load them.
     """
     compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": cache}
     return compiled | {"OPLET_PLUGINS": ",".join(sorted(i.name for i in infos)), "OPLET_DISABLE_PLUGINS": "", "OPLET_PREFER": ""}
 
 
-def _import_seconds(cut: Cut, infos: Sequence[PluginInfo], made: Program | None, environment: Mapping[str, str]) -> BeforeAfter:
+def _import_seconds(
+    cut: CutPackage, infos: Sequence[PluginInfo], payload: Payload | None, environment: Mapping[str, str]
+) -> BeforeAfter:
     ops = [(kernel.op, _kind(kernel), kernel.max_version) for kernel in cut.kernels]
     before = json.dumps([sorted(info.module for info in infos), ops])
     after = json.dumps([[cut.name], ops])
-    script = _IMPORT_KERNELS if made is None else _IMPORT_ALL
+    script = _IMPORT_KERNELS if payload is None else _IMPORT_ALL
     with tempfile.TemporaryDirectory(prefix="oplet-report-") as folder:
-        for path, content in {**cut.files, **({**made.core, **made.kernels} if made is not None else {})}.items():
+        for path, content in {**cut.files, **({**payload.core, **payload.kernels} if payload is not None else {})}.items():
             file = Path(folder, path)
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(file, content)
+            write_atomically(file, content)
         found = f"import sys; sys.path.insert(0, {folder!r})\n"
         commands = {"before": ["-c", script, before], "after": ["-c", found + script, after]}
         times = _interleaved(commands, environment, reported=True)
@@ -262,12 +265,12 @@ def _answer_seconds(archive: Path, model: str, arguments: list[str], environment
 
 
 def _interleaved(commands: Mapping[str, Sequence[str]], environment: Mapping[str, str], *, reported: bool) -> dict[str, float]:
-    """Median seconds of Python's commands that take turns: those that they print, or from their start to their end."""
+    """Median seconds of alternating Python processes: the number that they print (`reported`), or their running time."""
     times: dict[str, list[float]] = {name: [] for name in commands}
     for number in range(_ROUNDS + 1):
-        for name, command in sorted(commands.items(), reverse=bool(number % 2)):  # neither always follows the other
+        for name, command in sorted(commands.items(), reverse=bool(number % 2)):  # the order alternates too
             seconds = _seconds(command, environment, reported)
-            if number:  # the first one compiles
+            if number:  # the first round compiles modules
                 times[name].append(seconds)
     return {name: statistics.median(values) for name, values in times.items()}
 

@@ -1,1 +1,3 @@
-"""A model run in two ways, and how far apart the answers are. What comes in supplies a side, walks the nodes, or judges a difference."""
+"""`oplet compare`: a model run in two ways, candidate and baseline, and the differences. What comes in opens or runs one of them, or judges
+differences.
+"""

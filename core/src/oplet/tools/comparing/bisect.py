@@ -1,8 +1,8 @@
-"""The first node that departs, in the order of the plan.
+"""Bisection: the first node, in the order of the plan, whose output differs by more than the tolerance ("departs").
 
-Each node runs by itself on the values of the side that is tried, so that the first difference is that node's own. Where no node departs
-and the whole does, either the differences of many nodes add up, which is shown as it grows, or nodes go wrong only together in a
-partition: then the delegate gets fewer and fewer of them.
+Each node runs by itself on the candidate's values, so that a difference is the node's own. If no node departs but the model does, there are
+two cases. The differences of many nodes may add up; then their growth is shown. Or nodes may go wrong only together in a partition; then
+the delegate is given fewer and fewer nodes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.schema.enums import TensorType
+from oplet.tools.comparing.interpreters import InterpreterPair, claimed_nodes
+from oplet.tools.comparing.lockstep import run_in_lockstep
 from oplet.tools.comparing.references import litert_answers
-from oplet.tools.comparing.sides import Sides, claimed_nodes
-from oplet.tools.comparing.walk import walk
-from oplet.tools.running.named_model import NamedModel
-from oplet.tuning.following import Choose, Follower, NodeDifference, Place, Values
+from oplet.tools.running.model_runner import ModelRunner
+from oplet.tuning.node_comparison import Choose, NodeComparer, NodeDifference, Place, Values
 
-__all__ = ["Bisection", "Growth", "bisected", "bisected_by_litert"]
+__all__ = ["Bisection", "Growth", "bisect_nodes", "bisect_with_litert"]
 
 Array = NDArray[Any]
 Feeds = Sequence[Mapping[str, Array]]
@@ -30,11 +30,11 @@ Feeds = Sequence[Mapping[str, Array]]
 
 @dataclass(frozen=True)
 class Growth:
-    """A tensor, and how far it is off by its own node and by all before.
+    """The difference of a tensor, from its own node and accumulated.
 
     Attributes:
-        entry: the tensor, with the difference that its node makes by itself; None where the node was not run by itself.
-        together: the same tensor with the differences of all nodes before.
+        entry: the difference that the tensor's node makes by itself; None if the node was not run by itself.
+        together: the accumulated difference of the tensor, of this node and all before it.
     """
 
     entry: NodeDifference | None
@@ -43,15 +43,15 @@ class Growth:
 
 @dataclass(frozen=True)
 class Bisection:
-    """Where it begins.
+    """The result of a bisection.
 
     Attributes:
-        first: what departs first, None if nothing does by itself.
-        how: "alone" if it departs on the same values, "together" if the node departs only in one partition with nodes before it,
+        first: the first node that departs, None if there is none.
+        how: "alone" if it departs on the same values, "together" if it departs only in one partition with nodes before it,
             "gradual" if no node departs and the differences add up, "" if nothing departs.
         growth: the tensors in the order of the plan.
-        judged: how many tensors were compared on the same values.
-        complete: whether every node that was tried was; the values of large models, or of subgraphs that a kernel runs, are not all kept.
+        judged: the number of tensors that were compared on the same values.
+        complete: whether every tested node was compared; not all values are kept of large models, or of subgraphs that a kernel runs.
     """
 
     first: NodeDifference | None
@@ -61,41 +61,46 @@ class Bisection:
     complete: bool = True
 
 
-def bisected(sides: Sides, feeds: Feeds, choose: Choose, signature: str | None, passed: bool) -> Bisection:
-    """The first node whose output departs on the side that is tried.
+def bisect_nodes(interpreters: InterpreterPair, feeds: Feeds, choose: Choose, signature: str | None, passed: bool) -> Bisection:
+    """Find the first node whose output departs in the candidate.
 
     Args:
-        sides: opens both sides.
-        feeds: a value per input for each run.
-        choose: gives the tolerance for a type and whether it is quantized.
-        signature: which signature runs.
-        passed: whether the model as a whole gives the same answer.
+        interpreters: opens candidate and baseline.
+        feeds: for each run, the inputs' values by name.
+        choose: gives the tolerance for a dtype, quantized or not.
+        signature: the key of the signature to run.
+        passed: whether the outputs of the whole model agree.
     """
-    alone = walk(sides, feeds, choose, signature, alone=True)
-    adding = walk(sides, feeds, choose, signature, alone=True, forced=False)
+    alone = run_in_lockstep(interpreters, feeds, choose, signature, alone=True)
+    adding = run_in_lockstep(interpreters, feeds, choose, signature, alone=True, forced=False)
     own = {(e.subgraph, e.node, e.tensor): e for e in alone.judged()}
     growth = [Growth(own.get((e.subgraph, e.node, e.tensor)), e) for e in adding.judged()]
     first = next((e for e in own.values() if not e.difference.passed), None)
-    claimed = claimed_nodes(walk(sides, [], choose, signature).interpreter)
+    claimed = claimed_nodes(run_in_lockstep(interpreters, [], choose, signature).interpreter)
     judged = {(e.subgraph, e.node) for e in own.values()}
     complete = not alone.full and set(claimed_nodes(alone.interpreter)) <= judged
     if first is not None:
         return Bisection(first, "alone", growth, len(own), complete)
     if claimed and not passed:
         parts = {(e.subgraph, e.node): e.difference.max_part for e in own.values()}
-        together = _together(sides, feeds, choose, signature, claimed, parts)
+        together = _together(interpreters, feeds, choose, signature, claimed, parts)
         if together is not None:
             return Bisection(together, "together", growth, len(own), complete)
     return Bisection(None, "" if passed else "gradual", growth, len(own), complete)
 
 
 def _together(
-    sides: Sides, feeds: Feeds, choose: Choose, signature: str | None, claimed: Sequence[Place], own: Mapping[Place, float]
+    interpreters: InterpreterPair,
+    feeds: Feeds,
+    choose: Choose,
+    signature: str | None,
+    claimed: Sequence[Place],
+    own: Mapping[Place, float],
 ) -> NodeDifference | None:
-    """The node with which a partition goes wrong that was right without it: the fewest of the first nodes that depart."""
+    """The last node of the smallest prefix of claimed nodes that departs as a partition: without this node, the partition is right."""
 
     def departs(count: int) -> NodeDifference | None:
-        found = walk(sides, feeds, choose, signature, only=set(claimed[:count])).judged()
+        found = run_in_lockstep(interpreters, feeds, choose, signature, only=set(claimed[:count])).judged()
         heights[count] = max((entry.difference.max_part for entry in found), default=0.0)
         return next((entry for entry in found if not entry.difference.passed), None)
 
@@ -115,46 +120,52 @@ def _together(
     subgraph, node = claimed[high - 1]
     jump = heights[high] - heights[low]
     if jump < heights[high] / 2 or own.get((subgraph, node), 0.0) >= jump / 2:
-        return None  # it was nearly as far off without the node, or is by what the node does by itself: the differences add up
-    interpreter = sides.plain()
+        return None  # nearly as far off without the node, or by the node alone: the differences add up
+    interpreter = interpreters.open_baseline()
     op = interpreter._subgraphs[subgraph].nodes[node].op_name
     interpreter.close()
     return replace(found, subgraph=subgraph, node=node, op=op)
 
 
-def bisected_by_litert(
-    way: str, sides: Sides, feeds: Feeds, choose: Choose, named: NamedModel, signature: str | None, passed: bool
+def bisect_with_litert(
+    way: str,
+    interpreters: InterpreterPair,
+    feeds: Feeds,
+    choose: Choose,
+    runner: ModelRunner,
+    signature: str | None,
+    passed: bool,
 ) -> Bisection:
-    """The first node of the first subgraph that departs from LiteRT's on LiteRT's own values.
+    """Find the first node of the first subgraph that departs from LiteRT's output on LiteRT's values.
 
     Args:
-        way: one of LiteRT's ways.
-        sides: opens the side that is tried.
-        feeds: a value per input for each run.
-        choose: gives the tolerance for a type and whether it is quantized.
-        named: the model with its inputs and outputs.
-        signature: which signature runs.
-        passed: whether the model as a whole gives the same answer.
+        way: one of `oplet.tools.comparing.references.LITERT`.
+        interpreters: opens the candidate.
+        feeds: for each run, the inputs' values by name.
+        choose: gives the tolerance for a dtype, quantized or not.
+        runner: the model with its inputs and outputs.
+        signature: the key of the signature to run.
+        passed: whether the outputs of the whole model agree.
     """
-    nodes = named.interpreter._subgraphs[0].nodes
+    nodes = runner.interpreter._subgraphs[0].nodes
     unreadable = (TensorType.RESOURCE, TensorType.VARIANT)
     tensors = sorted({t.index for node in nodes for t in node.outputs if t.type not in unreadable and not t.is_variable})
     _, recorded = litert_answers(
         way,
-        sides.model,
+        interpreters.model,
         feeds,
-        named.inputs,
-        named.outputs,
-        signature=named.signature,
+        runner.inputs,
+        runner.outputs,
+        signature=runner.signature,
         tensors=tensors,
-        num_threads=sides.num_threads,
+        num_threads=interpreters.num_threads,
     )
 
     def follow(forced: bool) -> list[NodeDifference]:
-        follower = Follower(choose, forced=forced, recorded_is_wanted=True)
-        interpreter = sides.tried(follower)
-        follower.watch(interpreter)
-        model = NamedModel(interpreter, signature)
+        follower = NodeComparer(choose, forced=forced, recorded_is_wanted=True)
+        interpreter = interpreters.open_candidate(follower)
+        follower.attach(interpreter)
+        model = ModelRunner(interpreter, signature)
         for run, (values, theirs) in enumerate(zip(feeds, recorded)):
             follower.expect(_once(theirs), None, run)
             model(values)

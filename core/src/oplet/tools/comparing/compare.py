@@ -1,8 +1,7 @@
-"""Run a model in two ways, and say how far apart the answers are.
+"""Comparison of a model's outputs between a candidate (delegates, or kernels of other packages) and a baseline (the built-in kernels).
 
-The outputs are compared as the model gives them. Where delegates or other kernels are tried, each partition is run on the same values
-besides, and each node by itself where whole partitions are too coarse to tell a wrong kernel from rounding: in nets of integers, which
-move by steps whatever one does.
+The outputs of the whole model are compared. In addition the baseline computes each partition on the candidate's
+values, and each node by itself where a partition is too coarse to tell a wrong kernel from rounding, as in integer models, whose values move in whole steps.
 """
 
 from __future__ import annotations
@@ -17,22 +16,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.runtime.interpreter import Interpreter
-from oplet.tools.comparing.bisect import Bisection, bisected, bisected_by_litert
-from oplet.tools.comparing.borders import Both, Layer, Observer, at_a_border, bordering, merged
+from oplet.tools.comparing.bisect import Bisection, bisect_nodes, bisect_with_litert
+from oplet.tools.comparing.boundaries import (
+    ComparedTensor,
+    ProfilerGroup,
+    TensorObserver,
+    is_delegate_kernel,
+    merged,
+    with_partitions,
+)
+from oplet.tools.comparing.interpreters import InterpreterPair, claimed_nodes, kernels_of
+from oplet.tools.comparing.lockstep import Lockstep, run_in_lockstep
+from oplet.tools.comparing.near_ties import accept_near_ties
 from oplet.tools.comparing.references import LITERT, litert_answers, saved_outputs
-from oplet.tools.comparing.selecting import chosen_outputs
-from oplet.tools.comparing.sides import Sides, claimed_nodes, kernels_of
-from oplet.tools.comparing.walk import Walk, walk
 from oplet.tools.running.inputs import load_inputs
-from oplet.tools.running.named_model import NamedModel
-from oplet.tools.running.values.notices import Tell, warn
+from oplet.tools.running.model_runner import ModelRunner
+from oplet.tools.running.values.notices import NoticeCallback, warn
 from oplet.tuning.differences import difference
-from oplet.tuning.following import Choose, NodeDifference, Place, Recorder, pair_of
-from oplet.tuning.random_inputs import nudged_input
-from oplet.tuning.spreads import spread_of
+from oplet.tuning.node_comparison import Choose, NodeDifference, Place, TensorRecorder, scale_and_zero_point
+from oplet.tuning.random_inputs import perturbed_input
+from oplet.tuning.sensitivity import output_sensitivity
 from oplet.tuning.tolerances import ModelKind, Tolerance, kind_of, tolerance_for
 
-__all__ = ["Comparison", "Layer", "compare_model"]
+__all__ = ["ComparedTensor", "Comparison", "compare_model"]
 
 Array = NDArray[Any]
 Values = Mapping[str, Array]
@@ -40,24 +46,24 @@ Values = Mapping[str, Array]
 
 @dataclass
 class Comparison:
-    """What came of comparing.
+    """The result of a comparison.
 
     Attributes:
-        tolerance: the name of the tolerance, "" for those that go with types and the kind of model.
-        kind: what the model computes in.
-        runs: how often both ran.
-        reference: what it was compared with: "" for the built-in kernels, a file, or one of LiteRT's ways.
-        delegated: whether delegates were to claim nodes.
-        sources: where each input's values are from, by its name; "random" or a file.
-        partitions: the nodes that each kernel replaces, with the subgraph's index.
-        nodes: how many nodes the model has.
-        others: how many nodes other kernels run, where no delegate was tried.
+        tolerance: the name of the tolerance, "" for the defaults by dtype and kind of model.
+        kind: the arithmetic of the model.
+        runs: the number of runs.
+        reference: the reference: "" for the built-in kernels, a file, or one of `LITERT`.
+        delegated: whether the candidate has delegates.
+        sources: the source of each input's values, by its name: "random" or a file.
+        partitions: for each delegate kernel, the subgraph's index and the nodes that it replaces.
+        nodes: the number of nodes in the model.
+        others: without delegates, the number of nodes that other packages' kernels run.
         outputs: the model's outputs.
-        layers: the tensors at the borders of partitions, in the order in which they are written or first read.
-        level: "nodes" where each node was run by itself on the same values, "partitions" where each partition was, else "".
-        alone: what came of that, for each tensor that was written.
-        bisection: where it begins, if that was asked for.
-        choice: what `auto` chose, and why; "" where it was not asked.
+        layers: the tensors at partition boundaries, in the order in which they are written or first read.
+        level: "nodes" if each node was run by itself on the same values, "partitions" if each partition was, else "".
+        alone: the differences of these nodes or partitions, one for each tensor that they wrote.
+        bisection: the result of the bisection, if it was asked for.
+        choice: what `auto` chose, and why; "" if it was not asked for.
     """
 
     tolerance: str = ""
@@ -69,8 +75,8 @@ class Comparison:
     partitions: list[tuple[int, list[int]]] = field(default_factory=list)
     nodes: int = 0
     others: int = 0
-    outputs: list[Layer] = field(default_factory=list)
-    layers: list[Layer] = field(default_factory=list)
+    outputs: list[ComparedTensor] = field(default_factory=list)
+    layers: list[ComparedTensor] = field(default_factory=list)
     level: str = ""
     alone: list[NodeDifference] = field(default_factory=list)
     bisection: Bisection | None = None
@@ -83,17 +89,17 @@ class Comparison:
 
     @property
     def departing(self) -> list[NodeDifference]:
-        """What nodes, or partitions, get wrong by themselves."""
+        """The differences of nodes or partitions, run by themselves, that exceed the tolerance."""
         return [entry for entry in self.alone if not entry.difference.passed]
 
     @property
     def passed(self) -> bool:
-        """Whether every output is the same answer, and every node or partition that was run by itself gives it."""
+        """Whether every output, and every node or partition that was run by itself, is within tolerance."""
         return all(layer.difference.passed for layer in self.outputs) and not self.departing
 
 
 def compare_model(
-    sides: Sides,
+    interpreters: InterpreterPair,
     inputs: Sequence[str] = (),
     *,
     runs: int = 1,
@@ -107,80 +113,80 @@ def compare_model(
     scale: float | None = None,
     offset: float | None = None,
     raw: bool = False,
-    tell: Tell = warn,
+    notify: NoticeCallback = warn,
 ) -> Comparison:
-    """Run a model in two ways.
+    """Compare a model's outputs between candidate and baseline, or a reference.
 
-    The interpreters stay the same for all runs, so that models with variables are compared over successive invokes.
+    The interpreters are kept for all runs, so that models with variables are compared over successive invokes.
 
     Args:
-        sides: the model and what is tried.
+        interpreters: opens candidate and baseline.
         inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.running.inputs.load_inputs`; the rest is random, anew for each run.
-        runs: how often.
-        seed: of the first run's random values; the next run has the next.
-        tolerance: what passes; by default what goes with a tensor's type and the kind of model.
-        layers: compare the tensors at the borders of partitions too.
-        nodes: run each node by itself, also where partitions would do.
-        bisect: look for the first node that departs.
-        reference: what to compare with in place of the built-in kernels: a file of outputs, or one of LiteRT's ways.
-        signature: which signature to run; the only one if None, or else the first subgraph.
-        scale: of pixels, see `oplet.tools.running.pictures.load_picture`.
-        offset: of pixels.
+        runs: the number of runs.
+        seed: seed of the first run's random values; each further run adds one.
+        tolerance: the tolerance; by default one for each tensor's dtype and the kind of model.
+        layers: compare the tensors at partition boundaries too.
+        nodes: run each node by itself, even where partitions would do.
+        bisect: find the first node that departs.
+        reference: what to compare with in place of the baseline: a file of outputs, or one of `LITERT`.
+        signature: the key of the signature to run; if None, the only signature, or the first subgraph if there are several or none.
+        scale: scale of pixels, see `oplet.tools.running.pictures.load_picture`.
+        offset: offset of pixels.
         raw: inputs hold a quantized tensor's integers, not real values.
-        tell: is told what was done to inputs.
+        notify: called with a notice of what was done to an input.
 
     Raises:
         OpletError: the model, a package or an input is wrong, a delegate failed, or a kernel did.
         OSError: a file cannot be read.
     """
-    wanted = Observer()
-    plain = sides.plain(wanted if layers else None)
-    named = NamedModel(plain, signature)
-    kind = kind_of(node for subgraph in plain._subgraphs for node in subgraph.nodes)
-    given = load_inputs(inputs, named.inputs, scale=scale, offset=offset, raw=raw, tell=tell)
-    fed = [named.complete(given, seed + run) for run in range(runs)]
+    wanted = TensorObserver()
+    baseline = interpreters.open_baseline(wanted if layers else None)
+    runner = ModelRunner(baseline, signature)
+    kind = kind_of(node for subgraph in baseline._subgraphs for node in subgraph.nodes)
+    given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, raw=raw, notify=notify)
+    fed = [runner.complete(given, seed + run) for run in range(runs)]
     feeds = [{name: array for name, (array, _) in values.items()} for values in fed]
     choose = partial(_chosen, tolerance, kind)
     result = Comparison(str(tolerance or ""), kind, runs, reference)
     result.sources = {name: source for values in fed for name, (_, source) in values.items()}
 
-    recorder, seen = Recorder(), Observer()
-    tried = sides.tried(Both(recorder, seen) if layers else recorder)
-    recorder.watch(tried)
+    recorder, seen = TensorRecorder(), TensorObserver()
+    candidate = interpreters.open_candidate(ProfilerGroup(recorder, seen) if layers else recorder)
+    recorder.attach(candidate)
     if layers:
-        seen.watch(tried, at_a_border)
-        wanted.watch(plain, lambda place, node: place in seen.values)
-    result.delegated = sides.delegated
+        seen.watch(candidate, is_delegate_kernel)
+        wanted.watch(baseline, lambda place, node: place in seen.values)
+    result.delegated = interpreters.delegated
     recorder.enabled = layers or not reference
-    walked = Walk(sides, choose, NamedModel(tried, signature), recorder, signature)
-    answers = _reference(reference, sides, named, feeds)
+    lockstep = Lockstep(interpreters, choose, ModelRunner(candidate, signature), recorder, signature)
+    answers = _reference(reference, interpreters, runner, feeds)
     pairs: list[tuple[Values, Values]] = []
-    borders: dict[Place, Layer] = {}
+    borders: dict[Place, ComparedTensor] = {}
     for run, values in enumerate(feeds):
         seen.values.clear()
         wanted.values.clear()
-        got = walked.step(values, run, judge=not reference)
-        right = named(values) if answers is None or layers else answers[run]
+        got = lockstep.step(values, run, judge=not reference)
+        right = runner(values) if answers is None or layers else answers[run]
         pairs.append((got, right if answers is None else answers[run]))
         for place, array in seen.values.items():
-            tensor = plain._subgraphs[place[0]].tensors[place[1]]
-            layer = _layer(tensor.name, array, wanted.value(place), choose, pair_of(tensor), run)
+            tensor = baseline._subgraphs[place[0]].tensors[place[1]]
+            layer = _layer(tensor.name, array, wanted.value(place), choose, scale_and_zero_point(tensor), run)
             borders[place] = merged(borders.get(place), replace(layer, subgraph=place[0], tensor=place[1]))
-    kernels = kernels_of(tried)
-    result.nodes = sum(len(subgraph.nodes) for subgraph in plain._subgraphs)
+    kernels = kernels_of(candidate)
+    result.nodes = sum(len(subgraph.nodes) for subgraph in baseline._subgraphs)
     result.partitions = [(subgraph, [node.index for node in kernel.prepared.nodes]) for subgraph, kernel in kernels]
-    result.others = 0 if result.delegated else _others(tried, plain)
-    result.layers = [bordering(layer, kernels) for layer in borders.values()]
-    result.outputs = _outputs(named, pairs, choose, {})
+    result.others = 0 if result.delegated else _others(candidate, baseline)
+    result.layers = [with_partitions(layer, kernels) for layer in borders.values()]
+    result.outputs = _outputs(runner, pairs, choose, {})
 
     if not reference and not result.trivial:
-        _run_alone(result, walked, sides, feeds, choose, signature, nodes or bisect)
+        _run_alone(result, lockstep, interpreters, feeds, choose, signature, nodes or bisect)
     if any(not layer.difference.passed for layer in result.outputs) and _may_spread(tolerance):
-        spreads = _spreads(sides, feeds, signature)
-        result.outputs = _outputs(named, pairs, choose, spreads)
-        result.outputs = chosen_outputs(result.outputs, plain, named.outputs, bool(result.alone) and not result.departing)
+        spreads = _sensitivities(interpreters, feeds, signature)
+        result.outputs = _outputs(runner, pairs, choose, spreads)
+        result.outputs = accept_near_ties(result.outputs, baseline, runner.outputs, bool(result.alone) and not result.departing)
     if bisect and not result.trivial:
-        result.bisection = _bisect(result, sides, feeds, choose, signature, named)
+        result.bisection = _bisect(result, interpreters, feeds, choose, signature, runner)
     return result
 
 
@@ -192,91 +198,106 @@ def _may_spread(tolerance: Tolerance | None) -> bool:
     return tolerance is None or (tolerance.rtol is None and tolerance.name != "strict")
 
 
-def _reference(reference: str, sides: Sides, named: NamedModel, feeds: Sequence[Values]) -> list[dict[str, Array]] | None:
+def _reference(
+    reference: str, interpreters: InterpreterPair, runner: ModelRunner, feeds: Sequence[Values]
+) -> list[dict[str, Array]] | None:
     if not reference:
         return None
     if reference in LITERT:
         return litert_answers(
             reference,
-            sides.model,
+            interpreters.model,
             feeds,
-            named.inputs,
-            named.outputs,
-            signature=named.signature,
-            num_threads=sides.num_threads,
+            runner.inputs,
+            runner.outputs,
+            signature=runner.signature,
+            num_threads=interpreters.num_threads,
         )[0]
-    return [saved_outputs(Path(reference), named.outputs)] * len(feeds)
+    return [saved_outputs(Path(reference), runner.outputs)] * len(feeds)
 
 
 def _outputs(
-    named: NamedModel, pairs: Sequence[tuple[Values, Values]], choose: Choose, spreads: Mapping[str, float]
-) -> list[Layer]:
-    found: dict[str, Layer] = {}
-    for name, details in named.outputs.items():
+    runner: ModelRunner, pairs: Sequence[tuple[Values, Values]], choose: Choose, spreads: Mapping[str, float]
+) -> list[ComparedTensor]:
+    found: dict[str, ComparedTensor] = {}
+    for name, details in runner.outputs.items():
         for run, (got, right) in enumerate(pairs):
             layer = _layer(name, got[name], right[name], choose, details["quantization"], run, spreads.get(name, 0.0))
             found[name] = merged(found.get(name), replace(layer, tensor=details["index"]))
     return list(found.values())
 
 
-def _layer(name: str, got: Array, wanted: Array, choose: Choose, pair: tuple[float, int], run: int, spread: float = 0.0) -> Layer:
+def _layer(
+    name: str, got: Array, wanted: Array, choose: Choose, pair: tuple[float, int], run: int, spread: float = 0.0
+) -> ComparedTensor:
     array = np.asarray(wanted)
     kind = "string" if array.dtype.kind in "OSU" else array.dtype.name
-    found = difference(got, wanted, choose(array.dtype, bool(pair[0])), pair, spread=spread, run=run)
+    found = difference(got, wanted, choose(array.dtype, bool(pair[0])), pair, sensitivity=spread, run=run)
     note = ""
     if spread and found.passed and not difference(got, wanted, choose(array.dtype, bool(pair[0])), pair).passed:
         note = "the model itself moves it by as much when its inputs move by a last bit"
-    return Layer(name, kind, array.shape, found, note=note)
+    return ComparedTensor(name, kind, array.shape, found, note=note)
 
 
-def _others(tried: Interpreter, plain: Interpreter) -> int:
-    """How many nodes are served by another package on the side that is tried."""
-    served = [[(report.plugin, report.distribution) for report in interpreter.explain()] for interpreter in (tried, plain)]
+def _others(candidate: Interpreter, baseline: Interpreter) -> int:
+    """The number of nodes that another package serves in the candidate."""
+    served = [[(report.plugin, report.distribution) for report in interpreter.explain()] for interpreter in (candidate, baseline)]
     return sum(one != other for one, other in zip(*served))
 
 
 def _run_alone(
-    result: Comparison, walked: Walk, sides: Sides, feeds: Sequence[Values], choose: Choose, signature: str | None, nodes: bool
+    result: Comparison,
+    lockstep: Lockstep,
+    interpreters: InterpreterPair,
+    feeds: Sequence[Values],
+    choose: Choose,
+    signature: str | None,
+    nodes: bool,
 ) -> None:
-    """Judge what each partition gave on the same values, and each node where that is too coarse."""
-    result.alone, result.level = walked.judged(), "partitions" if result.delegated else "nodes"
+    """Compare each partition on the same values, and each node where partitions are too coarse."""
+    result.alone, result.level = lockstep.judged(), "partitions" if result.delegated else "nodes"
     several = any(len(partition) > 1 for _, partition in result.partitions)
     coarse = result.kind in (ModelKind.HYBRID, ModelKind.INTEGER)
     if not several:
         result.level = "nodes"
     elif nodes or coarse or result.departing or not all(layer.difference.passed for layer in result.outputs):
-        again = walk(sides, feeds, choose, signature, alone=True)
+        again = run_in_lockstep(interpreters, feeds, choose, signature, alone=True)
         done = set(claimed_nodes(again.interpreter))
         if done:
-            kept = [entry for entry in result.alone if not walked.partition_of(entry) & done]
+            kept = [entry for entry in result.alone if not lockstep.partition_of(entry) & done]
             result.alone, result.level = [*again.judged(), *kept], "nodes"
 
 
-def _spreads(sides: Sides, feeds: Sequence[Values], signature: str | None) -> dict[str, float]:
-    """How far the model itself moves each output when its inputs move by what no engine can be blamed for."""
+def _sensitivities(interpreters: InterpreterPair, feeds: Sequence[Values], signature: str | None) -> dict[str, float]:
+    """The sensitivity of each output: how far it moves when the inputs are perturbed by their last bit."""
 
     def answers(random: np.random.Generator | None) -> list[dict[str, Array]]:
-        interpreter = sides.plain()
-        named = NamedModel(interpreter, signature)
+        interpreter = interpreters.open_baseline()
+        runner = ModelRunner(interpreter, signature)
         moved = (
             values
             if random is None
-            else {name: nudged_input(value, named.inputs[name], random) for name, value in values.items()}
+            else {name: perturbed_input(value, runner.inputs[name], random) for name, value in values.items()}
             for values in feeds
         )
-        found = [named(values) for values in moved]
+        found = [runner(values) for values in moved]
         interpreter.close()
         return found
 
-    interpreter = sides.plain()
-    pairs = {name: details["quantization"] for name, details in NamedModel(interpreter, signature).outputs.items()}
+    interpreter = interpreters.open_baseline()
+    pairs = {name: details["quantization"] for name, details in ModelRunner(interpreter, signature).outputs.items()}
     interpreter.close()
-    return spread_of(answers, pairs)
+    return output_sensitivity(answers, pairs)
 
 
 def _bisect(
-    result: Comparison, sides: Sides, feeds: Sequence[Values], choose: Choose, signature: str | None, named: NamedModel
+    result: Comparison,
+    interpreters: InterpreterPair,
+    feeds: Sequence[Values],
+    choose: Choose,
+    signature: str | None,
+    runner: ModelRunner,
 ) -> Bisection | None:
     if not result.reference:
-        return bisected(sides, feeds, choose, signature, result.passed)
-    return bisected_by_litert(result.reference, sides, feeds, choose, named, signature, result.passed)
+        return bisect_nodes(interpreters, feeds, choose, signature, result.passed)
+    return bisect_with_litert(result.reference, interpreters, feeds, choose, runner, signature, result.passed)

@@ -1,4 +1,4 @@
-"""What a model is compared with besides its own kernels: outputs in a file, or LiteRT in a process of its own."""
+"""References besides the baseline: outputs saved in a file, or LiteRT in a subprocess."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.model.files.ordinary import read_file
-from oplet.model.files.whole_file import whole_file, write_whole
-from oplet.tools.benchmarking.litert_rival import RIVALS, RivalError
-from oplet.tools.children import TimeoutExpired, run_python
-from oplet.tools.running.arrays import Header, npz_names, read_npy, read_npz
-from oplet.tools.running.values.scaling import scaling_of
+from oplet.model.files.atomic_write import atomic_write, write_atomically
+from oplet.model.files.regular_files import read_file
+from oplet.tools.benchmarking.litert_runner import LITERT_RESOLVERS, LiteRTError
+from oplet.tools.running.npy_files import Header, npz_names, read_npy, read_npz
+from oplet.tools.running.values.quantization import quantization_of
+from oplet.tools.subprocesses import TimeoutExpired, run_python
 
 __all__ = ["LITERT", "litert_answers", "saved_outputs"]
 
 Array = NDArray[Any]
 Details = Mapping[str, Any]
-#: The names of LiteRT's ways.
-LITERT = tuple(RIVALS)
-#: Seconds that LiteRT gets for all runs.
+#: LiteRT's kernel sets: the references that are not files.
+LITERT = tuple(LITERT_RESOLVERS)
+#: Time limit of LiteRT for all runs, in seconds.
 _SECONDS = 600
-#: Bytes of a saved output.
+#: Largest saved output, in bytes.
 _MOST_BYTES = 1 << 30
 
-#: Runs in the other process: reads what to do, runs LiteRT, writes an .npz of all runs.
+#: The subprocess's code: reads the job, runs LiteRT, writes an .npz of all runs.
 _CHILD = """
 import json, sys
 import numpy as np
@@ -92,7 +92,7 @@ with open(job["answers"], "wb") as file:
 
 
 def saved_outputs(path: Path, details: Mapping[str, Details]) -> dict[str, Array]:
-    """Outputs that were kept in a file: an .npz or .json by name, an .npy of the only one; what `oplet run --output` writes.
+    """Outputs saved in a file, as `oplet run --output` writes them: .npz or .json by name, .npy for a single output.
 
     Real numbers of a quantized output are quantized.
 
@@ -101,8 +101,8 @@ def saved_outputs(path: Path, details: Mapping[str, Details]) -> dict[str, Array
         details: each output's dictionary of `Interpreter.get_output_details`, by name.
 
     Raises:
-        TensorError: the file is of no such kind, damaged, or lacks an output.
-        OSError: it cannot be read.
+        TensorError: the file is of another kind, damaged, or lacks an output.
+        OSError: the file cannot be read.
     """
     found = _entries(path, details)
     missing = [name for name in details if name not in found]
@@ -116,12 +116,14 @@ def _entries(path: Path, details: Mapping[str, Details]) -> dict[str, Any]:
     suffix = path.suffix.lower()
     if suffix == ".npz":
         names = npz_names(path)
-        arrays = {name: read_npz(path, name, _judge) for name in names if name in details or len(names) == len(details) == 1}
+        arrays = {
+            name: read_npz(path, name, _check_header) for name in names if name in details or len(names) == len(details) == 1
+        }
         return arrays if len(names) > 1 or len(details) > 1 else {next(iter(details)): value for value in arrays.values()}
     if suffix == ".npy":
         if len(details) != 1:
             raise TensorError(f"'{path}' holds one array and the model has {len(details)} outputs; give an .npz.")
-        return {next(iter(details)): read_npy(path, _judge)}
+        return {next(iter(details)): read_npy(path, _check_header)}
     if suffix == ".json":
         try:
             content = json.loads(read_file(path).decode("utf-8"))
@@ -135,13 +137,13 @@ def _entries(path: Path, details: Mapping[str, Details]) -> dict[str, Any]:
     raise TensorError(f"'{path}' is of no kind that outputs are saved in; the kinds are .npy, .npz, .json.")
 
 
-def _judge(header: Header, held: int) -> None:
+def _check_header(header: Header, held: int) -> None:
     if header.nbytes > max(_MOST_BYTES, held):
         raise TensorError(f"It holds {header.nbytes} bytes, more than the {_MOST_BYTES} that an output may have here.")
 
 
 def _any(header: Header, held: int) -> None:
-    """Takes every array: it is LiteRT's answer."""
+    """Accepts every array: the file was written by our own subprocess."""
 
 
 def _in_type(value: Any, details: Details, name: str, path: Path) -> Array:
@@ -159,9 +161,9 @@ def _in_type(value: Any, details: Details, name: str, path: Path) -> Array:
         return array
     if array.dtype.kind not in "biufc":
         raise TensorError(f"The output '{name}' in '{path}' is of type {array.dtype}, the model's of {dtype}.")
-    scaling = scaling_of(details)
-    if scaling is not None:  # real values, as `oplet run --output` writes them; the tensor's own type is what --raw wrote
-        return scaling.integers(array, name, str(path))[0]
+    quantization = quantization_of(details)
+    if quantization is not None:  # real values, as `oplet run --output` writes them; --raw writes the tensor's own type
+        return quantization.quantize(array, name, str(path))[0]
     with np.errstate(all="ignore"):
         cast = array.astype(dtype)
     if dtype.kind in "iub" and not np.array_equal(cast, array):
@@ -180,23 +182,23 @@ def litert_answers(
     tensors: Sequence[int] = (),
     num_threads: int = 1,
 ) -> tuple[list[dict[str, Array]], list[dict[int, Array]]]:
-    """What LiteRT answers, run by run, in a process of its own: models that end it end nothing else.
+    """LiteRT's outputs for each run. LiteRT runs in a subprocess, so that a crash ends only that.
 
     Args:
         way: one of `LITERT`.
         model: the .tflite file.
-        runs: a value per input for each run, by name; one interpreter gets them all.
-        inputs: each input's details, by name.
-        outputs: each output's, by name.
+        runs: for each run, the inputs' values by name; one interpreter is used for all runs.
+        inputs: details of each input, by name.
+        outputs: details of each output, by name.
         signature: the key of the signature, "" for the first subgraph.
-        tensors: the tensors of the first subgraph to look at as well.
+        tensors: indices of further tensors of the first subgraph to read.
         num_threads: threads that LiteRT may use.
 
     Returns:
         The outputs of each run by name, and the other tensors of each run by index.
 
     Raises:
-        RivalError: LiteRT is not installed, refuses the model, or ends.
+        LiteRTError: LiteRT is not installed, refuses the model, or crashes.
     """
     with tempfile.TemporaryDirectory(prefix="oplet-compare-") as folder:
         job = {
@@ -204,7 +206,7 @@ def litert_answers(
             "inputs": os.path.join(folder, "inputs.npz"),
             "answers": os.path.join(folder, "answers.npz"),
             "threads": num_threads,
-            "resolver": RIVALS[way],
+            "resolver": LITERT_RESOLVERS[way],
             "signature": signature,
             "runs": len(runs),
             "names": {name: int(details["index"]) for name, details in inputs.items()},
@@ -216,16 +218,16 @@ def litert_answers(
             for number, values in enumerate(runs)
             for name, value in values.items()
         )
-        with whole_file(str(job["inputs"])) as file:
+        with atomic_write(str(job["inputs"])) as file:
             np.savez(file, **dict(fed))  # type: ignore[arg-type]
         path = os.path.join(folder, "job.json")
-        write_whole(path, json.dumps(job))
+        write_atomically(path, json.dumps(job))
         try:
             done = run_python(["-c", _CHILD, path], capture_output=True, text=True, errors="replace", timeout=_SECONDS)
         except TimeoutExpired as error:
-            raise RivalError(f"{way} did not answer within {_SECONDS} seconds.") from error
+            raise LiteRTError(f"{way} did not answer within {_SECONDS} seconds.") from error
         if done.returncode:
-            raise RivalError(_why(way, done.returncode, done.stderr))
+            raise LiteRTError(_why(way, done.returncode, done.stderr))
         there = Path(str(job["answers"]))
         found = dict(_unpacked(name, read_npz(there, name, _any)) for name in npz_names(there))
     answers = [{name: found[f"{run} {index}"] for name, index in job["outputs"].items()} for run in range(len(runs))]  # type: ignore[attr-defined]
@@ -242,7 +244,7 @@ def _why(way: str, code: int, said: str) -> str:
         return f"Comparing with LiteRT takes its package: pip install ai-edge-litert ({last.removeprefix('not installed: ')})."
     if code < 0:
         return f"{way} ends with signal {-code} on this model."
-    # What LiteRT says may have several lines: the first of them names the kernel.
+    # LiteRT's message may have several lines; the first names the kernel.
     first = next((line for line in said.splitlines() if line.startswith("refused: ")), last)
     return f"{way} cannot run the model: {first.removeprefix('refused: ')[:300].rstrip('.')}."
 

@@ -1,3 +1,3 @@
-"""What is told of a model without running it: its contents, its versions, who serves it, what is missing. What comes in reads a model and
-returns data.
+"""Descriptions of a model that is not run: contents, op versions, providers of ops, missing ops. What comes in reads a model and returns data.
+It prints nothing.
 """

@@ -1,4 +1,4 @@
-"""The composites of a model, as its tables have them."""
+"""Names and versions of the composites in a model's tables."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["composite_of", "version_of"]
 
 
 def composite_of(operator: tables.Operator) -> Composite | None:
-    """The composite that a node is; None if it is none, or one without a name."""
+    """The composite of a node; None for another op, or a composite without a name."""
     options = operator.builtin_options_2
     return Composite(options.name) if isinstance(options, StableHLOCompositeOptions) and options.name else None
 
 
 def version_of(operator: tables.Operator) -> int:
-    """The version of the composite that a node is; 0, which converters write, where nothing is said."""
+    """The version of a composite's node; 0, which converters write, if there is none."""
     options = operator.builtin_options_2
     return options.version if isinstance(options, StableHLOCompositeOptions) else 0

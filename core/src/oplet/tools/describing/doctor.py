@@ -1,4 +1,4 @@
-"""What a model needs, who supplies it here, and how to mend what is missing."""
+"""Diagnosis of a model: the operators that it needs, the packages that provide them, and how to install those that are missing."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Diagnosis(NamedTuple):
     """One operator of a model, in one version.
 
     Attributes:
-        op: its name.
+        op: the operator's name.
         version: the version that the model asks for.
         custom: whether it is a custom op.
-        nodes: how many nodes use it.
+        nodes: the number of nodes that use it.
         provided: the versions that installed packages serve, "" if none.
-        provider: the package that would serve it, with the limits that it declares and who serves the nodes beyond them; "" if
+        provider: the package that would serve it, with its declared limits and the packages that serve nodes beyond them; "" if
             none does.
         first_runtime: the first LiteRT or TensorFlow Lite release that runs it, "" if not known.
-        fix: what to do; "" if it is served.
-        composite: whether it is a composite. One that no package serves runs as its decomposition, whose provider counts then.
+        fix: what to install; "" if it is served.
+        composite: whether it is a composite. If no package serves it, its decomposition runs, and `provider` is that of STABLEHLO_COMPOSITE.
     """
 
     op: str
@@ -51,11 +51,11 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(path: str | os.PathLike[str], manager: PluginManager | None = None) -> list[Diagnosis]:
-    """Say for every operator of a model who supplies it, or what would.
+    """Diagnose every operator of a model: its provider, or what to install.
 
     Args:
         path: the model's file.
-        manager: the plugins to look at, all installed ones by default.
+        manager: the plugins; all installed ones by default.
 
     Raises:
         ModelError: the file cannot be read.
@@ -99,7 +99,7 @@ def _diagnosis(op: Op, version: int, nodes: int, manager: PluginManager) -> Diag
 
 
 def _providers(chain: Iterable[Registration]) -> str:
-    """Who serves nodes, and, behind each that declares limits, who serves the others."""
+    """The providers in order, each with its declared limits; nodes beyond them go to the next one."""
     told = []
     for registration in chain:
         limits = "" if registration.limits is None else f" ({registration.limits})"

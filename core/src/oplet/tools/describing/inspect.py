@@ -1,4 +1,4 @@
-"""Describe a model file: what is in it, and who would run it."""
+"""Description of a model file: its contents, and the packages that would run it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["inspect_model"]
 
-#: Metadata up to this many bytes is shown as text, if it is text.
+#: Longest metadata that is shown as text, in bytes.
 _LONGEST_TEXT = 1000
 
 
@@ -34,7 +34,7 @@ def inspect_model(model: str | os.PathLike[str] | Model, plugins: PluginManager 
 
     Args:
         model: the .tflite file, or an open model.
-        plugins: where kernels would come from; all that are installed by default.
+        plugins: the plugins that would provide kernels; all installed ones by default.
 
     Returns:
         The keys are `file`, `schema_version`, `description`, `min_runtime_version` (as the converter noted it, None if
@@ -101,7 +101,7 @@ def _ops(model: Model, plugins: PluginManager | None) -> list[dict[str, Any]]:
 
 
 def _op(name: str, op: Op, version: int, nodes: int, manager: PluginManager, resolver: OpResolver) -> dict[str, Any]:
-    """One op in one version, and who would serve it; a composite that nobody serves runs as its decomposition."""
+    """One op in one version, and its provider; a composite without a provider runs as its decomposition."""
     custom, composite = isinstance(op, str), isinstance(op, Composite)
     entry: dict[str, Any] = {"op": name, "version": version, "custom": custom, "composite": composite, "nodes": nodes}
     entry |= {"distribution": "", "distribution_version": "", "plugin": "", "advice": ""}
@@ -115,7 +115,7 @@ def _op(name: str, op: Op, version: int, nodes: int, manager: PluginManager, res
             entry["why"] += "; its decomposition runs"
         else:
             entry["advice"] = manager.advice(op)
-    except OpletError as error:  # two packages claim it, or its kernel cannot be imported
+    except OpletError as error:  # a conflict between packages, or a kernel that cannot be imported
         entry["why"] = str(error)
     return entry
 
@@ -179,7 +179,7 @@ def _node(model: Model, index: int, node: tables.Operator) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """An option's value in what JSON has."""
+    """An option's value as JSON types."""
     if hasattr(value, "name"):
         return value.name
     if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""A page about the operators that are installed: versions, types, and where they differ from LiteRT.
+"""Generator of docs/operators.md: the installed operators, with versions, types, and differences from LiteRT.
 
 python -m oplet.tools.describing.operators > docs/operators.md
 """
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable
 
 from oplet.ops.serving.registration import Registration
-from oplet.ops.serving.resolver import Claim, OpResolver, op_label
+from oplet.ops.serving.resolver import OpResolver, ResolverEntry, op_label
 from oplet.schema.enums import TensorType
 
 __all__ = ["operators_page"]
@@ -27,21 +27,21 @@ not LiteRT's, and why; [where oplet and LiteRT disagree](numerics.md) has more o
 
 
 def operators_page(resolver: OpResolver, package: str) -> str:
-    """The page of one package's operators, in Markdown.
+    """The Markdown page of one package's operators.
 
     Args:
-        resolver: where the registrations come from.
-        package: the distribution.
+        resolver: the resolver of the registrations.
+        package: the distribution's name.
     """
-    claims = [claim for claim in resolver.claims() if claim.provenance.distribution == package]
-    rows = [_row(claim, claim.load(claim.max_version)) for claim in sorted(claims, key=lambda claim: op_label(claim.op))]
+    entries = [entry for entry in resolver.entries() if entry.provenance.distribution == package]
+    rows = [_row(entry, entry.load(entry.max_version)) for entry in sorted(entries, key=lambda entry: op_label(entry.op))]
     return _HEAD.format(package=package) + "\n".join(rows) + f"\n\n{len(rows)} operators.\n"
 
 
-def _row(claim: Claim, registration: Registration) -> str:
-    versions = str(claim.min_version) if claim.min_version == claim.max_version else f"{claim.min_version} to {claim.max_version}"
+def _row(entry: ResolverEntry, registration: Registration) -> str:
+    versions = str(entry.min_version) if entry.min_version == entry.max_version else f"{entry.min_version} to {entry.max_version}"
     types = _types(registration.types) + (f"; only {registration.limits}" if registration.limits is not None else "")
-    return f"| {op_label(claim.op)} | {versions} | {types} | {registration.differences} |"
+    return f"| {op_label(entry.op)} | {versions} | {types} | {registration.differences} |"
 
 
 def _types(types: Iterable[TensorType]) -> str:

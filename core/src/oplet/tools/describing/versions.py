@@ -1,4 +1,4 @@
-"""Say which versions of its operators a model has, which it would need, and which runtimes run it."""
+"""Versions of a model's operators: those that it has, those that it needs, and the runtime releases that support them."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ Rows = Mapping[tuple[str, int], str]
 
 
 class ReleaseError(OpletError, ValueError):
-    """A release that is not written in numbers and dots."""
+    """A release is not written as numbers with dots."""
 
 
 def parse_release(release: str) -> str:
-    """The release as it compares: three numbers, "2.5" being "2.5.0".
+    """The release in its comparable form of three numbers: "2.5" becomes "2.5.0".
 
     Raises:
         ReleaseError: it is not of the form 2.5 or 2.5.0.
@@ -50,7 +50,7 @@ def parse_release(release: str) -> str:
 
 
 def flex(name: str) -> bool:
-    """Whether a custom op is one of TensorFlow's own, which the Flex delegate runs."""
+    """Whether a custom op is a TensorFlow op, which the Flex delegate runs."""
     return name.startswith("Flex")
 
 
@@ -59,7 +59,7 @@ def describe_versions(model: str | os.PathLike[str] | Model, plugins: PluginMana
 
     Args:
         model: the .tflite file, or an open model.
-        plugins: who says which releases run ops that are not built in; all that are installed by default.
+        plugins: the plugins that know the first releases of ops that are not built in; all installed ones by default.
 
     Returns:
         `file`; `minimum_runtime`, the first release that runs the model (None if none is known), `minimum_runtime_lowest`,
@@ -89,7 +89,7 @@ def describe_versions(model: str | os.PathLike[str] | Model, plugins: PluginMana
 
 
 def minimum_runtime_noted(model: Model) -> str | None:
-    """What the model's metadata says about the release that it needs; None if it says nothing."""
+    """The minimum release in the model's metadata; None if there is none."""
     data = model.metadata(MINIMUM_RUNTIME)
     return None if data is None else data.tobytes().split(b"\0")[0].decode("utf-8", "replace") or None
 
@@ -97,9 +97,9 @@ def minimum_runtime_noted(model: Model) -> str | None:
 def problems_with(
     model: str | os.PathLike[str] | Model, release: str, plugins: PluginManager | None = None
 ) -> list[dict[str, Any]]:
-    """What keeps a release of TensorFlow Lite or LiteRT from running a model: nothing if the list is empty.
+    """Reasons why a release of TensorFlow Lite or LiteRT does not run a model; an empty list if it does.
 
-    Only operators are looked at: which release first read a part of the file format is not on record.
+    Only operators are checked: it is not on record which release first read each part of the file format.
 
     Args:
         release: in the numbers of `min_runtime_version`, "2.5.0".

@@ -1,1 +1,3 @@
-"""What delegates would take of a model, in numbers and drawn. What comes in claims nodes and runs none."""
+"""`oplet partition`: the nodes of a model that delegates would claim, as data and as a drawing. What comes in lets delegates claim nodes and
+runs none.
+"""

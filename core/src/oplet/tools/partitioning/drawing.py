@@ -1,4 +1,4 @@
-"""Draw a model's graph before and after delegation, as SVG."""
+"""SVG drawing of a model's graph before and after delegation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oplet.tools.partitioning.partition import GraphTensor, Partition, Partition
 
 __all__ = ["draw_partitioning"]
 
-#: Fill and border of a partition's boxes, in turn; the numbers tell partitions of one colour apart.
+#: Fill and border colours of partitions, used in turn; partitions of the same colour have different numbers.
 _COLOURS = (
     ("#cfe3fb", "#2f6fb3"),
     ("#fde0c1", "#c26a12"),
@@ -39,7 +39,7 @@ text { font: 12px "DejaVu Sans", Verdana, sans-serif; fill: #1c2733; text-anchor
 .touch { fill: none; stroke: #ffffff; stroke-opacity: 0; stroke-width: 11; pointer-events: stroke; }
 .rule { stroke: #d5dae0; }
 """
-#: The width of a letter, generously, by style.
+#: Width of a letter by style, an upper estimate.
 _LETTERS = {"": 7.6, "small": 6.5, "name": 8.6}
 _LINE = 15.0
 _PADDING = 9.0
@@ -47,7 +47,7 @@ _MARGIN = 28.0
 _BETWEEN = 70.0
 _LONGEST = 34
 _LONGEST_LINE = 100
-#: A kernel lists so many nodes by themselves; of more it gives the number of each op.
+#: Most nodes that a kernel's box lists one by one; beyond that it lists numbers of nodes by op.
 _MOST_LISTED = 12
 
 
@@ -59,7 +59,7 @@ class _Line(NamedTuple):
 
 
 class _Box(NamedTuple):
-    """A node, a kernel, or a place where the caller's tensors come in or go out."""
+    """A box: a node, a kernel, or an input or output of the graph."""
 
     lines: list[_Line]
     tip: str
@@ -76,7 +76,7 @@ class _Box(NamedTuple):
 
 
 class _Drawing(NamedTuple):
-    """A graph with the places of its boxes."""
+    """A graph with its layout."""
 
     boxes: list[_Box]
     tensors: dict[tuple[int, int], list[int]]
@@ -89,7 +89,7 @@ def draw_partitioning(result: Partitioning) -> bytes:
     Boxes and edges have tool tips with names, shapes and bytes. The same model gives the same bytes.
 
     Raises:
-        LayoutError: the package that lays graphs out is missing.
+        LayoutError: graphlay is not installed.
     """
     root = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg"})
     _add(root, "title", text=f"{os.path.basename(result.file)}: {_claim(result)}")
@@ -152,7 +152,7 @@ def _traffic(partition: Partition) -> str:
 
 
 def _row(root: ET.Element, subgraph: SubgraphPartitioning, y: float) -> tuple[float, float]:
-    """Draw a subgraph, and return where it ends: below, and on the right."""
+    """Draw a subgraph; returns the y coordinate of its lower end and the x coordinate of its right end."""
     _add(root, "line", {"class": "rule", "x1": _number(_MARGIN), "x2": "0", "y1": _number(y - 16), "y2": _number(y - 16)})
     y += 8
     _text(root, _MARGIN, y, f"subgraph {subgraph.index}" + (f" {subgraph.name!r}" if subgraph.name else ""), "left sub")
@@ -175,7 +175,7 @@ def _row(root: ET.Element, subgraph: SubgraphPartitioning, y: float) -> tuple[fl
 def _laid_out(boxes: list[_Box], subgraph: SubgraphPartitioning) -> _Drawing:
     makers: dict[int, int] = {}
     tensors: dict[tuple[int, int], list[int]] = {}
-    # Boxes come in the order of the plan: a tensor is read from the last that wrote it, as variables are.
+    # Boxes are in the order of the plan: a reader is connected to the last box that wrote the tensor, which matters for variables.
     for place, box in enumerate(boxes):
         for tensor in dict.fromkeys(box.reads):
             if tensor in makers:
@@ -267,7 +267,7 @@ def _draw_box(group: ET.Element, box: _Box, x: float, y: float) -> None:
 
 
 def _path(drawing: _Drawing, source: int, target: int) -> str:
-    """The line from the lower side of one box to the upper side of another."""
+    """The path from the lower side of one box to the upper side of another."""
     return "M" + " L".join(f"{_number(x)} {_number(y)}" for x, y in drawing.layout.edges[source, target])
 
 
@@ -303,7 +303,7 @@ def _bytes(traffic: Traffic) -> str:
 
 
 def _short(text: str, longest: int) -> str:
-    """Both ends of a long text; the middle of joined names tells the least."""
+    """A long text with its middle left out: of joined names it tells the least."""
     return text if len(text) <= longest else f"{text[: longest // 2 - 1]}...{text[-(longest // 2 - 2) :]}"
 
 
@@ -319,7 +319,7 @@ def _text(parent: ET.Element, x: float, y: float, text: str, style: str) -> None
 
 
 def _printable(text: str) -> str:
-    """The text without what XML, or a reader's eye, takes for something else: names are chosen by whoever made the model."""
+    """The text without characters that XML forbids or that are invisible; names in a model may hold any."""
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

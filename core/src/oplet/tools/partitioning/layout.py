@@ -1,7 +1,4 @@
-"""Places for the boxes of a directed graph, layer by layer, so that few edges cross.
-
-The method (Sugiyama's layers, with coordinates by network simplex) is graphlay's, which needs no program of the system.
-"""
+"""Layered layout of a directed graph (Sugiyama's method, coordinates by network simplex), computed by the package graphlay."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from oplet.errors import OpletError
-from oplet.plugins.sources import installing
+from oplet.plugins.install_commands import install_command
 
 __all__ = ["Layout", "LayoutError", "ensure_layout", "lay_out"]
 
@@ -18,23 +15,23 @@ Point = tuple[float, float]
 _OPTIONS = {
     "direction": "topbottom",
     "routing": {"style": "diagonal"},
-    # Between layers, between boxes of one layer, and on both sides of an edge that passes a layer.
+    # Gaps between layers, between boxes of one layer, and on both sides of an edge that passes a layer.
     "spacing": {"layer_gap": 34.0, "node_gap": 28.0, "dummy_gap": 14.0},
 }
 
 
 class LayoutError(OpletError, RuntimeError):
-    """The package that lays graphs out is missing, or refuses one."""
+    """graphlay is not installed, or refuses a graph."""
 
 
 class Layout(NamedTuple):
-    """Where things are.
+    """Coordinates of a graph's boxes and edges.
 
     Attributes:
-        width: of everything.
-        height: of everything.
-        boxes: the boxes' centres.
-        edges: the line of each edge, from the lower side of one box to the upper side of the other.
+        width: width of the drawing.
+        height: height of the drawing.
+        boxes: centres of the boxes.
+        edges: points of each edge, from the lower side of one box to the upper side of the other.
     """
 
     width: float
@@ -44,26 +41,26 @@ class Layout(NamedTuple):
 
 
 def ensure_layout() -> None:
-    """Check that the package is there.
+    """Check that graphlay is installed.
 
     Raises:
-        LayoutError: it is not.
+        LayoutError: it is not installed.
     """
     try:
         import graphlay  # noqa: F401
     except ModuleNotFoundError as error:
-        raise LayoutError(f"Drawing a graph needs graphlay; install it: {installing('oplet', 'graph')}.") from error
+        raise LayoutError(f"Drawing a graph needs graphlay; install it: {install_command('oplet', 'graph')}.") from error
 
 
 def lay_out(sizes: Sequence[tuple[float, float]], edges: Collection[tuple[int, int]]) -> Layout:
-    """Place boxes, sources above targets; the same graph gives the same places everywhere.
+    """Lay out boxes, sources above targets; the same graph gives the same coordinates on every machine.
 
     Args:
         sizes: width and height of each box.
         edges: pairs (from, to) of boxes; the graph has no cycles.
 
     Raises:
-        LayoutError: the package that does it is missing, or refuses the graph.
+        LayoutError: graphlay is not installed, or refuses the graph.
     """
     ensure_layout()
     import graphlay

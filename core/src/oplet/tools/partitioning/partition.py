@@ -1,4 +1,4 @@
-"""What delegates would take of a model, before anything runs: partitions, what stays and why, what crosses the borders."""
+"""Partitioning of a model by delegates, without running it: partitions, nodes that stay and why, tensors that cross boundaries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["GraphTensor", "NodePlace", "Partition", "Partitioning", "SubgraphPartitioning", "Traffic", "partition_model"]
+__all__ = ["GraphTensor", "NodeAssignment", "Partition", "Partitioning", "SubgraphPartitioning", "Traffic", "partition_model"]
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class GraphTensor:
     """A tensor of a subgraph.
 
     Attributes:
-        index: its index.
-        name: its name.
+        index: the tensor's index.
+        name: the tensor's name.
         type: the type's name.
-        shape: its shape, as far as it is known before the model runs.
-        bytes: how many bytes its values take; None where that is not known: strings, resources, shapes that depend on data.
+        shape: the shape, as far as it is known before the model runs.
+        bytes: the size of its values in bytes; None if unknown: strings, resources, shapes that depend on data.
         constant: whether its value is known before the model runs.
     """
 
@@ -45,12 +45,12 @@ class GraphTensor:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Tensors that cross a border in one direction.
+    """Tensors that cross a partition's boundary in one direction.
 
     Attributes:
-        tensors: their indices.
-        bytes: how many bytes that is, as far as it is known.
-        unknown: how many of the tensors have no known size.
+        tensors: indices of the tensors.
+        bytes: the sum of their known sizes in bytes.
+        unknown: the number of tensors of unknown size.
     """
 
     tensors: list[int]
@@ -60,16 +60,16 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Partition:
-    """Nodes that one kernel of a delegate replaces.
+    """A partition: the nodes that one delegate kernel replaces.
 
     Attributes:
         index: its number among the model's partitions.
         delegate: the delegate's name.
-        kernel: the index of the node that stands for them.
+        kernel: the index of the delegate kernel's node.
         nodes: indices of the nodes, in the order in which to run them.
-        inputs: what they read from outside, without constants.
-        outputs: what others, or the caller, read from them.
-        constants: the constants that they read.
+        inputs: tensors that they read from outside, without constants.
+        outputs: tensors that other nodes, or the caller, read from them.
+        constants: constants that they read.
     """
 
     index: int
@@ -82,17 +82,17 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class NodePlace:
-    """A node of the model, and where it would go.
+class NodeAssignment:
+    """A node of the model, and the partition that it is assigned to.
 
     Attributes:
-        index: its index.
+        index: the node's index.
         op: the operator's name.
         version: the version that the model asks for.
         inputs: indices of its inputs, -1 for one that is left out.
         outputs: indices of its outputs.
-        partition: the number of its partition; None if it stays.
-        why: why each delegate leaves it, by the delegate's name; "" where the delegate says no reason.
+        partition: the number of its partition; None if no delegate claims it.
+        why: the reason why each delegate leaves it, by the delegate's name; "" if the delegate gives none.
     """
 
     index: int
@@ -106,19 +106,19 @@ class NodePlace:
 
 @dataclass(frozen=True)
 class SubgraphPartitioning:
-    """One subgraph.
+    """The partitioning of one subgraph.
 
     Attributes:
-        index: its index.
-        name: its name.
-        inputs: indices of the tensors that its caller feeds.
-        outputs: indices of the tensors that its caller reads.
+        index: the subgraph's index.
+        name: the subgraph's name.
+        inputs: indices of its input tensors.
+        outputs: indices of its output tensors.
         tensors: the tensors that nodes or callers use, by index.
         nodes: the model's nodes, in the order of the plan.
-        plan: indices of what runs with the delegates: nodes that stay and partitions' kernels.
+        plan: the execution plan with delegates: indices of nodes that stay and of delegate kernels.
         partitions: the partitions, in the order in which they run.
-        errors: why delegates are not in force here, by their names.
-        skipped: why the delegates are not asked about it, "" if they are.
+        errors: errors of delegates that are not applied here, by the delegates' names.
+        skipped: why the delegates are not asked about this subgraph, "" if they are.
     """
 
     index: int
@@ -126,7 +126,7 @@ class SubgraphPartitioning:
     inputs: list[int]
     outputs: list[int]
     tensors: dict[int, GraphTensor]
-    nodes: list[NodePlace]
+    nodes: list[NodeAssignment]
     plan: list[int]
     partitions: list[Partition]
     errors: dict[str, str]
@@ -135,13 +135,13 @@ class SubgraphPartitioning:
 
 @dataclass(frozen=True)
 class Partitioning:
-    """A model, cut.
+    """The partitioning of a model.
 
     Attributes:
         file: the model's name.
         delegates: the delegates' names, in the order in which they are asked; "NAME (2)" for a second one of that name.
-        error: why one of them does not suit the model or failed, "" if none did. Those after it are not asked.
-        subgraphs: every subgraph.
+        error: the error of a delegate that failed or does not support the model, "" if there is none. Those after it are not asked.
+        subgraphs: all subgraphs.
     """
 
     file: str
@@ -151,17 +151,17 @@ class Partitioning:
 
     @property
     def partitions(self) -> list[Partition]:
-        """Those of every subgraph."""
+        """The partitions of all subgraphs."""
         return [partition for subgraph in self.subgraphs for partition in subgraph.partitions]
 
     @property
     def nodes(self) -> int:
-        """How many nodes the model has."""
+        """The number of nodes in the model."""
         return sum(len(subgraph.nodes) for subgraph in self.subgraphs)
 
     @property
     def claimed(self) -> int:
-        """How many of them go."""
+        """The number of nodes that delegates claim."""
         return sum(len(partition.nodes) for partition in self.partitions)
 
     @property
@@ -174,12 +174,12 @@ class Partitioning:
 def partition_model(
     model: str | os.PathLike[str], delegates: Sequence[Delegate], plugins: PluginManager | None = None
 ) -> Partitioning:
-    """Let delegates claim nodes and look at what they took. The model is not run.
+    """Let delegates claim the nodes of a model, without running it.
 
     Args:
         model: the .tflite file.
-        delegates: what claims nodes, in this order.
-        plugins: where the kernels of the nodes that stay come from; all that are installed by default.
+        delegates: the delegates, in the order in which they claim nodes.
+        plugins: the plugins that provide kernels for the other nodes; all installed ones by default.
 
     Raises:
         ModelError: the file cannot be read or is not a valid model, or an operator has no kernel.
@@ -192,13 +192,15 @@ def partition_model(
         for delegate in delegates:
             interpreter.modify_graph_with_delegate(delegate)
         if all(s.nodes[index].registration is not None for s in interpreter._subgraphs for index in s.execution_plan):
-            interpreter.allocate_tensors()  # kernels that wait for their shapes until now may still refuse them
+            interpreter.allocate_tensors()  # delegate kernels may still fail when they get the shapes
     except OpletError as failure:
         error = str(failure)
     names = _names(delegates)
     result = Partitioning(interpreter._model.name, list(names.values()), error)
     for subgraph, (nodes, plan), reads in zip(interpreter._subgraphs, before, inputs):
-        result.subgraphs.append(_Cut(subgraph, nodes, plan, reads, names, len(result.partitions)).described(not error))
+        result.subgraphs.append(
+            _SubgraphDescriber(subgraph, nodes, plan, reads, names, len(result.partitions)).described(not error)
+        )
     interpreter.close()
     return result
 
@@ -213,8 +215,8 @@ def _names(delegates: Iterable[Delegate]) -> dict[Delegate, str]:
     return names
 
 
-class _Cut:
-    """One subgraph while it is described."""
+class _SubgraphDescriber:
+    """Makes the `SubgraphPartitioning` of one subgraph."""
 
     def __init__(
         self,
@@ -258,7 +260,7 @@ class _Cut:
             return "a delegate took it into a kernel of its caller"
         return "it only checks a delegate's accuracy" if all_asked and not self._reports else ""
 
-    def _place(self, index: int) -> NodePlace:
+    def _place(self, index: int) -> NodeAssignment:
         node = self._nodes[index]
         partition = self._homes.get(index)
         why = {}
@@ -266,7 +268,7 @@ class _Cut:
             why = {self._names[d]: report.unsupported.get(index, "") for d, report in self._reports.items() if report.applied}
         inputs = [-1 if tensor is None else tensor.index for tensor in self._inputs[index]]
         outputs = [tensor.index for tensor in node.outputs]
-        return NodePlace(index, node.op_name, node.version, inputs, outputs, partition, why)
+        return NodeAssignment(index, node.op_name, node.version, inputs, outputs, partition, why)
 
     def _partition(self, index: int, kernel: Node) -> Partition:
         inputs = [tensor for tensor in kernel.inputs if tensor is not None]
@@ -281,7 +283,7 @@ class _Cut:
         )
 
     def _replaced(self, kernel: Node) -> Iterable[int]:
-        """The model's nodes behind a kernel, also behind kernels that it replaced in turn."""
+        """The model's nodes that a kernel replaces, also those of kernels that it replaced."""
         params = self._subgraph.kernels.get(kernel.index)
         if params is None:
             yield kernel.index

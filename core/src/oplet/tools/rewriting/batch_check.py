@@ -1,4 +1,4 @@
-"""Run a model at its old and at a new batch size on the same examples, and compare what comes out."""
+"""Check of a changed batch size: the model runs at the old and at the new size on the same examples, and the outputs are compared."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from oplet.tools.rewriting.batch_rules import changed_axes
 from oplet.tools.rewriting.stripping import indices
 from oplet.tuning.random_inputs import random_input
 
-__all__ = ["Array", "Entry", "Recording", "record"]
+__all__ = ["Array", "EntryPoint", "Recording", "record"]
 
 Array = NDArray[Any]
 Values = dict[int, Array]
 
-#: Different examples at most; a larger batch repeats them.
+#: Most runs that are recorded at the old batch size; a larger new batch repeats their examples.
 _RUNS = 3
-#: Of the largest value: sums may be done in another order. And of quantized values, steps.
+#: Tolerance as a fraction of the largest value, as sums may be computed in another order; and in steps of quantized values.
 _TOLERANCE = 1e-3
 _STEPS = 2
 
 
-class Entry:
-    """A subgraph that a caller runs: the first one, or a signature's.
+class EntryPoint:
+    """A subgraph that callers run: the first one, or that of a signature.
 
     Attributes:
-        index: the subgraph.
-        inputs: tensors that the caller feeds.
-        batched: those of them that have a batch dimension, the first: where shape signatures mark first dimensions as free, the
-            marked ones, and else all that have dimensions.
-        outputs: tensors that the caller reads.
+        index: the subgraph's index.
+        inputs: its input tensors.
+        batched: the inputs whose first dimension is the batch: those whose shape signature leaves it free, or if there are none, all
+            inputs that are not scalars.
+        outputs: its output tensors.
     """
 
     def __init__(self, model: Model, index: int) -> None:
@@ -58,11 +58,11 @@ class Entry:
         return {indices(self._tensors[i].shape)[0] for i in self.batched}
 
     def described(self) -> str:
-        """The batched inputs and their shapes, in words."""
+        """The batched inputs and their shapes, as text."""
         return ", ".join(f"'{self._tensors[i].name or i}' {indices(self._tensors[i].shape)}" for i in self.batched)
 
     def run(self, interpreter: Interpreter, values: Values) -> list[Array]:
-        """Run it on inputs of any batch size; its outputs."""
+        """Run the subgraph on inputs of any batch size; returns its outputs."""
         if self._signature is not None:
             runner = interpreter.get_signature_runner(self._signature.signature_key)
             result = runner(**{entry.name or "": values[entry.tensor_index] for entry in self._signature.inputs or []})
@@ -77,17 +77,17 @@ class Entry:
 
 
 class Recording:
-    """Runs of an entry at the old batch size.
+    """Recorded runs of an entry point at the old batch size.
 
     Attributes:
-        entry: what was run.
+        entry: the entry point.
         size: the old batch size.
         runs: the inputs of each run.
         outputs: the outputs of each run.
-        complete: whether it ran; if not, there are no outputs and values have no meaning.
+        complete: whether the runs succeeded; if not, there are no outputs to compare.
     """
 
-    def __init__(self, entry: Entry, size: int, runs: list[Values], outputs: list[list[Array]], complete: bool) -> None:
+    def __init__(self, entry: EntryPoint, size: int, runs: list[Values], outputs: list[list[Array]], complete: bool) -> None:
         self.entry = entry
         self.size = size
         self.runs = runs
@@ -95,7 +95,7 @@ class Recording:
         self.complete = complete
 
     def values(self, batch: int) -> Values:
-        """The examples of all runs, one after another and from the start again, as one batch."""
+        """The examples of all runs as one batch, repeated as often as needed."""
         joined = dict(self.runs[0])
         rows = np.arange(batch) % (self.size * len(self.runs))
         for index in self.entry.batched:
@@ -103,7 +103,7 @@ class Recording:
         return joined
 
     def wrong_outputs(self, outputs: list[Array], batch: int) -> list[int]:
-        """The tensors whose values are not those of the runs, example by example; none if there are none to compare."""
+        """The output tensors whose examples differ from those of the recorded runs; empty if nothing was recorded."""
         return [
             tensor
             for place, tensor in enumerate(self.entry.outputs)
@@ -113,11 +113,11 @@ class Recording:
     def first_wrong(
         self, before: Callable[[], Interpreter], after: Interpreter, nodes: Sequence[Sequence[int]], batch: int
     ) -> int | None:
-        """The first node whose outputs are not those of the old model.
+        """The first node whose outputs differ from those of the old model.
 
         Args:
-            before: makes interpreters of the old model that keep all tensors.
-            after: one of the new model that keeps all tensors.
+            before: makes interpreters of the old model that preserve all tensors.
+            after: an interpreter of the new model that preserves all tensors.
             nodes: the outputs of each node.
         """
         olds = []
@@ -134,16 +134,16 @@ class Recording:
         return None
 
 
-def record(entry: Entry, make: Callable[[], Interpreter], size: int, batch: int) -> tuple[Recording, Interpreter]:
-    """Run an entry at its batch size on random values, or on zeros where those make a node fail.
+def record(entry: EntryPoint, make: Callable[[], Interpreter], size: int, batch: int) -> tuple[Recording, Interpreter]:
+    """Run an entry point at its batch size on random values, or on zeros if random values make a node fail.
 
     Args:
         make: makes interpreters of the model.
-        size: its batch size.
-        batch: the one that will be compared with.
+        size: the model's batch size.
+        batch: the new batch size, which will be compared.
 
     Returns:
-        The recording, and an interpreter that ran, whose tensors have their shapes.
+        The recording, and an interpreter after a run, whose tensors have their shapes.
     """
     runs: list[Values] = []
     interpreter = make()
@@ -160,7 +160,7 @@ def record(entry: Entry, make: Callable[[], Interpreter], size: int, batch: int)
     return Recording(entry, size, runs, [], False), interpreter
 
 
-def _values(entry: Entry, interpreter: Interpreter, size: int, runs: int, blank: bool) -> list[Values]:
+def _values(entry: EntryPoint, interpreter: Interpreter, size: int, runs: int, blank: bool) -> list[Values]:
     random = np.random.default_rng(0)
     details = interpreter.get_tensor_details(entry.index)
     first = {index: random_input(details[index], random) for index in entry.inputs}
@@ -171,7 +171,7 @@ def _values(entry: Entry, interpreter: Interpreter, size: int, runs: int, blank:
 
 
 def _agree(old: list[Array], new: Array, size: int, batch: int) -> bool:
-    """Whether `new` has, in one dimension, the examples of `old`; or the same value where there is no batch."""
+    """Whether `new` has the examples of `old` along some dimension, or the same value if it has no batch dimension."""
     axes = changed_axes(old[0].shape, new.shape)
     if axes is None or any(run.shape != old[0].shape for run in old):
         return False
@@ -193,6 +193,10 @@ def _close(a: Array, b: Array) -> bool:
         finite = np.abs(a[np.isfinite(a)])
         scale = float(finite.max()) if finite.size else 0.0
         return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE * scale, equal_nan=True))
-    if a.dtype in (np.int8, np.uint8, np.int16):  # quantized, mostly: a float in between may have been rounded the other way
+    if a.dtype in (
+        np.int8,
+        np.uint8,
+        np.int16,
+    ):  # mostly quantized: a value between two steps may have been rounded the other way
         return not a.size or int(np.abs(a.astype(np.int64) - b).max()) <= _STEPS
     return bool(np.array_equal(a, b))

@@ -1,7 +1,7 @@
-"""What a node's constants must become when the batch size does: a reshape's target that says [1, 128] is to say [8, 128].
+"""Rules for constants that hold the batch size: the target [1, 128] of a reshape becomes [8, 128].
 
-A rule looks at one node whose input got its new shape already. It answers in words what it changed, "" if nothing had to change, and
-refuses with `BatchError` what no constant can make right. Whether the result means what it should is found by running it.
+A rule gets one node whose inputs have their new shapes already. It returns a text that says what it changed, "" if nothing, and raises
+`BatchError` if no constant can make the node right. Whether the results are right is checked afterwards, by running the model.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ class BatchError(ModelError):
 
 
 def changed_axes(before: Sequence[int], after: Sequence[int]) -> list[int] | None:
-    """The dimensions that differ; None if even their number does."""
+    """The dimensions that differ; None if the ranks differ."""
     if len(before) != len(after):
         return None
     return [axis for axis, (old, new) in enumerate(zip(before, after)) if old != new]
 
 
 class Graph:
-    """One subgraph with its shapes at the old and at the new batch size.
+    """A subgraph with its tensors' shapes at the old and at the new batch size.
 
     Attributes:
-        old: the batch size that the model has.
-        new: the one that it is tried with.
-        free: whether the batch size is to stay open, so that no constant may hold it.
+        old: the old batch size.
+        new: the new batch size, or the one that a free size is tested with.
+        free: whether the batch size is to be left free, so that no constant may hold it.
     """
 
     def __init__(self, model: Model, index: int, before: Shapes, after: Shapes, old: int, new: int, free: bool) -> None:
@@ -60,7 +60,7 @@ class Graph:
         self.free = free
 
     def batch_axis(self, tensor: int) -> int | None:
-        """The one dimension that grew with the batch size; None if there is no such."""
+        """The only dimension that changed with the batch size; None if there is none or several."""
         if not 0 <= tensor < min(len(self.before), len(self.after)):
             return None
         before, after = self.before[tensor], self.after[tensor]
@@ -70,12 +70,12 @@ class Graph:
         return axes[0]
 
     def scaled(self, size: int) -> int:
-        """A dimension that holds the batch, at the new batch size."""
+        """The new size of a dimension that contains the batch."""
         return size * self.new // self.old
 
 
 class NodeView:
-    """One node of a graph, for a rule to look at and to change."""
+    """A node as rules read and change it."""
 
     def __init__(self, graph: Graph, index: int) -> None:
         self.graph = graph
@@ -97,7 +97,7 @@ class NodeView:
         return tuple(self.graph.before[self.inputs[position]])
 
     def constant(self, position: int) -> NDArray[Any] | None:
-        """An input's constant value, as it lies in the file; None if it has none, or is packed or no array of numbers."""
+        """An input's constant value as a view of the file; None if it is not constant, is packed, or is no array of numbers."""
         if not 0 <= position < len(self.inputs) or self.inputs[position] < 0:
             return None
         tensor = (self.graph.table.tensors or [])[self.inputs[position]]
@@ -109,7 +109,7 @@ class NodeView:
         return np.frombuffer(data.tobytes(), dtype, prod(shape)).reshape(shape)
 
     def replace(self, position: int, value: NDArray[Any]) -> None:
-        """Give an input another constant value, for this node alone."""
+        """Replace an input's constant value, for this node only."""
         root, subgraph = self.graph.model.root, self.graph.table
         tensors, place = subgraph.tensors or [], self.inputs[position]
         nodes = subgraph.operators or []
@@ -128,8 +128,8 @@ class NodeView:
         raw = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
         root.buffers = [*(root.buffers or []), tables.Buffer(data=raw)]
 
-    def become(self, op: BuiltinOperator, options: Table) -> None:
-        """Make it a node of another built-in operator, in the lowest version that it needs."""
+    def replace_op(self, op: BuiltinOperator, options: Table) -> None:
+        """Change the node to another built-in operator, in the lowest version that it needs."""
         root, tensors = self.graph.model.root, self.graph.table.tensors or []
         version = op_version(op, [tensors[i] for i in self.inputs], [tensors[i] for i in self.outputs], options)
         self.table.opcode_index = len(root.operator_codes or [])
@@ -137,11 +137,11 @@ class NodeView:
         root.operator_codes = [*(root.operator_codes or []), make_operator_code(op, "", version)]
 
     def refuse(self, why: str) -> BatchError:
-        """The error that names this node."""
+        """A `BatchError` that names this node."""
         return BatchError(f"{self} {why}")
 
     def refuse_if_free(self, what: str) -> None:
-        """Refuse where the constant would have to hold the batch size."""
+        """Raise if the batch size is to be left free: the constant would have to hold it."""
         if self.graph.free:
             raise self.refuse(f"takes {what} from a constant, which must hold a batch size; it cannot be left free.")
 
@@ -159,7 +159,7 @@ def _reshape(node: NodeView) -> str:
     shape, out = node.shape(0), tuple(node.graph.before[node.outputs[0]])
     if len(out) != len(target) or not prod(out):
         return ""
-    before = prod(shape[:axis])  # a batch starts anew where the dimensions before it have the same number of values
+    before = prod(shape[:axis])  # the batch dimension is where the product of the dimensions before it is the same
     places = [place for place, size in enumerate(out) if prod(out[:place]) == before and size % node.graph.old == 0]
     if not places:
         raise node.refuse(f"makes {list(shape)} into {list(out)}, where the batch in dimension {axis} is torn apart.")
@@ -176,7 +176,7 @@ def _reshape(node: NodeView) -> str:
 
 
 def _moved(node: NodeView) -> str:
-    """A reshape that moves the batch from one dimension to another, as converters write it for a batch of one, becomes a transpose."""
+    """Turn a reshape that moves the batch to another dimension, which converters write for a batch of one, into a transpose."""
     axis, order = node.axis(0), node.constant(1)
     shape, out = list(node.shape(0)), list(node.graph.before[node.outputs[0]])
     if axis is None or order is None or node.graph.old != 1 or shape[axis] != 1:
@@ -188,7 +188,7 @@ def _moved(node: NodeView) -> str:
     axes = [other for other in range(len(shape)) if other != axis]
     axes.insert(place, axis)
     node.replace(1, np.array(axes, order.dtype))
-    node.become(BuiltinOperator.TRANSPOSE, TransposeOptions())
+    node.replace_op(BuiltinOperator.TRANSPOSE, TransposeOptions())
     return f"transposes by {axes} instead of reshaping"
 
 
@@ -261,13 +261,13 @@ def _strided_slice(node: NodeView) -> str:
 
 
 def _joined(node: NodeView) -> str:
-    """Constants that are joined with a batch (a class token) are repeated for each of its examples."""
+    """Repeat constants that are concatenated with a batch (a class token), once for each example."""
     axes = [axis for position in range(len(node.inputs)) if (axis := node.axis(position)) is not None]
     return "; ".join(filter(None, (_repeat(node, position, axes[0]) for position in range(len(node.inputs))))) if axes else ""
 
 
 def _loop_state(node: NodeView) -> str:
-    """Constants that a loop starts from are repeated for each example."""
+    """Repeat constants that are the initial state of a loop, once for each example."""
     return "; ".join(filter(None, (_repeat(node, position, 0) for position in range(len(node.inputs)))))
 
 
@@ -285,7 +285,7 @@ def _repeat(node: NodeView, position: int, axis: int) -> str:
 
 Rule = Callable[[NodeView], str]
 
-#: What is right whenever it applies.
+#: Rules that are right whenever they apply.
 RULES: dict[BuiltinOperator, Rule] = {
     BuiltinOperator.BROADCAST_TO: _broadcast_to,
     BuiltinOperator.CONCATENATION: _joined,
@@ -297,7 +297,7 @@ RULES: dict[BuiltinOperator, Rule] = {
     BuiltinOperator.TRANSPOSE_CONV: _transpose_conv,
 }
 
-#: What is tried when the model does not run without it: nothing shows beforehand that it is meant.
+#: Rules that are tried only if the model does not run without them, because the graph does not show that they are meant.
 LATE_RULES: dict[BuiltinOperator, Rule] = {
     BuiltinOperator.FILL: _fill,
     BuiltinOperator.RESHAPE: _moved,

@@ -1,7 +1,7 @@
-"""Give a model another batch size: inputs, everything that follows from them, and the constants that hold the old one.
+"""Change of a model's batch size: its inputs, the shapes that follow from them, and the constants that hold the old size.
 
-The shapes come from running the model at both sizes with oplet's own kernels. The result is compared with runs of the old model: each
-example must come out as it did before.
+The shapes are found by running the model at both sizes with oplet's kernels. The result is compared with runs of the old model: each
+example must give the same output as before.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 
 from oplet.errors import InvokeError, OpletError
 from oplet.model.model import Model
-from oplet.model.reachability import entry_subgraphs, reached
+from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
 from oplet.runtime.interpreter import Interpreter
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.tools.rewriting.batch_check import Array, Entry, Recording, record
+from oplet.tools.rewriting.batch_check import Array, EntryPoint, Recording, record
 from oplet.tools.rewriting.batch_rules import LATE_RULES, RULES, BatchError, Graph, NodeView, Rule, changed_axes
 from oplet.tools.rewriting.stripping import copied, indices
 
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 
 __all__ = ["set_batch"]
 
-#: Batch sizes that a free one is tried with.
+#: Batch sizes that a free batch size is tested with.
 _PROBES = (3, 2)
 
-#: The shape of each tensor, by subgraph.
+#: Shapes of all tensors, by subgraph.
 Shapes = dict[int, list[tuple[int, ...]]]
 
 
 def set_batch(model: Model, batch: int, plugins: PluginManager) -> tuple[list[str], bool]:
-    """Give a model another batch size, in place.
+    """Change a model's batch size in place.
 
     Args:
         batch: the new size, -1 to leave it free.
 
     Returns:
-        What else had to change, in words; and whether runs of the old and the new model were compared (they cannot be if the model does
-        not run on random values).
+        Descriptions of what else was changed; and whether runs of the old and the new model were compared (they cannot be if the model
+        does not run on random values).
 
     Raises:
-        BatchError: it cannot be done; the message names the node.
+        BatchError: the batch size cannot be changed; the message names the node.
         OpletError: the model does not run as it is.
     """
     try:
@@ -57,14 +57,14 @@ def set_batch(model: Model, batch: int, plugins: PluginManager) -> tuple[list[st
 
 
 def _set_batch(model: Model, batch: int, plugins: PluginManager) -> tuple[list[str], bool]:
-    entries = [entry for index in entry_subgraphs(model.root) if (entry := Entry(model, index)).batched]
+    entries = [entry for index in entry_subgraphs(model.root) if (entry := EntryPoint(model, index)).batched]
     old = _old_batch(entries)
     if old == batch:
         for entry in entries:
             _close_signatures(model, entry.index, batch)
         return [], True
     new = next(size for size in _PROBES if size != old) if batch < 0 else batch
-    original = _maker(model, plugins)
+    original = _interpreter_factory(model, plugins)
     recordings: list[Recording] = []
     before: Shapes = {}
     for entry in entries:
@@ -74,7 +74,7 @@ def _set_batch(model: Model, batch: int, plugins: PluginManager) -> tuple[list[s
             raise BatchError(f"it does not run as it is: {error}") from error
         recordings.append(recording)
         before |= _shapes(model, entry, interpreter)
-    work = _Work(model, old, new, batch < 0, before, plugins)
+    work = _BatchChanger(model, old, new, batch < 0, before, plugins)
     after = work.settle(recordings, original)
     for index, shapes in after.items():
         _write_shapes((model.root.subgraphs or [])[index], before[index], shapes, batch < 0)
@@ -83,7 +83,7 @@ def _set_batch(model: Model, batch: int, plugins: PluginManager) -> tuple[list[s
     return work.changes, all(recording.complete for recording in recordings)
 
 
-def _old_batch(entries: list[Entry]) -> int:
+def _old_batch(entries: list[EntryPoint]) -> int:
     sizes = {size for entry in entries for size in entry.sizes()}
     shapes = "; ".join(entry.described() for entry in entries)
     if not sizes:
@@ -95,8 +95,8 @@ def _old_batch(entries: list[Entry]) -> int:
     return sizes.pop()
 
 
-class _Work:
-    """Changes constants until the model runs at the new batch size."""
+class _BatchChanger:
+    """Changes constants until the model runs at the new batch size with the same results."""
 
     def __init__(self, model: Model, old: int, new: int, free: bool, before: Shapes, plugins: PluginManager) -> None:
         self._changes: dict[tuple[int, int], str] = {}
@@ -104,21 +104,21 @@ class _Work:
         self._old, self._new, self._free = old, new, free
         self._before = before
         self._plugins = plugins
-        self._done: set[tuple[int, int, int]] = set()  # each rule changes a node once
+        self._done: set[tuple[int, int, int]] = set()  # nodes that a rule has changed: once each
 
     @property
     def changes(self) -> list[str]:
-        """What was changed, in words, a node at a time."""
+        """Descriptions of what was changed, one for each node."""
         return [text for _, text in sorted(self._changes.items())]
 
-    def settle(self, recordings: list[Recording], original: _Maker) -> Shapes:
-        """The shapes of all tensors when it runs and each example comes out as before.
+    def settle(self, recordings: list[Recording], original: _InterpreterFactory) -> Shapes:
+        """Apply rules until the model runs and each example gives the same output; returns the shapes of all tensors.
 
         Raises:
-            BatchError: it does not, whatever rules change.
+            BatchError: no rule makes the model run with the same outputs.
         """
         while True:
-            make = _maker(self._model, self._plugins)
+            make = _interpreter_factory(self._model, self._plugins)
             after, outputs, error = self._run(recordings, make)
             if self._adapt(after, RULES):
                 continue
@@ -131,7 +131,7 @@ class _Work:
                 raise error
 
     def _run(
-        self, recordings: list[Recording], make: _Maker
+        self, recordings: list[Recording], make: _InterpreterFactory
     ) -> tuple[Shapes, list[list[Array]], BatchError | None]:  # fmt: skip
         after: Shapes = {}
         outputs: list[list[Array]] = []
@@ -148,7 +148,7 @@ class _Work:
         return after, outputs, failure
 
     def _adapt(self, after: Shapes, rules: dict[BuiltinOperator, Rule]) -> bool:
-        """Apply rules to the nodes whose inputs have their new shapes; whether any changed something."""
+        """Apply rules to the nodes whose inputs have their new shapes; returns whether any changed something."""
         changed = False
         codes = [tables.operator_code(code) for code in self._model.root.operator_codes or []]
         for index, shapes in after.items():
@@ -171,7 +171,7 @@ class _Work:
         return changed
 
     def _grow_state(self, graph: Graph, number: int, table: tables.Operator) -> str:
-        """Give the variables of a node that reads a batch one row per example."""
+        """Give the variables of a node that reads a batch one row for each example."""
         tensors = graph.table.tensors or []
         places = [place for place in indices(table.inputs) if place >= 0]
         if all(graph.batch_axis(place) is None for place in places):
@@ -184,7 +184,7 @@ class _Work:
         return f"keeps {self._new} rows of state instead of {self._old}" if grown else ""
 
     def _odd_output(self, recordings: list[Recording], after: Shapes) -> BatchError | None:
-        """What to say if the shape of an output does not follow from the batch size."""
+        """The error if an output's shape does not follow from the batch size, else None."""
         for recording in recordings:
             index = recording.entry.index
             graph = Graph(self._model, index, self._before[index], after[index], self._old, self._new, self._free)
@@ -201,9 +201,11 @@ class _Work:
         return graph.before[tensor] == graph.after[tensor] or graph.batch_axis(tensor) is not None
 
 
-def _check(model: Model, recording: Recording, original: _Maker, plugins: PluginManager, new: int, batch: int) -> None:
-    """Refuse a finished model that does not allocate as it is, or does not run as it should."""
-    make = _maker(model, plugins)
+def _check(
+    model: Model, recording: Recording, original: _InterpreterFactory, plugins: PluginManager, new: int, batch: int
+) -> None:
+    """Check that the finished model allocates with its stored shapes and gives the recorded outputs."""
+    make = _interpreter_factory(model, plugins)
     interpreter = make()
     if batch > 0 and recording.entry.index == 0:
         interpreter.allocate_tensors()
@@ -219,9 +221,9 @@ def _check(model: Model, recording: Recording, original: _Maker, plugins: Plugin
 
 
 def _mixed(
-    model: Model, recording: Recording, outputs: list[Array], original: _Maker, make: _Maker, new: int
+    model: Model, recording: Recording, outputs: list[Array], original: _InterpreterFactory, make: _InterpreterFactory, new: int
 ) -> BatchError | None:  # fmt: skip
-    """What to say if the examples of a batch do not come out as they did before."""
+    """The error if the examples of a batch do not give the same outputs as before, else None."""
     wrong = recording.wrong_outputs(outputs, new)
     if not wrong:
         return None
@@ -235,8 +237,8 @@ def _mixed(
     return BatchError(f"the examples of a batch do not come out as they do one by one, {where}{node}.")
 
 
-class _Maker:
-    """Makes interpreters of a model as it is now, whose state no run has touched."""
+class _InterpreterFactory:
+    """Makes fresh interpreters of a snapshot of a model."""
 
     def __init__(self, content: bytes, plugins: PluginManager) -> None:
         self._content = content
@@ -246,8 +248,8 @@ class _Maker:
         return Interpreter(model_content=self._content, plugins=self._plugins, experimental_preserve_all_tensors=keep)
 
 
-def _maker(model: Model, plugins: PluginManager) -> _Maker:
-    """The constants that lie in other files are taken along."""
+def _interpreter_factory(model: Model, plugins: PluginManager) -> _InterpreterFactory:
+    """A factory for the model as it is now, with constants of other files included."""
     inside = copy.copy(model)
     inside.root = _decomposed(model.root)
     if model.root.external_buffers:
@@ -258,11 +260,11 @@ def _maker(model: Model, plugins: PluginManager) -> _Maker:
                 tensor.buffer = len(buffers)
                 buffers.append(tables.Buffer(data=model.external_buffer(tensor.external_buffer)))
                 tensor.external_buffer = 0
-    return _Maker(inside.to_bytes(), plugins)
+    return _InterpreterFactory(inside.to_bytes(), plugins)
 
 
 def _decomposed(root: tables.Model) -> tables.Model:
-    """The model with composites of a name that nobody serves: other runtimes run their decompositions, which must fit as well."""
+    """The model with its composites renamed to one that no plugin serves: the decompositions, which other runtimes run, must fit as well."""
 
     def composites(root: tables.Model) -> list[StableHLOCompositeOptions]:
         options = (node.builtin_options_2 for subgraph in root.subgraphs or [] for node in subgraph.operators or [])
@@ -275,16 +277,16 @@ def _decomposed(root: tables.Model) -> tables.Model:
     return root
 
 
-def _shapes(model: Model, entry: Entry, interpreter: Interpreter) -> Shapes:
-    """The shapes of the tensors of all subgraphs that an entry runs."""
+def _shapes(model: Model, entry: EntryPoint, interpreter: Interpreter) -> Shapes:
+    """The tensors' shapes in all subgraphs that an entry point runs."""
     found: Shapes = {}
-    for index in reached(model.root.subgraphs or [], [entry.index]):
+    for index in reachable_subgraphs(model.root.subgraphs or [], [entry.index]):
         found[index] = [tuple(map(int, details["shape"])) for details in interpreter.get_tensor_details(index)]
     return found
 
 
 def _write_shapes(subgraph: tables.SubGraph, before: list[tuple[int, ...]], after: list[tuple[int, ...]], free: bool) -> None:
-    """Write into the tensors what follows from the batch size: shapes, and signatures that agree with them."""
+    """Write the new shapes into the tensors, with shape signatures that agree with them."""
     for tensor, old, new in zip(subgraph.tensors or [], before, after):
         axes = changed_axes(old, new)
         shape = indices(tensor.shape)
@@ -305,7 +307,7 @@ def _write_shapes(subgraph: tables.SubGraph, before: list[tuple[int, ...]], afte
 
 
 def _close_signatures(model: Model, index: int, batch: int) -> None:
-    """Write the batch size that the shapes have where signatures leave it free."""
+    """Replace free batch dimensions in shape signatures by the batch size."""
     for tensor in (model.root.subgraphs or [])[index].tensors or []:
         if indices(tensor.shape)[:1] == [batch] and indices(tensor.shape_signature)[:1] == [-1]:
             tensor.shape_signature = np.array([batch, *indices(tensor.shape_signature)[1:]], np.int32)

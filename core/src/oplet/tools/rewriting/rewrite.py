@@ -1,4 +1,4 @@
-"""Read a model, change it, write it."""
+"""Rewriting of a model: read, change, write."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from oplet.errors import ModelError
-from oplet.model.files.whole_file import check_target
+from oplet.model.files.atomic_write import check_target
 from oplet.model.model import Model
 from oplet.model.save.writing import unreferenced_bytes
 from oplet.model.verify.verifier import verify
@@ -30,20 +30,20 @@ __all__ = ["RewriteReport", "rewrite", "rewrite_file"]
 
 @dataclass
 class RewriteReport:
-    """What changed.
+    """Report of the changes.
 
     Attributes:
         versions: each operator that got another version: `op`, `before`, `after`, `nodes`.
         minimum_runtime: the release that the model needs, `before` and `after`, None where it is not known.
-        noted_runtime: what the file says about it, `before` and `after`.
-        stripped: how many of each kind were taken out; only what was there.
-        batch: the new batch size, -1 if it is left free; None if it is as it was.
-        batch_changes: constants and tensors that had to follow the batch size, in words, one a node.
+        noted_runtime: the release in the file's metadata, `before` and `after`.
+        stripped: the number of removed items by kind; kinds without any are left out.
+        batch: the new batch size, -1 if it is left free; None if it did not change.
+        batch_changes: descriptions of constants and tensors that were changed for the batch size, one for each node.
         batch_checked: whether runs of the old and the new model on the same values were compared.
-        unreferenced: how many bytes stood at the end of the file that nothing refers to; of what `rewrite` alone returns, 0.
-        unreferenced_kept: whether they were written too.
-        metadata: names of the entries that were added, replaced or removed, with what happened to them.
-        bytes: the size of the file, `before` and `after`; of what `rewrite` alone returns, empty.
+        unreferenced: the number of unreferenced bytes at the end of the file; 0 if `rewrite` made the report.
+        unreferenced_kept: whether these bytes were written too.
+        metadata: names of the entries that were added, replaced or removed, with what was done.
+        bytes: the size of the file, `before` and `after`; empty if `rewrite` made the report.
     """
 
     versions: list[dict[str, Any]] = field(default_factory=list)
@@ -74,22 +74,22 @@ def rewrite(
     description: str | None = None,
     plugins: PluginManager | None = None,
 ) -> tuple[Model, RewriteReport]:
-    """Change a model; the one that is given stays as it is.
+    """Change a copy of a model.
 
-    The metadata entry `min_runtime_version` is always brought up to date.
+    The metadata entry `min_runtime_version` is always updated.
 
     Args:
         model: an open model.
         lowest_versions: give every node the lowest version that it needs.
-        strip_unused: take out what running the model does not need.
-        batch: give the inputs this batch size, and everything that follows from it; -1 leaves the batch size free.
+        strip_unused: remove what running the model does not need.
+        batch: the new batch size of the inputs and all that follows from them; -1 leaves it free.
         metadata: entries to add or replace, by name.
-        remove_metadata: names of entries to take out.
+        remove_metadata: names of entries to remove.
         description: the model's new description.
-        plugins: who brings the kernels that find the new shapes, and the first releases of ops that are not built in.
+        plugins: the plugins whose kernels compute the new shapes, and that know the first releases of ops that are not built in.
 
     Raises:
-        ModelError: the model is not valid, an entry to remove is not there, or the batch size cannot be changed; the message
+        ModelError: the model is not valid, an entry to remove does not exist, or the batch size cannot be changed; the message
             names the node.
     """
     from oplet.plugins.manager import default_manager
@@ -129,15 +129,15 @@ def rewrite_file(
     unreferenced: Literal["keep", "drop"] = "keep",
     **changes: Any,
 ) -> RewriteReport:
-    """Read a file, change the model, write it to another file.
+    """Read a model file, change the model, and write it to another file.
 
     Args:
         source: the .tflite file.
         target: the file to write.
-        force: whether the target may be the source, which is then replaced in one step.
-        constants: where they go, "inside" the FlatBuffer or "outside", behind it; None leaves them where they are.
-        unreferenced: "keep" the bytes at the end of the file that nothing refers to, or "drop" them.
-        changes: as for `rewrite`.
+        force: whether the target may be the source, which is then replaced atomically.
+        constants: where to put constants: "inside" the FlatBuffer or "outside", after it; None leaves them where they are.
+        unreferenced: "keep" or "drop" unreferenced bytes at the end of the file.
+        changes: the arguments of `rewrite`.
 
     Raises:
         ModelError: as for `rewrite`, or the file cannot be read or written, or the target is the source.
@@ -146,7 +146,7 @@ def rewrite_file(
         raise ModelError(f"'{target}' is the model itself; write to another file, or replace it with --force.")
     model = Model.open(source)
     try:
-        check_target(target)  # before the model is changed, and run for comparing
+        check_target(target)  # early: changing a model may take long
     except OSError as error:
         raise ModelError(f"Could not write '{target}': {error.strerror}.") from error
     before = os.stat(source).st_size

@@ -1,6 +1,6 @@
-"""Take out of a model what running it does not need.
+"""Removal of everything from a model that running it does not need.
 
-What stays and may be referred to by index is renumbered: subgraphs (in options, signatures and the control dependencies), tensors (in
+What remains is renumbered wherever it is referred to by index: subgraphs (in options, signatures and control dependencies), tensors (in
 nodes, signatures and quantization), buffers and operator codes.
 """
 
@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from oplet.errors import ModelError
-from oplet.model.attachment import attached
 from oplet.model.control_dependencies import CONTROL_DEPENDENCIES, decode_control_dependencies, encode_control_dependencies
 from oplet.model.model import Model
-from oplet.model.reachability import entry_subgraphs, reached, subgraph_fields
+from oplet.model.reachability import entry_subgraphs, reachable_subgraphs, subgraph_fields
+from oplet.model.trailing_data import trailing_bytes
 from oplet.schema import tables
 from oplet.schema.decode import extent
 from oplet.schema.enums import BuiltinOperator
@@ -23,12 +23,12 @@ from oplet.tools.describing.versions import KNOWN_CUSTOM_OPS, flex
 
 __all__ = ["copied", "drop_buffers", "indices", "strip"]
 
-#: Metadata that runtimes and delegates read.
+#: Metadata entries that runtimes and delegates read.
 _READ_WHEN_RUN = frozenset({"min_runtime_version", CONTROL_DEPENDENCIES, "reduced_precision_support"})
 
 
 def copied(value: Any) -> Any:
-    """Tables below `value` as new objects; arrays, which nobody changes in place, are shared."""
+    """A deep copy of tables; arrays, which are never changed in place, are shared."""
     if isinstance(value, Table):
         twin = type(value).__new__(type(value))
         twin.__dict__.update((name, copied(item)) for name, item in value.__dict__.items())
@@ -42,13 +42,13 @@ def indices(values: Any) -> list[int]:
 
 
 def strip(model: Model) -> dict[str, int]:
-    """Take out, in place, what running the model does not need; its outputs stay the same.
+    """Remove, in place, what running the model does not need; its outputs stay the same.
 
     Returns:
-        How many of each kind were taken out.
+        The number of removed items by kind.
 
     Raises:
-        ModelError: the model says which nodes run in order in a form that is not known.
+        ModelError: the model's control dependencies are of an unknown form.
     """
     root = model.root
     taken = {
@@ -68,7 +68,7 @@ def strip(model: Model) -> dict[str, int]:
 
 
 def drop_buffers(root: tables.Model) -> int:
-    """Take out the buffers and external buffers that nothing refers to; the number of them."""
+    """Remove unreferenced buffers and external buffers; returns their number."""
     buffers = root.buffers or []
     tensors = [tensor for subgraph in root.subgraphs or [] for tensor in subgraph.tensors or []]
     entries = root.metadata or []
@@ -97,13 +97,13 @@ def _drop_metadata(root: tables.Model) -> int:
 
 
 def _drop_archive(model: Model) -> int:
-    """Let go of the label files that metadata tools append to the file, where nothing else lies behind the FlatBuffer."""
+    """Drop the archive of label files that metadata tools append to the file, if nothing else follows the FlatBuffer."""
     root = model.root
     nodes = [node for subgraph in root.subgraphs or [] for node in subgraph.operators or []]
     outside = any(buffer.data is None and buffer.offset > 1 for buffer in root.buffers or [])
     if not len(model.data) or outside or any(n.large_custom_options_offset > 1 or _is_opaque(model, n) for n in nodes):
         return 0
-    archive, _ = attached(model.data, extent(tables.Model, model.data)[1])
+    archive, _ = trailing_bytes(model.data, extent(tables.Model, model.data)[1])
     if not archive.startswith(b"PK"):
         return 0
     model.data = memoryview(b"")
@@ -120,8 +120,8 @@ def _drop_subgraphs(model: Model) -> int:
     root = model.root
     subgraphs = root.subgraphs or []
     if any(_is_opaque(model, node) for subgraph in subgraphs for node in subgraph.operators or []):
-        return 0  # the options of a custom op may name a subgraph
-    places = _places(len(subgraphs), reached(subgraphs, entry_subgraphs(root)))
+        return 0  # a custom op's options may refer to any subgraph
+    places = _places(len(subgraphs), reachable_subgraphs(subgraphs, entry_subgraphs(root)))
     if len(places) == len(subgraphs):
         return 0
     _renumber_control_dependencies(model, list(places))
@@ -138,7 +138,7 @@ def _drop_subgraphs(model: Model) -> int:
 
 
 def _is_opaque(model: Model, node: tables.Operator) -> bool:
-    """Whether it is a custom op that may refer to tensors and subgraphs in ways that nobody here knows."""
+    """Whether a node is a custom op that may refer to tensors and subgraphs in an unknown way."""
     op, name, _ = model.op_of(node)
     return op is BuiltinOperator.CUSTOM and name not in KNOWN_CUSTOM_OPS and not flex(name)
 
@@ -156,7 +156,7 @@ def _drop_tensors(model: Model, index: int) -> int:
     for node in nodes:
         used.update(indices(node.inputs), indices(node.outputs), indices(node.intermediates))
     waiting = list(used)
-    while waiting:  # scales are tensors, which could be quantized again
+    while waiting:  # scales may be tensors, which may be quantized themselves
         place = waiting.pop()
         if 0 <= place < len(tensors) and (more := set(_scale_tensors(tensors[place])) - used):
             used |= more
@@ -171,7 +171,7 @@ def _drop_tensors(model: Model, index: int) -> int:
         for field in ("inputs", "outputs", "intermediates"):
             _renumber_field(node, field, places)
     for entry in entries:
-        entry.tensor_index = places.get(entry.tensor_index, entry.tensor_index)  # what leads nowhere still does
+        entry.tensor_index = places.get(entry.tensor_index, entry.tensor_index)  # dangling references stay
     for tensor in subgraph.tensors:
         details = tensor.quantization.details if tensor.quantization is not None else None
         if isinstance(details, tables.BlockwiseQuantization | tables.MultiAxisQuantization):
@@ -188,7 +188,7 @@ def _scale_tensors(tensor: tables.Tensor) -> tuple[int, ...]:
 
 
 def _drop_names(root: tables.Model) -> int:
-    """Take the names from all tensors but those that a caller of the model feeds or reads."""
+    """Remove the names of all tensors except the model's inputs and outputs."""
     entries = entry_subgraphs(root)
     dropped = 0
     for index, subgraph in enumerate(root.subgraphs or []):
@@ -203,7 +203,7 @@ def _drop_names(root: tables.Model) -> int:
 
 
 def _drop_ranges(root: tables.Model) -> int:
-    """Take out the smallest and largest values seen in training: kernels read scales only."""
+    """Remove the minimum and maximum values seen in training, which kernels do not read."""
     dropped = 0
     for subgraph in root.subgraphs or []:
         for tensor in subgraph.tensors or []:
@@ -224,7 +224,7 @@ def _drop_operator_codes(root: tables.Model) -> int:
 
 
 def _places(count: int, used: set[int]) -> dict[int, int]:
-    """Where each index that is used goes, in the old order."""
+    """The new index of each used index; the order stays."""
     return {old: new for new, old in enumerate(index for index in range(count) if index in used)}
 
 

@@ -1,3 +1,3 @@
-"""One run of a model: values from files, pictures or chance, the call, and what becomes of the outputs. What comes in is used by `oplet run`
-and by every other command that needs inputs.
+"""One run of a model: inputs from files, pictures or random numbers, the call, and the outputs. What comes in serves `oplet run` and every other
+command that takes inputs. Conversions of values are in `values`.
 """

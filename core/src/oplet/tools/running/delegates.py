@@ -1,29 +1,29 @@
-"""Delegates as a command line asks for them."""
+"""Delegates from the options of a command line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from oplet.delegates.text import is_auto, parse_delegate
+from oplet.delegates.specifier import is_auto, parse_delegate
 from oplet.errors import DelegateError
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["check_delegates", "delegate_named", "delegates_or_auto"]
+__all__ = ["check_delegates", "delegates_or_auto", "make_delegate"]
 
 
-def delegate_named(text: str, plugins: PluginManager) -> Delegate:
-    """The delegate that a command line asks for.
+def make_delegate(text: str, plugins: PluginManager) -> Delegate:
+    """Make the delegate that a text names.
 
     Args:
-        text: see `parse_delegate`.
-        plugins: where it comes from.
+        text: name and options, see `parse_delegate`.
+        plugins: the plugins that provide delegates.
 
     Raises:
-        DelegateError: the text is malformed, nobody brings the delegate, or it refuses its options.
+        DelegateError: the text is malformed, there is no such delegate, or it refuses its options.
     """
     name, options = parse_delegate(text)
     if is_auto(text):
@@ -35,10 +35,10 @@ def delegate_named(text: str, plugins: PluginManager) -> Delegate:
 
 
 def check_delegates(texts: Sequence[str], plugins: PluginManager) -> None:
-    """Say now what of a command line's delegates names none, without making them.
+    """Check that the texts name delegates, without making them.
 
     Raises:
-        DelegateError: a text is malformed, nobody brings the delegate, or "auto" does not stand alone.
+        DelegateError: a text is malformed, there is no such delegate, or "auto" is given with others.
     """
     if any(map(is_auto, texts)):
         delegates_or_auto(texts, plugins)
@@ -48,13 +48,13 @@ def check_delegates(texts: Sequence[str], plugins: PluginManager) -> None:
 
 
 def delegates_or_auto(texts: Sequence[str], plugins: PluginManager) -> Sequence[Delegate] | str:
-    """The delegates that a command line asks for, for an interpreter; "auto" as it stands.
+    """Make the delegates that texts name, for an interpreter; "auto" is returned unchanged.
 
     Raises:
-        DelegateError: see `delegate_named`; or "auto" does not stand alone.
+        DelegateError: see `make_delegate`; or "auto" is given with others.
     """
     if not any(map(is_auto, texts)):
-        return [delegate_named(text, plugins) for text in texts]
+        return [make_delegate(text, plugins) for text in texts]
     if len(texts) > 1:
         raise DelegateError(
             f"'{next(filter(is_auto, texts))}' chooses among all delegates, so it stands alone; here are {len(texts)}."

@@ -1,4 +1,4 @@
-"""Values for a model's inputs from files of several kinds, by the rule of `oplet.tools.running.values.fitting`."""
+"""Loader of input values from .npy, .npz, .json and picture files; `oplet.tools.running.values.conversion` converts them."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.model.files.ordinary import read_file
-from oplet.tools.running.arrays import Header, npz_names, read_npy, read_npz
+from oplet.model.files.regular_files import read_file
+from oplet.tools.running.npy_files import Header, npz_names, read_npy, read_npz
 from oplet.tools.running.pictures import SUFFIXES as PICTURES
 from oplet.tools.running.pictures import Picture, load_picture
-from oplet.tools.running.values.fitting import check_type, fit, shape_for
-from oplet.tools.running.values.notices import Tell, warn
+from oplet.tools.running.values.conversion import check_type, convert_input, shape_for
+from oplet.tools.running.values.notices import NoticeCallback, warn
 
 __all__ = ["load_input", "load_inputs"]
 
 Array = NDArray[Any]
 Details = Mapping[str, Any]
-#: Reads a value, once it is known for which input: its details and its name.
+#: Reads a value for an input, given the input's details and name.
 Entry = Callable[[Details, str], Any]
 
-#: What the only value of a file without names is called.
+#: The name of the value in a file that holds one unnamed value.
 _UNNAMED = ""
-#: Bytes of a value whose size the file alone decides, where the file itself has fewer.
+#: Most bytes of a value whose size the file decides (free dimensions, strings); the file's own size if that is larger.
 _MOST_BYTES = 256 << 20
-#: What a text takes as an object, in bytes, about.
+#: Approximate memory of a string object, in bytes.
 _TEXT_OBJECT = 64
-#: Zero with a sign, in JSON as an integer, which Python's reader drops.
+#: The JSON integer -0, whose sign Python's reader drops.
 _NEGATIVE_ZERO = re.compile(rb"-0(?![0-9.eE])")
 
 
@@ -44,20 +44,20 @@ def load_inputs(
     scale: float | None = None,
     offset: float | None = None,
     raw: bool = False,
-    tell: Tell = warn,
+    notify: NoticeCallback = warn,
 ) -> dict[str, tuple[Array, str]]:
-    """Load the inputs that a command line names.
+    """Load inputs from files.
 
-    The files hold real values, which are quantized where the input is; with `raw` they hold its integers.
+    The files hold real values, which are quantized if the input is; with `raw` they hold the input's integers.
 
     Args:
         given: "FILE" or "NAME=FILE" each. A file without a name goes to the next input that has none; an .npz or a
             JSON object may hold several inputs by name.
         details: each input's dictionary of `Interpreter.get_input_details`, by name, in order.
-        scale: of pixels, see `load_picture`.
-        offset: of pixels.
-        raw: see `oplet.tools.running.values.fitting.fit`.
-        tell: is told what was done to values, see `oplet.tools.running.values.notices`.
+        scale: scale of pixels, see `load_picture`.
+        offset: offset of pixels.
+        raw: see `oplet.tools.running.values.conversion.convert_input`.
+        notify: called with a notice of what was done to a value, see `oplet.tools.running.values.notices`.
 
     Returns:
         For each input that was given, its value and the file it came from.
@@ -81,7 +81,7 @@ def load_inputs(
             raise TensorError(f"'{path}' has a value for '{name}', which is no input of the model; {_takes(details)}.")
         if name in values:
             raise TensorError(f"The input '{name}' is given twice: by '{values[name][1]}' and by '{path}'.")
-        values[name] = _fitted(entry, details[name], name, path, raw, tell), str(path)
+        values[name] = _fitted(entry, details[name], name, path, raw, notify), str(path)
 
     def put_file(name: str, path: Path) -> None:
         put(name, _entry(path, scale, offset), path)
@@ -109,7 +109,7 @@ def load_input(
     scale: float | None = None,
     offset: float | None = None,
     raw: bool = False,
-    tell: Tell = warn,
+    notify: NoticeCallback = warn,
 ) -> Array:
     """The value of one input from a .npy, .npz, .json or picture file.
 
@@ -117,21 +117,21 @@ def load_input(
         path: the file.
         details: the input's dictionary of `Interpreter.get_input_details`.
         name: what messages call the input, and which array of an .npz or entry of a JSON object to take.
-        scale: of pixels, see `load_picture`.
-        offset: of pixels.
-        raw: see `oplet.tools.running.values.fitting.fit`.
-        tell: is told what was done to the value.
+        scale: scale of pixels, see `load_picture`.
+        offset: offset of pixels.
+        raw: see `oplet.tools.running.values.conversion.convert_input`.
+        notify: called with a notice of what was done to the value.
 
     Raises:
         TensorError: the file is of another kind, damaged, or its value does not fit.
         OSError: the file cannot be read.
     """
     name = name or str(details["name"])
-    return _fitted(_entry(path, scale, offset), details, name, path, raw, tell)
+    return _fitted(_entry(path, scale, offset), details, name, path, raw, notify)
 
 
 def _entry(path: Path, scale: float | None, offset: float | None) -> Entry:
-    """What reads the value of one input from a file: its only value, or the one of the input's name."""
+    """A reader of one input's value from a file: the file's only value, or the value with the input's name."""
 
     def read(details: Details, name: str) -> Any:
         if path.suffix.lower() in PICTURES:
@@ -149,13 +149,13 @@ def _entry(path: Path, scale: float | None, offset: float | None) -> Entry:
     return read
 
 
-def _fitted(entry: Entry, details: Details, name: str, path: Path, raw: bool, tell: Tell) -> Array:
+def _fitted(entry: Entry, details: Details, name: str, path: Path, raw: bool, notify: NoticeCallback) -> Array:
     try:
         value: Any = entry(details, name)
         if isinstance(value, Picture):
-            tell(value.notice(name))
+            notify(value.notice(name))
             value, raw = value.pixels, raw or value.raw
-        return fit(value, details, name, str(path), raw=raw, tell=tell)
+        return convert_input(value, details, name, str(path), raw=raw, notify=notify)
     except MemoryError as error:
         raise TensorError(
             f"There is not enough memory for the value of input '{name}' in '{path}'; give it in the input's type, "
@@ -163,8 +163,8 @@ def _fitted(entry: Entry, details: Details, name: str, path: Path, raw: bool, te
         ) from error
 
 
-def _judge(details: Details, name: str, source: str, header: Header, held: int) -> None:
-    """Refuse an array by its header."""
+def _check_header(details: Details, name: str, source: str, header: Header, held: int) -> None:
+    """Check an array's header: its dtype, shape and size must suit the input."""
     dtype = np.dtype(details["dtype"])
     check_type(header.dtype, dtype, name, source)
     shape_for(header.shape, details, name, source)
@@ -180,7 +180,7 @@ def _judge(details: Details, name: str, source: str, header: Header, held: int) 
 
 
 def _split(text: str, details: Mapping[str, Details]) -> tuple[str | None, Path]:
-    """The input's name, if one is said, and the file; both may have a "=" in them."""
+    """Split NAME=FILE into the input's name, None if there is none, and the file; both may contain "="."""
     for name in sorted(details, key=len, reverse=True):
         if text.startswith(f"{name}="):
             return name, Path(text[len(name) + 1 :])
@@ -209,7 +209,7 @@ def _entries(path: Path) -> dict[str, Entry] | None:
 
 
 def _read_json(path: Path) -> Any:
-    import json  # here, so that a program which runs on random values or pictures starts without it
+    import json  # imported late: programs that read other files start faster
 
     content = read_file(path)
     try:
@@ -248,11 +248,11 @@ def _given(value: Any, details: Details, name: str) -> Any:
 
 
 def _npy(path: Path, details: Details, name: str) -> Array:
-    return read_npy(path, partial(_judge, details, name, str(path)))
+    return read_npy(path, partial(_check_header, details, name, str(path)))
 
 
 def _npz(path: Path, entry: str, details: Details, name: str) -> Array:
-    return read_npz(path, entry, partial(_judge, details, name, str(path)))
+    return read_npz(path, entry, partial(_check_header, details, name, str(path)))
 
 
 def _takes(details: Mapping[str, Details]) -> str:

@@ -1,4 +1,4 @@
-"""What to do with a model's outputs: write them to a file, name the highest scores."""
+"""Uses of a model's outputs: writing them to a file, and the highest scores."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.model.files.ordinary import read_file
-from oplet.model.files.whole_file import whole_file, write_whole
+from oplet.model.files.atomic_write import atomic_write, write_atomically
+from oplet.model.files.regular_files import read_file
 from oplet.schema.naming import shown
-from oplet.tools.running.values.scaling import dequantize
+from oplet.tools.running.values.quantization import dequantize
 
 __all__ = ["Score", "as_lists", "check_suffix", "read_labels", "save_outputs", "top_scores"]
 
 Array = NDArray[Any]
-#: Bytes of a member's name in a zip archive, less what numpy adds.
+#: Longest name of a zip member in bytes, with room for numpy's suffix.
 _LONGEST_MEMBER = 65_000
 _SUFFIXES = (".npz", ".npy", ".json")
 
@@ -29,9 +29,9 @@ class Score:
     """One of the highest values of an output.
 
     Attributes:
-        index: its place in the output.
-        label: its name, "" if there is none.
-        value: the value; of a quantized output the real number unless it was asked for raw.
+        index: its index in the output.
+        label: its label, "" if there is none.
+        value: the value; of a quantized output the real value, unless `raw`.
     """
 
     index: int
@@ -42,14 +42,14 @@ class Score:
 def top_scores(
     values: Array, details: Mapping[str, Any], count: int, labels: Sequence[str] = (), *, raw: bool = False
 ) -> list[Score]:
-    """The highest values of an output that is one row of scores, the highest first.
+    """The highest values of an output that is one row of scores, in descending order.
 
     Args:
         values: the output.
         details: its dictionary of `Interpreter.get_output_details`.
-        count: how many.
-        labels: the names of the scores, in order.
-        raw: leave a quantized output's integers as they are.
+        count: the number of scores.
+        labels: labels of the scores, in order.
+        raw: give a quantized output's integers.
 
     Raises:
         TensorError: the output is not one row of numbers.
@@ -57,17 +57,17 @@ def top_scores(
     if values.dtype.kind not in "iufV" or values.size != max(values.shape, default=1):
         raise TensorError(f"Output '{details['name']}' of shape {list(values.shape)} is not one row of scores.")
     scores = (values if raw else dequantize(values, details)).reshape(-1).astype(np.float64)
-    # NaN sorts first in descending order of the negative, so that it is seen; equal scores stay in order.
+    # NaN comes first, so that it is noticed; equal scores stay in order.
     order = np.argsort(np.where(np.isnan(scores), -np.inf, -scores), kind="stable")[:count]
     return [Score(int(i), labels[i] if i < len(labels) else "", float(scores[i])) for i in order]
 
 
 def read_labels(path: Path) -> list[str]:
-    """The labels of a text file, one a line.
+    """Read labels from a text file, one per line.
 
     Raises:
-        TensorError: it is no text.
-        OSError: it cannot be read, is no ordinary file, or is larger than `oplet.model.files.ordinary.TEXT_BYTES`.
+        TensorError: the file is not text.
+        OSError: the file cannot be read, is not an ordinary file, or is larger than `oplet.model.files.regular_files.TEXT_BYTES`.
     """
     try:
         lines = read_file(path).decode("utf-8-sig").splitlines()
@@ -77,23 +77,24 @@ def read_labels(path: Path) -> list[str]:
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse a file that `save_outputs` could not write.
+    """Check that `save_outputs` can write a file with this suffix.
 
     Raises:
-        TensorError: its ending is none of the known ones.
+        TensorError: the suffix is unknown.
     """
     if path.suffix.lower() not in _SUFFIXES:
         raise TensorError(f"'{path}' must end in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}.")
 
 
 def save_outputs(outputs: Mapping[str, Array], path: Path) -> None:
-    """Write values as they are (`oplet.tools.running.run.Value.told` makes real ones): .npz and .json by name, .npy for a single one.
+    """Write arrays to a file unchanged: .npz and .json by name, .npy for a single one.
 
-    Text of .json that is no UTF-8 has a lone surrogate, U+DC80 to U+DCFF, for each byte, as Python's "surrogateescape" has it.
+    `oplet.tools.running.run.Value.displayed` gives real values. In .json, bytes that are not UTF-8 become lone surrogates, U+DC80 to U+DCFF, as
+    Python's "surrogateescape" makes them.
 
     Raises:
-        TensorError: the file's ending is unknown, several outputs are to go into an .npy, or text ends in a NUL, which .npy and .npz
-            drop.
+        TensorError: the suffix is unknown, there are several outputs for an .npy, or a string ends in NUL, which .npy and .npz
+            cannot hold.
         OSError: the file cannot be written.
     """
     import json
@@ -102,27 +103,27 @@ def save_outputs(outputs: Mapping[str, Array], path: Path) -> None:
     check_suffix(path)
     suffix = path.suffix.lower()
     if suffix == ".json":
-        write_whole(path, json.dumps({name: as_lists(value) for name, value in outputs.items()}) + "\n")
+        write_atomically(path, json.dumps({name: as_lists(value) for name, value in outputs.items()}) + "\n")
         return
     arrays = {name: _storable(value, name, path) for name, value in outputs.items()}
     if suffix == ".npy":
         if len(arrays) != 1:
             raise TensorError(f"An .npy file holds one array and the model has {len(arrays)} outputs; write an .npz.")
         [array] = arrays.values()
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             np.lib.format.write_array(file, array, allow_pickle=False)
         return
     for name in arrays:
         _check_member(name, path)
-    # np.savez takes names as keywords, and an output may be called "file".
-    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+    # np.savez takes names as keyword arguments, which collide with its parameter "file".
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, array, allow_pickle=False)
 
 
 def _check_member(name: str, path: Path) -> None:
-    """Refuse an output's name that no member of an archive can have, or that leads elsewhere when it is unpacked."""
+    """Check that an output's name can be that of a zip member, and does not lead out of the folder it is unpacked in."""
     reason = ""
     try:
         if len(name.encode()) > _LONGEST_MEMBER:
@@ -138,7 +139,7 @@ def _check_member(name: str, path: Path) -> None:
 
 
 def _storable(array: Array, name: str, path: Path) -> Array:
-    """The array in a type that numpy's files know: text as bytes of one length, bfloat16 and the like as float32."""
+    """The array in a dtype that numpy's files support: strings as bytes of one length, bfloat16 and the like as float32."""
     if array.dtype.hasobject:
         texts = [bytes(item) for item in array.ravel().tolist()]
         if any(text.endswith(b"\0") for text in texts):
@@ -148,7 +149,7 @@ def _storable(array: Array, name: str, path: Path) -> Array:
 
 
 def as_lists(array: Array) -> Any:
-    """The array as nested lists of what JSON has: complex numbers as pairs, bytes as text."""
+    """The array as nested lists of JSON types: complex numbers as pairs, bytes as text."""
     if array.dtype.hasobject or array.dtype.kind == "S":
         text = np.empty(array.size, object)
         text[:] = [bytes(item).decode(errors="surrogateescape") for item in array.ravel().tolist()]

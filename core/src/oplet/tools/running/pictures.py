@@ -1,4 +1,4 @@
-"""Pictures as inputs: resized to what the model takes, pixels scaled to the numbers that it was trained on."""
+"""Pictures as inputs: resized to the input's shape, with pixels scaled to the values that the model was trained on."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError, text_of
-from oplet.model.files.ordinary import open_file
+from oplet.model.files.regular_files import open_file
 from oplet.tools.running.values.notices import Notice
-from oplet.tools.running.values.scaling import scaling_of
+from oplet.tools.running.values.quantization import quantization_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 __all__ = ["PICTURES_NEED", "SUFFIXES", "Picture", "load_picture"]
 
-#: The files that are taken for pictures.
+#: Suffixes of picture files.
 SUFFIXES = (".png", ".jpg", ".jpeg")
 
-#: What is to be installed for pictures, wherever they are read: by the command, which has it, by `load_input`, and by built programs.
+#: The message that names the package pictures need; the command installs it, `load_input` and built programs may lack it.
 PICTURES_NEED = "pictures as inputs need Pillow: pip install pillow"
 
-#: What such a file may hold, whatever its name says: other formats of Pillow start programs (Ghostscript) or follow names.
+#: The formats that Pillow may open, whatever the suffix: some others start programs (Ghostscript) or open further files.
 _FORMATS = ("PNG", "JPEG")
-#: Pixels of a picture, and values that it may become: each takes up to 8 bytes on the way.
+#: Most pixels of a picture, and most values of the input; each takes up to 8 bytes during conversion.
 _MOST_PIXELS = _MOST_VALUES = 1 << 26
 
 _ORIENTATION = 0x0112
-#: Modes with a channel for it; other pictures may have a colour that stands for it.
+#: Pillow modes with an alpha channel; pictures of other modes may have a transparent colour.
 _TRANSPARENT = ("RGBA", "RGBa", "LA", "La", "PA")
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
 class _Layout(NamedTuple):
-    """Which picture an input takes.
+    """The picture format that an input takes.
 
     Attributes:
         height: in pixels, -1 for any.
@@ -62,8 +62,8 @@ class Picture:
         pixels: the value.
         raw: whether it is the input's own integers, not real values.
         path: the file.
-        done: what was done to it, step by step.
-        facts: the same for programs.
+        done: the steps of its conversion, in words.
+        facts: the same as data.
     """
 
     path: Path
@@ -73,42 +73,42 @@ class Picture:
     raw: bool = False
 
     def did(self, what: str, **facts: Any) -> None:
-        """Note a step."""
+        """Note a step of the conversion."""
         self.done.append(what)
         self.facts.update(facts)
 
     def notice(self, name: str) -> Notice:
-        """What was done, for whoever gave the picture."""
+        """A notice of the conversion."""
         return Notice("picture", name, f"'{self.path}': {', '.join(self.done)}", self.facts)
 
 
 def load_picture(
     path: Path, details: Mapping[str, Any], name: str = "", *, scale: float | None = None, offset: float | None = None
 ) -> Picture:
-    """A picture as the value of an input.
+    """Load a picture as the value of an input.
 
-    It is turned as its EXIF data say, becomes greyscale, RGB or RGBA by the input's channels (transparency is left out, of several
-    frames the first is taken, 16 bits of grey become 8), and is stretched to its height and width (by area when it shrinks, bilinear
-    when it grows; never cut). With `scale` or `offset`, real = pixel * scale + offset, which a quantized input
-    then quantizes. Without, pixels of 0..255 become (pixel - mean) / std for float inputs where the model's metadata say so, else
-    0..1, and the whole range of the type for 8-bit ones.
+    The picture is rotated by its EXIF orientation and converted to greyscale, RGB or RGBA by the input's channels: alpha is dropped, the
+    first of several frames is used, 16 bits of grey become 8. It is stretched to the input's height and width, never cropped: by area
+    averaging when it shrinks, bilinearly when it grows. With `scale` or `offset`, real = pixel * scale + offset, which is quantized if the
+    input is. Without them, pixels of 0..255 become (pixel - mean) / std for float inputs if the model's metadata say so, else 0..1; for
+    8-bit inputs they take the whole range of the type.
 
     Args:
         path: the file.
-        details: the input's dictionary of `Interpreter.get_input_details`; an entry "normalization" is a function that gives what the
-            model's metadata say, or None.
-        name: what messages call the input.
+        details: the input's dictionary of `Interpreter.get_input_details`; an entry "normalization" is a function that returns the
+            normalization in the model's metadata, or None.
+        name: the input's name in messages.
         scale: 1 if only `offset` is given.
         offset: 0 if only `scale` is given.
 
     Raises:
-        TensorError: the file is no PNG or JPEG, too large or damaged, or the input takes none.
+        TensorError: the file is not a PNG or JPEG, too large or damaged, or the input takes no pictures.
         OSError: the file cannot be opened.
     """
     name = name or str(details["name"])
     layout = _layout(details, name, path)
     picture = Picture(path)
-    with open_file(path) as file:  # first, so that a missing file is told as such
+    with open_file(path) as file:  # before Pillow is imported, so that a missing file is reported first
         image = _open(path, file, layout, picture)
     pixels = _resized(image, layout, picture)
     pixels = pixels.reshape(*pixels.shape[:2], layout.channels)
@@ -131,7 +131,7 @@ def _layout(details: Mapping[str, Any], name: str, path: Path) -> _Layout:
         return _Layout(dims[0], dims[1], 1, False)
     if len(dims) == 3 or (len(dims) == 4 and dims[0] in (1, -1)):
         first, second, third = dims[-3:]
-        for channels in ((1, 3), (4,)):  # a side of 4 pixels is likelier than RGBA
+        for channels in ((1, 3), (4,)):  # RGBA last: a dimension of 4 is more likely a height or width
             if third in channels:
                 return _Layout(first, second, third, False)
             if first in channels:
@@ -150,7 +150,7 @@ def _open(path: Path, file: IO[bytes], layout: _Layout, picture: Picture) -> Ima
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            opened = Image.open(file, formats=_FORMATS)  # reads the header only
+            opened = Image.open(file, formats=_FORMATS)  # reads only the header
             _check_size(path, opened, layout)
             picture.did(f"{opened.width} x {opened.height} {opened.mode}", size=[opened.width, opened.height], mode=opened.mode)
             frames = getattr(opened, "n_frames", 1)
@@ -161,7 +161,7 @@ def _open(path: Path, file: IO[bytes], layout: _Layout, picture: Picture) -> Ima
             if turned:
                 picture.did("turned as its EXIF data say", turned=True)
             transparent = image.mode in _TRANSPARENT or "transparency" in image.info
-            if image.mode.startswith("I"):  # 16 bits of grey, which convert() would clip instead of scale
+            if image.mode.startswith("I"):  # 16 bits of grey, which convert() would clip, not scale
                 image = Image.fromarray(_eight_bits(np.asarray(image)))
                 picture.did("16 bits of grey to 8", bits=16)
             mode = _MODES[layout.channels]
@@ -177,13 +177,13 @@ def _open(path: Path, file: IO[bytes], layout: _Layout, picture: Picture) -> Ima
         raise TensorError(_too_large(path)) from error
     except MemoryError as error:
         raise TensorError(f"There is not enough memory for the picture '{path}'; give a smaller one.") from error
-    except Exception as error:  # whatever a damaged file leads to
+    except Exception as error:  # a damaged file can raise anything
         why = "it is neither PNG nor JPEG" if isinstance(error, UnidentifiedImageError) else text_of(error)[:300].rstrip(".")
         raise TensorError(f"'{path}' is no picture, or a damaged one: {why}; give a PNG or JPEG file.") from error
 
 
 def _turned(image: Image) -> bool:
-    """Whether a camera notes that the picture is to be turned, which takes a copy."""
+    """Whether the EXIF orientation asks for a rotation, which takes a copy."""
     return bool(image.getexif().get(_ORIENTATION, 1) != 1)
 
 
@@ -200,13 +200,13 @@ def _too_large(path: Path, size: tuple[int, int] | None = None) -> str:
 
 
 def _check_size(path: Path, image: Image, layout: _Layout) -> None:
-    """Refuse by its header a picture that would take more memory than a picture is worth."""
+    """Check by the header that a picture would not take too much memory."""
     if image.width * image.height > _MOST_PIXELS:
         raise TensorError(_too_large(path, image.size))
     longer, shorter = max(image.size), min(image.size)
     sides = [side for side in (layout.height, layout.width) if side != -1]
     height, width = sides if len(sides) == 2 else (longer, shorter) if not sides else (sides[0], longer)
-    # The picture is resized along one side first, and only then along the other.
+    # Pillow resizes one side first, then the other: the intermediate picture counts too.
     if max(height * width * layout.channels, width * longer) > _MOST_VALUES:
         raise TensorError(
             f"'{path}' of {image.width} x {image.height} pixels gives an input of {height} x {width} x {layout.channels} more than the "
@@ -240,15 +240,15 @@ def _scale(
     offset: float | None,
     channels: int,
 ) -> None:
-    """Make the input's numbers of pixels, whose channels are along that dimension."""
+    """Convert pixels, whose channels are along the dimension `channels`, to the input's values."""
     dtype = np.dtype(details["dtype"])
-    scaling = scaling_of(details)
+    quantization = quantization_of(details)
     if scale is not None or offset is not None:
         factor, added = 1.0 if scale is None else scale, offset or 0.0
         if not np.isfinite(factor) or not np.isfinite(added):
             raise TensorError(f"Pixels of '{picture.path}' cannot become pixel * {factor} + {added}; give finite numbers.")
         real = pixels * np.float64(factor) + added
-        picture.pixels = real if scaling is not None or dtype.kind in "fVc" else np.rint(real)
+        picture.pixels = real if quantization is not None or dtype.kind in "fVc" else np.rint(real)
         picture.did(f"pixels * {factor:.6g} + {added:.6g}", scale=factor, offset=added)
     elif dtype.kind in "fV" and (said := details.get("normalization", lambda: None)()) is not None:
         picture.pixels = said.apply(pixels, channels)
@@ -257,16 +257,16 @@ def _scale(
     elif dtype.kind in "fV":
         picture.pixels = pixels / np.float64(255)
         picture.did("pixels 0..255 became 0..1", scale=1 / 255, offset=0.0)
-    elif dtype.kind in "iu" and dtype.itemsize == 1 and "limits" not in details:  # the range of pixels on the range of the type
+    elif dtype.kind in "iu" and dtype.itemsize == 1 and "limits" not in details:  # 0..255 becomes the range of the type
         least = int(np.iinfo(details["dtype"]).min)
         picture.pixels, picture.raw = (pixels.astype(np.int16) + least).astype(dtype), True
         real_range = ""
-        if scaling is not None and len(scaling.scales) == 1:
-            low, high = scaling.range()
+        if quantization is not None and len(quantization.scales) == 1:
+            low, high = quantization.range()
             real_range = f", real values {low:.6g} to {high:.6g}"
             picture.facts["real"] = [low, high]
         picture.did(f"pixels 0..255 became {dtype.name} {least}..{least + 255}{real_range}", raw=[least, least + 255])
-    elif dtype.kind in "iu" and scaling is None:
+    elif dtype.kind in "iu" and quantization is None:
         picture.pixels = pixels
         picture.did(f"pixels 0..255 as {dtype.name}", raw=[0, 255])
     else:

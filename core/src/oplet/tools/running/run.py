@@ -1,4 +1,4 @@
-"""Run a model once, on files or on random values."""
+"""A single run of a model, on values from files or on random values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from oplet.runtime.describe.explain import CLAIMED, NodeReport
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.running.inputs import load_inputs
-from oplet.tools.running.named_model import Details, NamedModel
-from oplet.tools.running.values.notices import Notice, Tell, warn
-from oplet.tools.running.values.scaling import dequantize
+from oplet.tools.running.model_runner import Details, ModelRunner
+from oplet.tools.running.values.notices import Notice, NoticeCallback, warn
+from oplet.tools.running.values.quantization import dequantize
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
@@ -29,12 +29,12 @@ class Value:
     """An input's or output's value.
 
     Attributes:
-        name: the signature's name for it, or the tensor's.
+        name: its name in the signature, or the tensor's name.
         array: the value as the tensor holds it.
         details: its dictionary of `Interpreter.get_input_details` or `get_output_details`.
         source: the file that it came from, "random", or "" for outputs.
-        raw: whether people are to see it as the tensor holds it.
-        notices: what was done to an input on its way.
+        raw: whether to show the tensor's own values.
+        notices: notices of what was done to an input.
     """
 
     name: str
@@ -45,8 +45,8 @@ class Value:
     notices: tuple[Notice, ...] = ()
 
     @property
-    def told(self) -> NDArray[Any]:
-        """The value as people are to see it: the real values of a quantized tensor, unless it was asked for raw.
+    def displayed(self) -> NDArray[Any]:
+        """The values to show: the real values of a quantized tensor, unless `raw`.
 
         Raises:
             TensorError: its quantization cannot be applied.
@@ -56,15 +56,15 @@ class Value:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run gave.
+    """The result of a run.
 
     Attributes:
         signature: the key of the signature that was run, "" for the first subgraph.
         inputs: the inputs, in order.
         outputs: the outputs, in order.
-        providers: how many nodes each package's kernels ran, by "name version".
-        choice: what was chosen and why, where that was asked for; else "".
-        raw: whether values are the tensors' own, not the real ones.
+        providers: the number of nodes that each package or delegate ran, by "name version".
+        choice: what "auto" chose and why; "" if it was not asked for.
+        raw: whether values are the tensors' own, not real values.
     """
 
     signature: str
@@ -88,25 +88,25 @@ def run_model(
     delegates: Sequence[Delegate] | str = (),
     use_mmap: bool = True,
     raw: bool = False,
-    tell: Tell = warn,
+    notify: NoticeCallback = warn,
 ) -> RunResult:
     """Run a model once.
 
-    Values are real ones, in and out, unless `raw`: see `oplet.tools.running.values`.
+    Inputs and outputs are real values, unless `raw`: see `oplet.tools.running.values`.
 
     Args:
         model: the .tflite file, or its bytes.
         inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.running.inputs.load_inputs`; the rest is random.
-        signature: which signature to run; the only one if None, or else the first subgraph.
-        scale: of pixels, see `oplet.tools.running.pictures.load_picture`.
-        offset: of pixels.
-        seed: of the random values.
+        signature: the key of the signature to run; if None, the only signature, or the first subgraph if there are several or none.
+        scale: scale of pixels, see `oplet.tools.running.pictures.load_picture`.
+        offset: offset of pixels.
+        seed: seed of the random values.
         num_threads: threads that kernels may use.
-        plugins: where the kernels come from; all that are installed by default.
-        delegates: what claims nodes first, in this order, or "auto" for what is fastest.
+        plugins: the plugins that provide kernels; all installed ones by default.
+        delegates: the delegates, in the order in which they claim nodes, or "auto" for the fastest.
         use_mmap: False to read the model's file into memory in place of mapping it.
         raw: take and give the integers of quantized tensors.
-        tell: is told what was done to inputs; `Value.notices` has it too.
+        notify: called with a notice of what was done to an input; `Value.notices` has the notices too.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
@@ -121,21 +121,21 @@ def run_model(
         experimental_delegates=delegates,
         use_mmap=use_mmap,
     )
-    named = NamedModel(interpreter, signature)
+    runner = ModelRunner(interpreter, signature)
     notices: list[Notice] = []
 
     def note(notice: Notice) -> None:
         notices.append(notice)
-        tell(notice)
+        notify(notice)
 
-    given = load_inputs(inputs, named.inputs, scale=scale, offset=offset, raw=raw, tell=note)
-    fed = named.complete(given, seed)
-    outputs = named({name: array for name, (array, _) in fed.items()})
-    after = named.outputs
+    given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, raw=raw, notify=note)
+    fed = runner.complete(given, seed)
+    outputs = runner({name: array for name, (array, _) in fed.items()})
+    after = runner.outputs
     return RunResult(
-        signature=named.signature,
+        signature=runner.signature,
         inputs=[
-            Value(name, array, named.inputs[name], source, raw, tuple(notice for notice in notices if notice.input == name))
+            Value(name, array, runner.inputs[name], source, raw, tuple(notice for notice in notices if notice.input == name))
             for name, (array, source) in fed.items()
         ],
         outputs=[Value(name, array, after[name], raw=raw) for name, array in outputs.items()],
@@ -146,7 +146,7 @@ def run_model(
 
 
 def providers_of(interpreter: Interpreter) -> dict[str, int]:
-    """How many nodes each package's kernels, or each delegate, serve, by "name version"; the most first."""
+    """The number of nodes that each package or delegate serves, by "name version", in descending order."""
     return dict(Counter(map(_origin, interpreter.explain())).most_common())
 
 

@@ -1,1 +1,1 @@
-"""New packages of operators and delegates, written from templates. The templates lie beside the code that fills them."""
+"""`oplet new-op` and `oplet new-delegate`: new packages, written from templates. The templates are beside the code that fills them."""

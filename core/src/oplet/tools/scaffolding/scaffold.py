@@ -1,4 +1,4 @@
-"""Write new packages: an op's or a delegate's, complete, installable, with tests that pass."""
+"""Writer of new packages for an op or a delegate: complete, installable, with tests that pass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from string import Template
 from typing import NamedTuple
 
 from oplet.errors import OpletError
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["Names", "ScaffoldError", "new_delegate", "new_op"]
@@ -19,23 +19,23 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _OP_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*(>[A-Za-z0-9_.-]+)?")
 _DELEGATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _LICENSE = re.compile(r"[A-Za-z0-9.+() -]+")
-#: Where a name in CamelCase or with digits has its words' borders: fooBar, HTTPServer, 2DTranspose.
+#: Word boundaries in a CamelCase name: fooBar, HTTPServer, 2DTranspose.
 _BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class ScaffoldError(OpletError, ValueError):
-    """A package cannot be written: its name is no name, or its folder is there already."""
+    """A package cannot be written: its name is not valid, or its folder is not empty."""
 
 
 class Names(NamedTuple):
-    """What a package and its parts are called.
+    """Names of a package and its parts.
 
     Attributes:
-        distribution: what pip calls it, and its folder.
-        module: what Python imports.
-        plugin: the entry point.
-        class_name: of a delegate.
-        test: the module of tests.
+        distribution: the pip package's name, which is also its folder's.
+        module: the Python package's name.
+        plugin: the entry point's name.
+        class_name: the class of a delegate.
+        test: the test module's name.
     """
 
     distribution: str
@@ -46,11 +46,11 @@ class Names(NamedTuple):
 
     @classmethod
     def of(cls, name: str, kind: str) -> Names:
-        """The names that follow from an op's or a delegate's own.
+        """The names that are derived from that of an op or delegate.
 
         Args:
             name: the op's or delegate's name.
-            kind: "op" or "delegate", which ends each of them.
+            kind: "op" or "delegate", the suffix of the names.
 
         Example:
             >>> Names.of("Convolution2DTransposeBias", "op")[:3]
@@ -67,19 +67,19 @@ class Names(NamedTuple):
 
 
 def new_op(name: str, directory: Path | None = None, *, builtin: bool = False, license: str = "Apache-2.0") -> Path:
-    """Write a package that brings an op.
+    """Write a package that provides an op.
 
     Args:
-        name: the name that models call it by, such as "Atan"; of a built-in operator its name in the schema.
-        directory: the folder to write into, which is made; by default one called as the package, in the current folder.
-        builtin: make it a kernel of a built-in operator, in place of the usual one.
+        name: the op's name in models, such as "Atan"; for a built-in operator its name in the schema.
+        directory: the folder to write into, created if missing; by default one named after the package, in the current folder.
+        builtin: make a kernel for a built-in operator, in place of the usual kernel.
         license: the package's licence, an SPDX expression.
 
     Returns:
         The folder.
 
     Raises:
-        ScaffoldError: the name is none, or the folder is not empty.
+        ScaffoldError: the name is not valid, or the folder is not empty.
     """
     if builtin:
         if name not in BuiltinOperator.__members__:
@@ -96,7 +96,7 @@ def new_op(name: str, directory: Path | None = None, *, builtin: bool = False, l
 
 
 def new_delegate(name: str, directory: Path | None = None, *, license: str = "Apache-2.0") -> Path:
-    """Write a package that brings a delegate.
+    """Write a package that provides a delegate.
 
     Args:
         name: the name by which `load_delegate` finds it.
@@ -107,7 +107,7 @@ def new_delegate(name: str, directory: Path | None = None, *, license: str = "Ap
         The folder.
 
     Raises:
-        ScaffoldError: the name is none, or the folder is not empty.
+        ScaffoldError: the name is not valid, or the folder is not empty.
     """
     if not _DELEGATE_NAME.fullmatch(name):
         raise ScaffoldError(f"'{name}' cannot be a delegate's name: give letters, digits, '_', '-' and '.', a letter first.")
@@ -136,17 +136,17 @@ def _write(
         "oplet": ".".join(__version__.split(".")[:2]),
         "test_requirements": requirements,
     }
-    # Everything is filled in before anything is written.
+    # All templates are filled before anything is written.
     files = {path: text for part in ("package", template) for path, text in _filled(_TEMPLATES / part, Path(), values)}
     for path, text in files.items():
         file = target / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, text)
+        write_atomically(file, text)
     return target
 
 
 def _filled(folder: Path, place: Path, values: Mapping[str, str]) -> list[tuple[Path, str]]:
-    """The files of a template: where each one goes, and what is in it."""
+    """The files of a template: path and contents of each."""
     found: list[tuple[Path, str]] = []
     for entry in sorted(folder.iterdir()):
         if entry.is_dir():

@@ -1,3 +1,3 @@
-"""Which ops models need, the resolver that registers just these, and the lock file that holds them. What comes in reads models and plugins,
-or writes one of these files.
+"""`oplet select`: the ops that models need, a generated resolver that registers only these, and a lock file. What comes in reads models and
+plugins, or writes one of these files.
 """

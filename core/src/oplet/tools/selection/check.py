@@ -1,4 +1,4 @@
-"""Whether models, and what is installed, still are what a lock file has."""
+"""Check of models and of installed packages against a lock file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from oplet.model.model import Model
 from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import OpResolver
-from oplet.plugins.known import known_distribution
+from oplet.plugins.install_commands import install_command
+from oplet.plugins.known_packages import known_distribution
 from oplet.plugins.plugin import API_VERSION
-from oplet.plugins.sources import installing
 from oplet.schema.enums import TensorType
 from oplet.tools.selection.fingerprint import installed
 from oplet.tools.selection.lock import Lock
@@ -25,15 +25,15 @@ __all__ = ["Problem", "check_installed", "check_models"]
 
 @dataclass(frozen=True)
 class Problem:
-    """One way in which something is not what the lock has.
+    """A difference from the lock file.
 
     Attributes:
-        kind: "op", "version" or "type" of a model; "oplet", "api", "missing", "version", "hash" or "served" of what is installed.
-        text: the whole of it, in a sentence.
+        kind: for models "op", "version" or "type"; for installed packages "oplet", "api", "missing", "version", "hash" or "served".
+        text: a sentence that describes it.
         name: the op, or the distribution.
-        model: the model, "" if none is concerned.
-        subgraph: where the first node is that needs more, -1 if none is concerned.
-        node: its index there.
+        model: the model, "" if it concerns none.
+        subgraph: the subgraph of the first node concerned, -1 if it concerns none.
+        node: the index of that node.
     """
 
     kind: str
@@ -44,12 +44,12 @@ class Problem:
     node: int = -1
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """A dictionary of it, for JSON."""
         return asdict(self)
 
 
 def check_models(lock: Lock, models: Iterable[Model], *, all_codes: bool = False) -> list[Problem]:
-    """What models need that the lock lacks: of each op, version and type the first node that needs it.
+    """Needs of models that the lock lacks: for each op, version and type the first node that needs it.
 
     Raises:
         ModelError: a model breaks a rule of the format.
@@ -64,7 +64,7 @@ def check_models(lock: Lock, models: Iterable[Model], *, all_codes: bool = False
         for need in node_needs(model, all_codes=all_codes):
             key = need.key
             if need.composite and key not in versions and not known_distribution(Composite(need.name)):
-                continue  # nobody is known to serve it: its decomposition runs, whose ops are needs of their own
+                continue  # no provider is locked: its decomposition runs, whose ops are separate needs
             for kind, value, reason in _lacking(need, versions.get(key), types.get(key)):
                 where = f"Node {need.node} ({need.name}) of subgraph {need.subgraph} of {model.name}"
                 problem = Problem(kind, f"{where} {reason}", need.name, model.name, need.subgraph, need.node)
@@ -87,23 +87,23 @@ def _lacking(need: NodeNeed, versions: set[int] | None, types: set[TensorType] |
 
 
 def check_installed(lock: Lock, plugins: PluginManager | None = None, prefer: Iterable[str] | None = None) -> list[Problem]:
-    """How the installed distributions differ from those of the lock.
+    """Differences of the installed distributions from those of the lock.
 
     Args:
-        plugins: asked also whether another package's kernel would now be taken for an op.
-        prefer: which of them to take where several could serve.
+        plugins: if given, also check whether another package would now serve an op.
+        prefer: preferred plugins, for ops that several plugins serve.
     """
     from oplet import __version__
 
     problems = []
     if lock.oplet != __version__:
-        text = f"oplet {__version__} is installed, and the lock has {lock.oplet}: {installing('oplet', version=lock.oplet)}."
+        text = f"oplet {__version__} is installed, and the lock has {lock.oplet}: {install_command('oplet', version=lock.oplet)}."
         problems.append(Problem("oplet", text, "oplet"))
     if lock.api != API_VERSION:
         text = f"This oplet speaks plugin API {API_VERSION}, and the lock has {lock.api}."
         problems.append(Problem("api", text, "oplet"))
     for locked in lock.distributions:
-        name, pin = locked.name, installing(locked.name, version=locked.version)
+        name, pin = locked.name, install_command(locked.name, version=locked.version)
         found = installed(name)
         if found is None:
             problems.append(Problem("missing", f"{name} is not installed, and the lock has {locked.version}: {pin}.", name))
@@ -124,8 +124,8 @@ def _served_by_others(lock: Lock, resolver: OpResolver) -> Iterator[Problem]:
         if op.fallback:
             continue
         wanted = set(op.versions)
-        for claim in resolver.claims(op.op):
-            there = claim.provenance.distribution
-            if there != op.distribution and wanted.intersection(range(claim.min_version, claim.max_version + 1)):
-                text = f"{op.name} is served by {claim.provenance} now, and the lock has it from {op.distribution}."
+        for entry in resolver.entries(op.op):
+            there = entry.provenance.distribution
+            if there != op.distribution and wanted.intersection(range(entry.min_version, entry.max_version + 1)):
+                text = f"{op.name} is served by {entry.provenance} now, and the lock has it from {op.distribution}."
                 yield Problem("served", text, there)

@@ -1,4 +1,4 @@
-"""A hash of an installed distribution's code: the same for a wheel and for an editable install of the same files."""
+"""Hash of an installed distribution's code, which is the same for a wheel and an editable install of the same files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Installed(NamedTuple):
     Attributes:
         name: its name.
         version: its version.
-        hash: "sha256:..." over its code.
+        hash: hash of its code, "sha256:...".
     """
 
     name: str
@@ -38,10 +38,10 @@ class Installed(NamedTuple):
 
 
 def installed(name: str) -> Installed | None:
-    """What is installed under a name, None if nothing is.
+    """The installed distribution of a name, None if there is none.
 
-    The hash is SHA-256 over the sorted lines "path,sha256=..." of the wheel's RECORD, those of `*.dist-info`, scripts and compiled
-    files left out; of an editable install, which has no such lines, they are made from the files of its import packages.
+    The hash is SHA-256 over the sorted lines "path,sha256=..." of the wheel's RECORD, without `*.dist-info`, scripts and compiled files. An
+    editable install has no such lines; they are computed from the files of its import packages.
 
     Raises:
         FingerprintError: its files cannot be found.
@@ -101,7 +101,7 @@ def _files(root: Path, files: Iterable[Path]) -> Iterator[str]:
 
 
 def _counts(path: str) -> bool:
-    """Whether a file is code or data of the package, and nothing that an installer or Python made."""
+    """Whether a file is code or data of the package, not made by an installer or by Python."""
     return not path.endswith((".pyc", ".pyo", ".pth")) and "__pycache__" not in path
 
 

@@ -1,4 +1,4 @@
-"""`oplet.lock.json`: which ops models need, and exactly which installed packages serve them."""
+"""The lock file `oplet.lock.json`: the ops that models need, and the exact packages that serve them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from oplet.errors import OpletError
-from oplet.model.files.ordinary import read_file
+from oplet.model.files.regular_files import read_file
 from oplet.model.model import Model
 from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import Op
 from oplet.plugins.plugin import API_VERSION
 from oplet.schema.enums import BuiltinOperator, TensorType
-from oplet.tools.selection.files import file_labels
 from oplet.tools.selection.fingerprint import Installed, installed
+from oplet.tools.selection.generated_files import file_labels
 from oplet.tools.selection.needs import Key
-from oplet.tools.selection.serving import Served
+from oplet.tools.selection.providers import ServedOp
 
 __all__ = ["Lock", "LockError", "LockedOp", "lock_of", "requirements"]
 
-#: The form of the file.
+#: Version of the file format.
 FORMAT = 1
 
 
 class LockError(OpletError, ValueError):
-    """A lock file cannot be read, or what is installed cannot be locked."""
+    """A lock file cannot be read, or an installed provider cannot be locked."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class LockedOp:
         name: the built-in operator's name, or the custom op's.
         custom: whether it is a custom op.
         versions: the versions, ascending.
-        types: the types of tensors that the models' nodes read and write, ascending; empty for any.
+        types: the tensor types that the models' nodes read and write, ascending; empty for any.
         distribution: the package that serves it.
         composite: whether the name is a composite's.
-        fallback: whether it is asked only where another declines a node.
+        fallback: whether it is only asked about nodes that another kernel declines.
     """
 
     name: str
@@ -55,12 +55,12 @@ class LockedOp:
 
     @property
     def key(self) -> Key:
-        """What tells it from other ops."""
+        """Identity of the op."""
         return self.name, self.custom, self.composite
 
     @property
     def op(self) -> Op:
-        """What resolvers call it."""
+        """The op as resolvers take it."""
         return Composite(self.name) if self.composite else self.name if self.custom else BuiltinOperator[self.name]
 
 
@@ -113,7 +113,7 @@ class Lock:
         """Read a lock file.
 
         Raises:
-            LockError: the file cannot be read, or is none.
+            LockError: the file cannot be read, or is not a lock file.
         """
         try:
             text = read_file(path).decode("utf-8")
@@ -176,23 +176,23 @@ def _type(name: Any) -> TensorType:
     return TensorType[name]
 
 
-def lock_of(served: Sequence[Served], models: Iterable[Model]) -> Lock:
-    """Lock what serves these needs now.
+def lock_of(served: Sequence[ServedOp], models: Iterable[Model]) -> Lock:
+    """Lock the present providers of needs.
 
     Args:
-        served: the ops, and who serves them.
+        served: the ops with their providers.
         models: the models that the needs came from.
 
     Raises:
-        LockError: something is served by code that no installed distribution brings.
+        LockError: a provider's code belongs to no installed distribution.
     """
     from oplet import __version__
 
     ops: dict[tuple[Key, bool, str], LockedOp] = {}
     packages: dict[str, Installed] = {}
-    for need, claims, fallbacks in served:
-        for place, claim in ((place, claim) for place, each in enumerate((claims, *fallbacks)) for claim in each):
-            origin = claim.provenance
+    for need, entries, fallbacks in served:
+        for place, entry in ((place, entry) for place, each in enumerate((entries, *fallbacks)) for entry in each):
+            origin = entry.provenance
             package = packages.get(origin.distribution) or (installed(origin.distribution) if origin.distribution else None)
             if package is None:
                 raise LockError(
@@ -201,7 +201,7 @@ def lock_of(served: Sequence[Served], models: Iterable[Model]) -> Lock:
                 )
             packages[origin.distribution] = package
             key = need.key, place > 0, package.name
-            versions = set(range(claim.min_version, claim.max_version + 1)) | set(ops[key].versions if key in ops else ())
+            versions = set(range(entry.min_version, entry.max_version + 1)) | set(ops[key].versions if key in ops else ())
             in_order = tuple(sorted(versions))
             ops[key] = LockedOp(need.name, need.custom, in_order, need.types, package.name, need.composite, place > 0)
     names = [(os.path.basename(model.name), _digest(model)) for model in models]
@@ -220,7 +220,7 @@ def _digest(model: Model) -> str:
 
 
 def requirements(lock: Lock) -> str:
-    """The text of a requirements.txt that installs just what the lock has."""
+    """The text of a requirements.txt that installs exactly the locked distributions."""
     models = ", ".join(file_labels(name for name, _ in lock.models))
     pins = {"oplet": lock.oplet} | {package.name: package.version for package in lock.distributions}
     head = "# Made by `oplet select`" + (f" for {models}" if models and len(models) < 100 else "") + "."

@@ -1,4 +1,4 @@
-"""The operators that models need: names, versions and tensor types."""
+"""Operators that models need: names, versions, tensor types and uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from oplet.errors import ModelError, OpletError
 from oplet.model.builders.operator_options import misspelt_operator
 from oplet.model.model import Model
-from oplet.model.reachability import entry_subgraphs, reached
+from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
 from oplet.model.verify.verifier import verify
 from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import Op
@@ -22,7 +22,7 @@ from oplet.tools.describing.versions import KNOWN_CUSTOM_OPS, flex
 
 __all__ = ["Key", "NodeNeed", "OpNeed", "SelectionError", "Use", "needs_of", "node_needs"]
 
-#: Far above any version that an operator has; "1-4000000000" is a slip.
+#: Upper bound of versions, far above any that exists: "1-4000000000" is a mistake.
 _HIGHEST_VERSION = 999
 _VERSIONS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*", re.ASCII)
 _NO_OPERATORS = frozenset({"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"})
@@ -33,15 +33,15 @@ Key = tuple[str, bool, bool]
 
 
 class SelectionError(OpletError, ValueError):
-    """An op that is asked for by name cannot be selected."""
+    """An op that was requested by name cannot be selected."""
 
 
 class Use(NamedTuple):
-    """How a node uses its op, as far as the variants of kernels differ by it.
+    """How a node uses its op, as far as variants of kernels depend on it.
 
     Attributes:
-        inputs: the type of each input, None where one is left out.
-        sparse: whether an input is stored in a sparse form.
+        inputs: the type of each input, None for an input that is left out.
+        sparse: whether an input is sparse.
     """
 
     inputs: tuple[TensorType | None, ...]
@@ -49,17 +49,17 @@ class Use(NamedTuple):
 
 
 class NodeNeed(NamedTuple):
-    """What one node asks for.
+    """The need of one node.
 
     Attributes:
         subgraph: the index of its subgraph.
-        node: its index there.
-        name: its op's name.
-        custom: whether that is a custom op.
+        node: the node's index.
+        name: the op's name.
+        custom: whether it is a custom op.
         version: the version that the model asks for.
-        types: the types of the tensors that it reads and writes.
-        use: how it uses the op.
-        composite: whether the name is a composite's. Its node has two needs: the composite, which need not be served, and the
+        types: the types of the tensors that the node reads and writes.
+        use: how the node uses the op.
+        composite: whether the name is a composite's. Such a node has two needs: the composite, which need not be served, and the
             operator STABLEHLO_COMPOSITE, which runs its decomposition.
     """
 
@@ -74,21 +74,21 @@ class NodeNeed(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """What tells it from other ops."""
+        """Identity of the op."""
         return self.name, self.custom, self.composite
 
 
 @dataclass(frozen=True)
 class OpNeed:
-    """An op that has to be there.
+    """An op that models need.
 
     Attributes:
         name: the built-in operator's name, or the custom op's.
         custom: whether it is a custom op.
         versions: the versions that are asked for, ascending; empty for all that are served.
-        types: every type of tensor that a node of it reads or writes, ascending; empty for any.
-        models: the models that need it, as they were named; empty if only its name was given.
-        uses: every way in which a node uses it; empty for any.
+        types: the tensor types that its nodes read or write, ascending; empty for any.
+        models: names of the models that need it; empty if it was only requested by name.
+        uses: the uses by nodes; empty for any.
         composite: whether the name is a composite's, which need not be served.
     """
 
@@ -102,12 +102,12 @@ class OpNeed:
 
     @property
     def key(self) -> Key:
-        """What tells it from other ops."""
+        """Identity of the op."""
         return self.name, self.custom, self.composite
 
     @property
     def op(self) -> Op:
-        """What resolvers call it."""
+        """The op as resolvers take it."""
         return Composite(self.name) if self.composite else self.name if self.custom else BuiltinOperator[self.name]
 
 
@@ -124,16 +124,16 @@ class _Gathered:
 def needs_of(
     models: Iterable[Model | str | os.PathLike[str]], *, ops: Iterable[str] = (), all_codes: bool = False
 ) -> list[OpNeed]:
-    """What these models need together, sorted by name.
+    """The needs of models together, sorted by name.
 
     Args:
         models: the models, or their files.
-        ops: further ops: "CONV_2D" for all versions that are served, "CONV_2D:1-5", "CONV_2D:1,3", "Atan". Of these any type and use counts.
-        all_codes: count operator codes that no node uses, and subgraphs that nothing calls.
+        ops: further ops, for any type and use: "CONV_2D" for all versions that are served, "CONV_2D:1-5", "CONV_2D:1,3", "Atan".
+        all_codes: include operator codes that no node uses, and subgraphs that nothing calls.
 
     Raises:
         ModelError: a model cannot be read, or breaks a rule of the format.
-        SelectionError: a text of `ops` names no op, or no versions.
+        SelectionError: a text in `ops` is not an op, or its versions are malformed.
     """
     found: dict[Key, _Gathered] = {}
     for each in models:
@@ -169,10 +169,10 @@ def needs_of(
 
 
 def node_needs(model: Model, *, all_codes: bool = False) -> Iterator[NodeNeed]:
-    """What each node of the subgraphs that can run asks for, in order.
+    """The need of each node in the subgraphs that can run, in order.
 
     Args:
-        all_codes: the nodes of all subgraphs.
+        all_codes: include the nodes of all subgraphs.
 
     Raises:
         ModelError: the model breaks a rule of the format.
@@ -199,9 +199,9 @@ def node_needs(model: Model, *, all_codes: bool = False) -> Iterator[NodeNeed]:
 
 
 def _live(model: Model) -> set[int]:
-    """The subgraphs that can run; all of them where a custom op that nobody here knows might call any by its options."""
+    """Indices of the subgraphs that can run; all of them if an unknown custom op may call any of them."""
     subgraphs = model.root.subgraphs or []
-    live = reached(subgraphs, entry_subgraphs(model.root))
+    live = reachable_subgraphs(subgraphs, entry_subgraphs(model.root))
     nodes = (node for index in live for node in subgraphs[index].operators or [])
     return set(range(len(subgraphs))) if any(_may_call(model, node) for node in nodes) else live
 
@@ -225,7 +225,7 @@ def _checked_version(code: tables.OperatorCode, model: Model, who: str) -> int:
 
 
 def _parsed(text: str) -> tuple[str, bool, tuple[int, ...]]:
-    """Name, whether it is a custom op's, and versions of a text such as "CONV_2D:1-5"."""
+    """Parse a text such as "CONV_2D:1-5" into name, whether it is a custom op, and versions."""
     name, colon, tail = text.rpartition(":")
     versions: tuple[int, ...] = ()
     if not colon:
@@ -235,7 +235,7 @@ def _parsed(text: str) -> tuple[str, bool, tuple[int, ...]]:
     elif name in BuiltinOperator.__members__ or not tail:
         raise SelectionError(f"'{text}' has no versions after the colon; write {name}:1-5 or {name}:1,3.")
     else:
-        name = text  # a custom op's name may have a colon
+        name = text  # the colon is part of a custom op's name
     name = name.strip()
     if not name or name in _NO_OPERATORS:
         raise SelectionError(f"'{text}' names no op; give a built-in operator's name (CONV_2D) or a custom op's (Atan).")

@@ -1,4 +1,4 @@
-"""Code that registers just the ops that models need: a plugin module and a resolver in one."""
+"""Generated code that registers only the ops that models need; it is a plugin module and a resolver in one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
-from oplet.ops.serving.resolver import Claim
-from oplet.tools.selection.files import file_labels
+from oplet.ops.serving.resolver import ResolverEntry
+from oplet.tools.selection.generated_files import file_labels
 from oplet.tools.selection.needs import OpNeed
-from oplet.tools.selection.serving import Served, kernel_path
+from oplet.tools.selection.providers import ServedOp, kernel_path
 
 __all__ = ["resolver_code"]
 
@@ -19,15 +19,15 @@ _IMPORTS = "from oplet import MutableOpResolver, hookimpl"
 _IMPORTS_WITH_TYPES = "from oplet import MutableOpResolver, TensorType, TypeLimit, hookimpl"
 
 
-def resolver_code(served: Sequence[Served], *, types: bool = False) -> str:
-    """The text of a module with `register_ops(resolver)` and `resolver()`; the same needs give the same text.
+def resolver_code(served: Sequence[ServedOp], *, types: bool = False) -> str:
+    """Source of a module with `register_ops(resolver)` and `resolver()`; the same needs give the same text.
 
     Args:
-        served: the ops, and who serves them.
-        types: refuse nodes that read or write other types of tensors than the models' nodes do.
+        served: the ops with their providers.
+        types: refuse nodes with other tensor types than those of the models' nodes.
 
     Raises:
-        SelectionError: a registration has no name that code could import it by.
+        SelectionError: a registration has no name to import it by.
     """
     from oplet import __version__
 
@@ -46,7 +46,7 @@ def _template(name: str) -> Template:
 
 
 def _what(needs: Sequence[OpNeed]) -> str:
-    """The first line of the docstring: one line, and a short one."""
+    """The first line of the generated docstring."""
     models = file_labels(model for need in needs for model in need.models)
     more = ", and others asked for by name" if any(not need.models for need in needs) else ""
     if not models:
@@ -57,43 +57,43 @@ def _what(needs: Sequence[OpNeed]) -> str:
     return f"The operators that {listed} need{'s' if len(models) == 1 else ''}, in just these versions{more}."
 
 
-def _registrations(served: Sequence[Served], types: bool) -> list[str]:
-    """A block for each package, and behind them one for each that is asked where those decline."""
-    lines = _blocks([(each.need, each.claims) for each in served], types)
+def _registrations(served: Sequence[ServedOp], types: bool) -> list[str]:
+    """Blocks of registrations: one for each package, then those of the fallbacks."""
+    lines = _blocks([(each.need, each.entries) for each in served], types)
     for place in range(max((len(each.fallbacks) for each in served), default=0)):
         behind = [(each.need, each.fallbacks[place]) for each in served if place < len(each.fallbacks)]
         lines += _blocks(behind, types, fallback=True)
     return lines
 
 
-def _blocks(served: Sequence[tuple[OpNeed, tuple[Claim, ...]]], types: bool, fallback: bool = False) -> list[str]:
+def _blocks(served: Sequence[tuple[OpNeed, tuple[ResolverEntry, ...]]], types: bool, fallback: bool = False) -> list[str]:
     blocks: dict[str, list[str]] = {}
-    for need, claims in served:
-        for claim in claims:
-            arguments = [_quoted(need.name), _quoted(kernel_path(claim))]
+    for need, entries in served:
+        for entry in entries:
+            arguments = [_quoted(need.name), _quoted(kernel_path(entry))]
             first = 0 if need.composite else 1
-            if (claim.min_version, claim.max_version) != (first, first):
-                arguments.append(str(claim.min_version))
-            if claim.max_version != claim.min_version:
-                arguments.append(str(claim.max_version))
+            if (entry.min_version, entry.max_version) != (first, first):
+                arguments.append(str(entry.min_version))
+            if entry.max_version != entry.min_version:
+                arguments.append(str(entry.max_version))
             if types and need.types:
                 arguments.append(f"limit=_only({', '.join(f'TensorType.{type.name}' for type in need.types)})")
             if fallback:
                 arguments.append("fallback=True")
             call = _call(f"resolver.add_{'composite' if need.composite else 'custom' if need.custom else 'builtin'}", arguments)
-            blocks.setdefault(ascii(str(claim.provenance))[1:-1], []).extend(call)
+            blocks.setdefault(ascii(str(entry.provenance))[1:-1], []).extend(call)
     told = ", for nodes that those above decline" if fallback else ""
     return [line for origin in sorted(blocks) for line in (f"    # {origin}{told}", *blocks[origin])]
 
 
 def _call(function: str, arguments: Sequence[str]) -> list[str]:
-    """A call as the formatter writes it: on one line, or one argument a line."""
+    """A call as a code formatter writes it: on one line, or one argument per line."""
     line = f"    {function}({', '.join(arguments)})"
     return [line] if len(line) <= _WIDTH else [f"    {function}(", *(f"        {a}," for a in arguments), "    )"]
 
 
 def _quoted(text: str) -> str:
-    """A literal in ASCII, between double quotes unless there are some in it."""
+    """An ASCII string literal, in double quotes unless it contains some."""
     literal = ascii(text)
     if literal.startswith("'") and '"' not in literal and "\\'" not in literal:
         literal = f'"{literal[1:-1]}"'

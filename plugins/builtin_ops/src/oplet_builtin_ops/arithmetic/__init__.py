@@ -1,1 +1,1 @@
-"""The integer arithmetic of the format, and the tables that stand in for functions."""
+"""The integer arithmetic of the format, and look-up tables of functions."""

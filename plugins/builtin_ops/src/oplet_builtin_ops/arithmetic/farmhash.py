@@ -1,4 +1,4 @@
-"""The 64-bit fingerprint of the FarmHash family (farmhashna): fixed for ever, whatever the machine."""
+"""The 64-bit fingerprint of the FarmHash family (farmhashna), which is the same on all machines and in all versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from oplet import checkpoint
 
 __all__ = ["fingerprint64"]
 
-#: What masks the places between two looks at the clock.
+#: A mask of positions: a checkpoint follows each time that its bits are 0.
 _OFTEN: Final = (1 << 16) - 1
 
 _MASK: Final = 2**64 - 1
@@ -18,7 +18,7 @@ _K2: Final = 0x9AE16A3B2F90404F
 
 
 def _rotate(value: int, shift: int) -> int:
-    """To the right, within 64 bits."""
+    """Rotate right within 64 bits."""
     value &= _MASK
     return (value >> shift) | (value << (64 - shift)) & _MASK
 
@@ -29,7 +29,7 @@ def _mix(value: int) -> int:
 
 
 def _join(u: int, v: int, factor: int) -> int:
-    """One hash of two."""
+    """Combine two hashes into one."""
     u, v = u & _MASK, v & _MASK
     a = _mix((u ^ v) * factor)
     b = _mix((v ^ a) * factor)
@@ -50,7 +50,7 @@ def fingerprint64(data: bytes) -> int:
 
 
 def _word(data: bytes, at: int, size: int = 8) -> int:
-    """A little-endian number; a negative place counts from the end."""
+    """A little-endian number; a negative position counts from the end."""
     start = at if at >= 0 else len(data) + at
     return int.from_bytes(data[start : start + size], "little")
 
@@ -86,7 +86,7 @@ def _up_to_64(data: bytes, factor: int) -> int:
 
 
 def _weak(data: bytes, at: int, a: int, b: int) -> tuple[int, int]:
-    """A pair of hashes of 32 bytes with a pair of seeds."""
+    """A pair of hashes of 32 bytes, with a pair of seeds."""
     w, x, y, z = (_word(data, at + 8 * i) for i in range(4))
     a += w
     b = _rotate(b + a + z, 21)
@@ -100,7 +100,7 @@ State = tuple[int, int, int, tuple[int, int], tuple[int, int]]
 
 
 def _block(data: bytes, at: int, state: State, factor: int, weight: int) -> State:
-    """Take 64 bytes into the state."""
+    """Update the state with 64 bytes."""
     x, y, z, v, w = state
     x = _rotate(x + y + v[0] + _word(data, at + 8), 37) * factor
     y = _rotate(y + v[1] + _word(data, at + 48), 42) * factor

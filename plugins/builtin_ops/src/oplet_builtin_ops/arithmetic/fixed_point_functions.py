@@ -19,7 +19,7 @@ Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 
 _ONE: Final = 2**31 - 1
-#: So many numbers cost less one by one than as an array.
+#: The most numbers for which scalars are faster than an array.
 _FEW: Final = 8
 #: exp(-2**k) without integer bits, for k from -2.
 _POWERS: Final = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
@@ -55,10 +55,10 @@ def exp_on_negative_values(x: Int32s, integer_bits: int) -> Int32s:
 
 
 def _one_over_one_plus(x: Any) -> Any:
-    """1 / (1 + x) for x from 0 to 1, without integer bits but not yet cut to 31 bits: three Newton steps.
+    """1 / (1 + x) for x from 0 to 1, without integer bits and not yet rounded to 31 bits: three Newton steps.
 
-    The steps have numbers with 2 integer bits. `x` is an int or an int64 array; nothing here leaves 32 bits, so that
-    both compute the same.
+    The steps have numbers with 2 integer bits. `x` is an int or an int64 array; nothing here exceeds 32 bits, so that both compute
+    the same.
     """
     # The sum is never negative, so that half of it rounds up.
     half_denominator = (x + _ONE + 1) >> 1
@@ -75,7 +75,7 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def reciprocal(x: Int64s, integer_bits: int) -> tuple[Int64s, Int64s]:
-    """1 / x for unsigned 32-bit x above zero: (value without integer bits, how many bits x has above 1)."""
+    """1 / x for unsigned 32-bit x above zero: (value without integer bits, the number of bits of x above 1)."""
     if x.size == 1:
         # One row is the usual case, and arrays of one element cost as much as long ones.
         total = int(x.item())
@@ -87,7 +87,7 @@ def reciprocal(x: Int64s, integer_bits: int) -> tuple[Int64s, Int64s]:
 
 
 def inverse_square_root(x: NDArray[Any]) -> tuple[Int32s, Int64s]:
-    """1 / sqrt(x) of int32 values from 0 on, as multipliers and shifts; that of 0 and 1 is the largest number below 1."""
+    """1 / sqrt(x) of int32 values of at least 0, as multipliers and shifts; of 0 and 1 the largest number below 1."""
     wide = np.asarray(x, np.int64)
     if 0 < wide.size <= _FEW:
         pairs = [_inverse_square_root(max(value, 2)) for value in wide.ravel().tolist()]
@@ -99,7 +99,7 @@ def inverse_square_root(x: NDArray[Any]) -> tuple[Int32s, Int64s]:
 
 
 def _inverse_square_root(x: Any) -> tuple[Any, Any]:
-    """The same of an int or array, from 2 on: five Newton steps with 3 integer bits, from 1."""
+    """`inverse_square_root` of an int or array of at least 2: five Newton steps with 3 integer bits, from 1."""
     # Divided by 4 if it is not below 2**29, then multiplied by 4 until it is not below 2**27.
     large = x >> 29 != 0
     x = x >> 2 * large
@@ -115,14 +115,16 @@ def _inverse_square_root(x: Any) -> tuple[Any, Any]:
 
 
 def logarithm(x: Int64s) -> Int64s:
-    """The natural logarithm of numbers from 1 on with 12 integer bits, with 5 of them."""
+    """The natural logarithm of numbers of at least 1 with 12 integer bits; the results have 5."""
     if x.size > _FEW:
         return np.asarray(_logarithm(x))
     return np.array([_logarithm(value) for value in x.ravel().tolist()], np.int64).reshape(x.shape)
 
 
 def _logarithm(x: Any) -> Any:
-    """The same of an int or array: a power of two, and a rational function of what is left, which is near to 1."""
+    """`logarithm` of an int or array: a power of two is split off; the logarithm of the rest, which is near 1, is a rational
+    function.
+    """
     quarter, root_of_half, fourth_root_of_half = 1 << 23, 1518500250, 1805811301
     # The mantissa of x or that of x / sqrt(2), whichever is smaller.
     headroom = 32 - _bit_length(x)

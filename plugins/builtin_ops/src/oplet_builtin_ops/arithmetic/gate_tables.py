@@ -18,7 +18,7 @@ __all__ = ["LOWEST", "logistic_table", "tanh_table"]
 
 Int64s = NDArray[np.int64]
 
-#: The value of the first entry of the tables, which have one for each int16.
+#: The input of the tables' first entry; they have one entry for each int16.
 LOWEST: Final = -32768
 
 _ONE: Final = 32767

@@ -1,4 +1,4 @@
-"""GELU's function, x times the share of a normal distribution that lies below x, in the precisions of its kernels.
+"""GELU: x times the cumulative distribution function of the normal distribution, in the precisions of its kernels.
 
 Numerics: tflite/kernels/internal/reference/gelu.h
 """
@@ -28,9 +28,9 @@ _TAIL: Final = (
     0.12079838,
     0.11962639,
 )
-#: Beyond, the distribution's tail is 0 in single precision.
+#: Beyond this, the distribution's tail is 0 in single precision.
 _FARTHEST: Final = 40.0
-#: Elements that are worked on at a time, so that they stay in the cache.
+#: Elements that are computed at a time, so that they stay in the cache.
 _BLOCK: Final = 1 << 14
 
 _ROOT_HALF: Final = math.sqrt(0.5)
@@ -48,7 +48,7 @@ def gelu(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def gelu_approximate(x: NDArray[Any]) -> NDArray[Any]:
-    """The same with tanh in place of the error function."""
+    """GELU of an array of floats by its approximation with tanh, each operation rounded to its type."""
     real = x.dtype.type
     inner = real(_SLOPE) * (x + real(_CUBIC) * (x * x * x))
     return np.asarray(real(0.5) * x * (real(1) + np.tanh(inner.astype(np.float64)).astype(x.dtype)))
@@ -89,9 +89,9 @@ def bind_gelu(x: Array, y: Array) -> Thunk:
             np.multiply(a, half, a)
             np.exp(a, a)
             np.multiply(tail, a, tail)
-            # The way to -inf leads over products that are no numbers in LiteRT.
+            # LiteRT's arithmetic gives NaN for -inf, by products of infinity and 0.
             endless = lowest(source) == -np.inf
-            beyond = source == -np.inf if endless else None  # before the result may lie over it
+            beyond = source == -np.inf if endless else None  # before the result overwrites it
             np.maximum(source, zero, out=result)
             np.subtract(result, tail, result)
             if beyond is not None:

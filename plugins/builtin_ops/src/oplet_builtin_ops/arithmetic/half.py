@@ -1,4 +1,4 @@
-"""float16 to float32 in a few passes that vector instructions do; numpy converts value by value, and zeros slowly."""
+"""float16 to float32 in a few vectorized passes; numpy converts value by value, and denormals slowly."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 __all__ = ["widen_half"]
 
-#: So few are converted one by one in less time than several passes take to begin.
+#: The most values for which numpy's conversion is faster than several passes.
 _FEW: Final = 1 << 12
-#: Values whose float32 form stays in the second-level cache between passes.
+#: Values per block, whose float32 form stays in the second-level cache between passes.
 _BLOCK: Final = 1 << 16
-#: A half's sign, and its exponent and fraction where those of a float end.
+#: The sign bit of a half, and its exponent and fraction bits, at their positions in a float.
 _SIGN_AND_NUMBER: Final = np.array(-(1 << 31) | 0x7FFF << 13, np.int32)
 _SHIFT: Final = np.array(13, np.int32)
-#: What a float with the exponent bits of a half is too small by, subnormal halves included.
+#: The factor from a float with a half's exponent bits to the half's value, for subnormal halves too.
 _BIAS: Final = np.array(2.0 ** (127 - 15), np.float32)
-#: The bits from which on positive halves are infinities and NaNs, and negative ones.
+#: The least bits of infinities and NaNs: of positive halves, and of negative ones.
 _BEYOND: Final = 0x7C00
 _BEYOND_BELOW: Final = 0xFC00
 

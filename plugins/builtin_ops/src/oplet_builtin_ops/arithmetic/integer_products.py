@@ -26,7 +26,9 @@ _HALF = np.array(1 << 30, np.int64)
 
 
 def shift_calls(values: Array, exponents: ArrayLike, spare: Array) -> list[Call]:
-    """values / 2**exponents in place, to nearest, halves away from zero; exponents broadcast against the values."""
+    """Calls that compute values / 2**exponents in place, to nearest, halves away from zero; exponents broadcast against the
+    values.
+    """
     amounts = np.asarray(exponents, np.int64)
     if not amounts.any():
         return []
@@ -47,7 +49,7 @@ def _rescale_with_left_shift(values: Array, multipliers: Array, shifts: Array) -
 
 
 def rescale_calls(values: Array, multipliers: ArrayLike, shifts: ArrayLike, spare: Array) -> list[Call]:
-    """values * multipliers * 2**(shifts - 31) in place, rounded twice; `values` hold int32."""
+    """Calls that compute values * multipliers * 2**(shifts - 31) in place, rounded twice; `values` are within int32."""
     multipliers, shifts = np.asarray(multipliers, np.int64), np.asarray(shifts, np.int64)
     if (shifts > 0).any():
         return [(_rescale_with_left_shift, (values, multipliers, shifts))]
@@ -60,14 +62,14 @@ def rescale_calls(values: Array, multipliers: ArrayLike, shifts: ArrayLike, spar
 
 
 class IntegerProduct:
-    """Rows of int8 activations times int8 weights, plus a bias, scaled.
+    """A product of rows of int8 activations and int8 weights, plus a bias, scaled.
 
     Args:
         weights: matrices of equal depth, one per gate.
         biases: int32, one per matrix; None for none.
-        offset: what is added to the activations, by way of the bias.
+        offset: is added to the activations, as a part of the bias.
         scales: a multiplier and a shift for each matrix.
-        limit: on the magnitude of the activations.
+        limit: the largest magnitude of the activations.
     """
 
     def __init__(
@@ -94,7 +96,7 @@ class IntegerProduct:
 
     @property
     def columns(self) -> int:
-        """How many values come out for each row."""
+        """The number of values of each row of the result."""
         return len(self.bias)
 
     def calls(self, source: Array, target: Array) -> list[Call]:

@@ -1,6 +1,6 @@
-"""Look-up tables: how ops of one small-integer operand, and of two 8-bit ones, run at a gather's cost.
+"""Look-up tables: ops of one small-integer operand, or of two 8-bit ones, at the cost of a gather.
 
-A table is indexed by the bit pattern of a value, so int8 tables run 0 ... 127, -128 ... -1. Numerics of the sampled tables:
+A table is indexed by the bits of a value, so int8 tables have the order 0 ... 127, -128 ... -1. Numerics of the sampled tables:
 tflite/kernels/internal/common.h (LUTPopulate, LUTLookup).
 """
 
@@ -26,12 +26,12 @@ __all__ = [
     "sampled_table",
 ]
 
-#: The values that a quantized op gives for the values of its input, both as int64.
+#: A function from a quantized op's input values to its output values, both int64.
 LookupRule = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
-#: From this size on, copying through bytes.translate costs less than np.take, which widens each index to 64 bits.
+#: The least size for which bytes.translate is faster than np.take, which widens each index to 64 bits.
 _TRANSLATE_FROM: Final = 4096
-#: Values that are taken, and that are translated, at a time: what stays in the cache.
+#: The values per block of `take`, and of `translate`, which stay in the cache.
 _FEW, _MANY = 8192, 65536
 
 _UNSIGNED: Final[dict[int, np.dtype[Any]]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
@@ -100,7 +100,7 @@ def _pieces(index: Array, size: int) -> list[tuple[int, Array]]:
 
 
 def _round(values: NDArray[Any]) -> NDArray[Any]:
-    """To the nearest integer, halves away from zero."""
+    """Round to the nearest integer, halves away from zero."""
     whole = np.trunc(values)
     rounded: NDArray[Any] = np.where(np.abs(values - whole) >= 0.5, whole + np.copysign(values.dtype.type(1), values), whole)
     return rounded
@@ -118,15 +118,19 @@ def sampled_table(
 
     Args:
         type: INT8 or UINT8, of input and output.
-        function: real values to real values, given and read as float32. It should compute in double precision: numpy's
-            single-precision functions differ from C's in the last bit, which can move a step.
+        function: from real values to real values, both float32. It should compute in double precision: numpy's single-precision
+            functions differ from C's in the last bit, which can change the result by a step.
+        input_scale: the input's scale.
+        input_zero_point: the input's zero point.
+        output_scale: the output's scale.
+        output_zero_point: the output's zero point.
     """
     with np.errstate(all="ignore"):
         reals = np.float32(input_scale) * (every_value(type) - input_zero_point).astype(np.float32)
         steps = function(reals).astype(np.float32) * (np.float32(1) / np.float32(output_scale))
         shifted = _round(steps) + np.float32(output_zero_point)
     low, high = quantized_range(type)
-    # C++ leaves undefined what is beyond int32 and what is no number; this is what LiteRT's binary gives.
+    # Values beyond int32 and NaN are undefined in C++; this is what LiteRT's binary returns.
     lost = np.isnan(shifted) | ((low == 0) & (shifted >= 2.0**31))
     clamped = np.where(lost, 0, clip(shifted, np.float32(low), np.float32(high)))
     return np.asarray(clamped).astype(_DTYPES[type])
@@ -140,9 +144,9 @@ def interpolation_table(
     output_zero_point: int,
     dtype: type[np.floating[Any]] = np.float32,
 ) -> NDArray[np.int16]:
-    """The 513 samples between which `interpolate` draws lines, for an int16 op that computes `function`.
+    """The 513 samples that `interpolate` interpolates, for an int16 op that computes `function`.
 
-    Each sample but the last is moved by half the error that the line would make at its middle.
+    Each sample but the last is moved by half of the interpolation error at the middle of its line.
 
     Args:
         function: as in `sampled_table`.
@@ -162,13 +166,13 @@ def interpolation_table(
         error = _round((samples[1:] + rounded[:-1]) / real(2)) - middles
         table = rounded - np.append(_round(error / real(2)), real(0))
         table[-1] = _round(function(np.array([last], real)).astype(real) * per_unit)[0]
-    # Where a sample is infinite its error is not a number, which C++ converts to 0.
+    # The error at an infinite sample is NaN, which C++ converts to 0.
     clamped = np.nan_to_num(clip(table, real(-32768), real(32767)), nan=0)
     return np.asarray(clamped).astype(np.int16)
 
 
 def interpolate(table: NDArray[np.int16], values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The int16 that a table of 513 samples gives for each int16 value: 9 bits choose the line, 7 the place on it."""
+    """The int16 that a table of 513 samples gives for each int16 value: 9 bits select the line, 7 the position on it."""
     index = 256 + (values >> 7)
     base = table[index].astype(np.int64)
     slope = (table[index + 1].astype(np.int64) - base).astype(np.int16).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Matrix products of any numeric type, through BLAS where it gives exactly the integers that are wanted."""
+"""Matrix products of any numeric type, through BLAS where that is exact."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _HALVES = (TensorType.FLOAT16, TensorType.BFLOAT16)
 
 
 def product_type(left: np.dtype, right: np.dtype, output: TensorType, depth: int) -> TensorType:
-    """The type in which to multiply and sum, before the result is given the output's.
+    """The type in which to multiply and sum.
 
-    Integers go through floats if no sum can leave the range in which these are exact; otherwise they wrap around as the
-    output does. Halves are summed in single precision.
+    Integers go through floats if all sums are exact there; otherwise they wrap around as the output does. Halves are summed in
+    single precision.
     """
     if left.kind in "iu" and right.kind in "iu":
         largest = [max(-int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in (left, right)]
@@ -27,7 +27,7 @@ def product_type(left: np.dtype, right: np.dtype, output: TensorType, depth: int
 
 
 def assign_sums(target: Array, sums: Array) -> None:
-    """Give results the type, and the shape, that the output has."""
+    """Store sums in the output, with its type and shape."""
     values = sums.reshape(target.shape)
-    # Sums beyond a narrow integer type wrap around, which floats do only by way of int64.
+    # Sums beyond a narrow integer type wrap around, which a conversion from floats does only by way of int64.
     target[...] = values.astype(np.int64) if target.dtype.kind in "iu" else values

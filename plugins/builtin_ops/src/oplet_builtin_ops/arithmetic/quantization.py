@@ -1,4 +1,4 @@
-"""The scales and zero points of a tensor, checked and in a shape that broadcasts against its values."""
+"""The scales and zero points of tensors: checked, and in shapes that broadcast against their values."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Quantization, Tensor, ensure
+from oplet import Quantization, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Shape
 from oplet.kernels.fixed_point import ensure_scale, quantized_range
 
-__all__ = ["channel_parameters", "ensure_quantized"]
+__all__ = ["channel_parameters", "ensure_quantized", "wraps_large_values"]
 
 
 def ensure_quantized(*tensors: Tensor) -> None:
-    """Refuse the node unless each tensor has a usable scale, and a zero point that its type can hold."""
+    """Check that each tensor has a usable scale, and a zero point that its type can hold.
+
+    Raises:
+        EnsureError: one has not.
+    """
     for tensor in tensors:
         ensure_scale(tensor)
         low, high = quantized_range(tensor.type)
@@ -47,8 +51,16 @@ def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32
         f"{tensor} has {scales.size} scales along dimension {axis}, which is {shape[axis]} long; there must be one for each slice.",
     )
     if zero_points.size != scales.size:
-        # LiteRT takes the first for all.
+        # LiteRT uses the first zero point for all slices.
         zero_points = np.full(scales.size, zero_points[0] if zero_points.size else 0, np.int64)
     across = [1] * len(shape)
     across[axis] = scales.size
     return scales.reshape(across), zero_points.reshape(across)
+
+
+def wraps_large_values(type: TensorType, scales: NDArray[np.float32]) -> bool:
+    """Whether a float that is quantized to a value beyond int32 becomes the lowest int32 before it is clamped.
+
+    LiteRT's kernels without XNNPACK do that always; XNNPACK clamps, and takes 8-bit outputs of scales that are not too small.
+    """
+    return type == TensorType.INT16 or bool((scales < np.finfo(np.float32).smallest_normal).any())

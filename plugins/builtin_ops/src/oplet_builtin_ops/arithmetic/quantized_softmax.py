@@ -1,6 +1,6 @@
-"""SOFTMAX in integers: the exponential of each possible distance from a row's largest value is in a table.
+"""SOFTMAX and LOG_SOFTMAX in integers: a table has the exponential of each distance from a row's largest value.
 
-Numerics: tflite/kernels/internal/reference/softmax.h, internal/quantization_util.cc (PreprocessSoftmaxScaling)
+Numerics: tflite/kernels/internal/reference/softmax.h, integer_ops/log_softmax.h, internal/quantization_util.cc (PreprocessSoftmaxScaling)
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from oplet import Tensor
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip, multiply_by_quantized_multiplier, quantize_multiplier, rounding_divide_by_pot
-from oplet_builtin_ops.arithmetic.fixed_point_functions import exp_on_negative_values, reciprocal
+from oplet_builtin_ops.arithmetic.fixed_point_functions import exp_on_negative_values, logarithm, reciprocal
 from oplet_builtin_ops.arithmetic.lookup import interpolate, interpolation_table
 from oplet_builtin_ops.shaping.row_folds import fold_rows
 
-__all__ = ["Softmax8", "Softmax16", "distance_scaling", "fits_fixed_point"]
+__all__ = ["LogSoftmax8", "Softmax8", "Softmax16", "distance_scaling", "fits_fixed_point"]
 
 Int64s = NDArray[np.int64]
 
@@ -28,15 +28,21 @@ _DISTANCE_BITS: Final = 5
 _SUM_BITS: Final = 12
 _HALF: Final = np.array([1 << 30], np.int64)
 _31: Final = np.array([31], np.int64)
+#: Of LOG_SOFTMAX: steps of the output's scale, 1/16, in the fixed point of a distance from the largest value.
+_LOG_STEP_BITS: Final = 31 - 5 - 4
+#: In that fixed point, a distance of which no output is near enough to the largest; less some logarithm it is still an int32.
+_LEAST_LOG: Final = -20 << 4 + _LOG_STEP_BITS
+#: Sums have 12 integer bits. More than 4096, which takes as many values near the largest one, count as that; LiteRT's overflow.
+_LARGEST_SUM: Final = np.int64((1 << 31) - 1)
 
 
 def fits_fixed_point(source: Tensor, beta: float) -> bool:
-    """Whether distances of 8-bit values have steps that are large enough for `distance_scaling`."""
+    """Whether the scale of 8-bit values is large enough for `distance_scaling`."""
     return beta * source.scale * (1 << (31 - _DISTANCE_BITS)) > 1
 
 
 def distance_scaling(source: Tensor, beta: float) -> tuple[int, int, int]:
-    """The multiplier and shift that take distances of 8-bit values to 5 integer bits, and the farthest that fits."""
+    """The multiplier and shift that convert distances of 8-bit values to 5 integer bits, and the largest distance that fits."""
     real = min(beta * source.scale * (1 << (31 - _DISTANCE_BITS)), 2.0**31 - 1)
     multiplier, shift = quantize_multiplier(real)
     return multiplier, shift, math.floor(31 * (1 << (31 - _DISTANCE_BITS)) / (1 << shift))
@@ -60,7 +66,7 @@ class Softmax8:
         self.summands = rounding_divide_by_pot(self.exponentials, _SUM_BITS)
 
     def bind(self, x: Array, y: Array, largest: Array, distances: Array, wide: Int64s, scratch: Int64s) -> Thunk:
-        """The thunk: `largest` has one element a row, the other arrays are scratch of the input's shape."""
+        """A thunk; `largest` has one element per row, the other arrays are scratch of the input's shape."""
         bits = 8 * y.itemsize
         limits = np.iinfo(y.dtype)
         lowest, highest = np.array(limits.min, np.int64), np.array(limits.max, np.int64)
@@ -71,9 +77,9 @@ class Softmax8:
 
         def run() -> None:
             find_largest()
-            # The difference of the bit patterns is that of the values, signed or not.
+            # The difference of the bits is that of the values, whether they are signed or not.
             np.subtract(top, octets, distances)
-            # `take` would copy indices of any other type than int64.
+            # `take` copies indices of any type but int64.
             np.copyto(scratch, distances)
             summands.take(scratch, None, wide, "clip")
             add_up()
@@ -92,15 +98,60 @@ class Softmax8:
         return run
 
 
+class LogSoftmax8:
+    """LOG_SOFTMAX of 8-bit inputs; the output, of the same type, has the scale 1/16 and its largest value for 0.
+
+    Attributes:
+        summands: what each possible distance from a row's largest value adds to the sum.
+        distances: what each scales to, below zero; those that no output shows are cut.
+    """
+
+    def __init__(self, source: Tensor) -> None:
+        self.summands = Softmax8(source, 1.0).summands.astype(np.int32)
+        multiplier, shift, farthest = distance_scaling(source, 1.0)
+        distances = np.arange(256, dtype=np.int32)
+        scaled = multiply_by_quantized_multiplier(-distances, multiplier, shift)
+        self.distances = np.maximum(np.where(distances <= farthest, scaled, _LEAST_LOG), _LEAST_LOG).astype(np.int32)
+
+    def bind(self, x: Array, y: Array, largest: Array, below: Array, steps: Array, places: Array) -> Thunk:
+        """The thunk: `largest` has one element a row, the other arrays are scratch of the input's shape."""
+        octets, top = x.view(np.uint8), largest.view(np.uint8)
+        info = np.iinfo(y.dtype)
+        lowest, highest, bits = (np.array(value, np.int32) for value in (info.min, info.max, _LOG_STEP_BITS))
+        half = (1 << _LOG_STEP_BITS - 1) - 1
+        totals = np.empty(largest.shape, np.int64)
+        find_largest, add_up = fold_rows(np.maximum, x, largest), fold_rows(np.add, steps, totals)
+
+        def run() -> None:
+            find_largest()
+            # The difference of the bit patterns is that of the values, signed or not.
+            np.subtract(top, octets, below)
+            # `take` would copy indices of any other type than int64.
+            np.copyto(places, below)
+            self.summands.take(places, None, steps, "clip")
+            add_up()
+            np.minimum(totals, _LARGEST_SUM, out=totals)
+            logarithms = logarithm(totals)
+            self.distances.take(places, None, steps, "clip")
+            # Never above zero, so that this rounds halves away from it.
+            np.subtract(steps, (logarithms - half).astype(np.int32), steps)
+            np.right_shift(steps, bits, steps)
+            np.add(steps, highest, steps)
+            np.maximum(steps, lowest, out=steps)
+            y[...] = steps
+
+        return run
+
+
 @functools.cache
 def _exponential_lines() -> NDArray[np.int16]:
-    """exp on [-10, 0], in 2**-15ths."""
+    """The interpolation table of exp on [-10, 0], in 2**-15ths."""
     return interpolation_table(np.exp, 10.0 / 65535, 32767, 2.0 / 65535, 0, np.float64)
 
 
 @functools.cache
 def _reciprocal_lines() -> NDArray[np.int16]:
-    """1 / (1 + x) on [0, 1], in 2**-15ths."""
+    """The interpolation table of 1 / (1 + x) on [0, 1], in 2**-15ths."""
     return interpolation_table(lambda x: 1 / (1 + x), 1.0 / 65535, -32768, 2.0 / 65535, 0, np.float64)
 
 
@@ -120,7 +171,7 @@ class Softmax16:
         self.exponentials = interpolate(_exponential_lines(), places)
 
     def bind(self, x: Array, y: Array, largest: Array, distances: Array, wide: Int64s, scratch: Int64s) -> Thunk:
-        """The thunk: `largest` has one element a row, the other arrays are scratch of the input's shape."""
+        """A thunk; `largest` has one element per row, the other arrays are scratch of the input's shape."""
         words, top = x.view(np.uint16), largest.view(np.uint16)
         exponentials = self.exponentials
         lowest, highest = np.array(0, np.int64), np.array(32767, np.int64)

@@ -1,4 +1,4 @@
-"""The rounding of `fixed_point`, done in place on scratch memory: for thunks that must not allocate."""
+"""The rounding of `fixed_point`, in place on scratch memory, for thunks that must not allocate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oplet.kernels.fixed_point import clip
 
 __all__ = ["ensure_zero_point_is_zero", "power_of_two_exponent", "rescaler", "rounding_shift"]
 
-# Arrays of one element take part in type promotion alike in all versions of numpy; scalars do not.
+# Arrays of one element have the same type promotion in all versions of numpy; scalars have not.
 _HALF: Final = np.array([1 << 30], np.int64)
 _31: Final = np.array([31], np.int64)
 
@@ -47,7 +47,7 @@ def rescaler(
     bounds: tuple[int, int],
     output: Array,
 ) -> Thunk:
-    """A thunk: output = values * multiplier * 2**(shift - 31) + zero_point, within bounds; all arrays flat, of one size.
+    """A thunk: output = values * multiplier * 2**(shift - 31) + zero_point, clamped; all arrays are flat and of one size.
 
     `values` is overwritten when the shift is to the left.
     """
@@ -71,7 +71,7 @@ def rescaler(
 
 
 def power_of_two_exponent(scale: float) -> int | None:
-    """The exponent of a scale that is a power of two, as closely as LiteRT asks; None if it is not."""
+    """The exponent of a scale that is a power of two, within LiteRT's tolerance; None if it is not."""
     if not scale > 0:
         return None
     exponent = math.log2(scale)
@@ -80,7 +80,11 @@ def power_of_two_exponent(scale: float) -> int | None:
 
 
 def ensure_zero_point_is_zero(*tensors: Tensor) -> None:
-    """Refuse the node unless each tensor is quantized symmetrically, as int16 ops want."""
+    """Check that each tensor is quantized symmetrically, as int16 ops require.
+
+    Raises:
+        EnsureError: one is not.
+    """
     for tensor in tensors:
         ensure(tensor.zero_point == 0, f"{tensor} has zero point {tensor.zero_point}; an int16 tensor must have 0 here.")
 

@@ -1,4 +1,4 @@
-"""int16 LOGISTIC and TANH: straight lines between 256 samples of the logistic function, which serves both.
+"""int16 LOGISTIC and TANH: interpolation between 256 samples of the logistic function, which both use.
 
 Numerics: tflite/kernels/internal/reference/integer_ops/logistic.h, tanh.h and internal/common.h (the table).
 """
@@ -21,7 +21,7 @@ Int64s = NDArray[np.int64]
 
 
 class InputScaling(NamedTuple):
-    """What takes an int16 input to steps of 1 / (3 * 2**12): a multiplier and a rounding right shift."""
+    """The conversion of an int16 input to steps of 1 / (3 * 2**12): a multiplier and a rounding right shift."""
 
     multiplier: int
     shift: int
@@ -29,7 +29,7 @@ class InputScaling(NamedTuple):
 
 @functools.cache
 def _samples() -> Int64s:
-    """The logistic function at i / 24, in 1 / 65536ths, less half the error that a line makes in its middle."""
+    """The logistic function at i / 24, in 1 / 65536ths, less half of the interpolation error at the middle of a line."""
 
     def logistic(x: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(65536 / (1 + np.exp(-x / 24)))
@@ -37,12 +37,12 @@ def _samples() -> Int64s:
     at = np.arange(256.0)
     error = (logistic(at) + logistic(at + 1)) / 2 - logistic(at + 0.5)
     samples = np.floor(logistic(at) - error / 2 + 0.5).astype(np.int64)
-    samples[-1] = 65535  # the limit, as all larger values give
+    samples[-1] = 65535  # the limit for large values
     return samples
 
 
 def input_scaling(source: Tensor, output: Tensor, shifts: tuple[int, ...]) -> InputScaling:
-    """The scaling of an op whose input may be finer than 2**-12 by a power of two, one of `shifts`, or have any scale.
+    """The scaling for an op whose input scale is 2**-12 times a power of two, with an exponent in `shifts`, or any other scale.
 
     Raises:
         EnsureError: the output's scale is not 2**-15.
@@ -56,7 +56,7 @@ def input_scaling(source: Tensor, output: Tensor, shifts: tuple[int, ...]) -> In
         shift += 1
         multiplier *= 2.0
     whole = int(int32_of(multiplier))
-    # LiteRT takes a multiplier of 0 for the sign of a power of two.
+    # LiteRT uses a multiplier of 0 to mark a power of two.
     return InputScaling(whole, shift) if whole else InputScaling(int(np.int64(3 << shift).astype(np.int32)), 0)
 
 

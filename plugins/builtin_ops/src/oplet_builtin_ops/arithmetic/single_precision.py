@@ -1,7 +1,7 @@
-"""float16 nodes of kernels that are written for float32: what they read is widened, what they give is rounded once.
+"""float16 nodes on float32 kernels: inputs are widened, and outputs rounded once.
 
-LiteRT's own kernels refuse most float16 nodes; XNNPACK runs them, in single precision inside each operator on processors without
-arithmetic for halves, and rounds what comes out.
+LiteRT's own kernels refuse most float16 nodes; XNNPACK runs them, on processors without float16 arithmetic in single precision
+inside of each operator, and rounds the outputs.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _HALF, _SINGLE = TensorType.FLOAT16, TensorType.FLOAT32
 def takes_halves(
     registration: Registration, *positions: int, mixed: bool = False, options: dict[str, Any] | None = None
 ) -> Registration:
-    """A registration whose kernel also serves float16 nodes, by way of float32.
+    """A registration whose kernel also serves float16 nodes, in float32.
 
     Args:
-        registration: of a kernel that takes float32.
-        positions: of the inputs that make a node one of halves where they are; the first if none are given.
+        registration: a kernel's that serves float32.
+        positions: the inputs that decide by their type whether a node is float16; the first one if none are given.
         mixed: whether other tensors of the node may be float32.
-        options: what its options are to be in single precision, whatever the model says.
+        options: options of the node in single precision that replace the model's.
     """
     prepare: Any = registration.prepare
     bind: Any = registration.bind
@@ -59,12 +59,12 @@ def takes_halves(
 
 
 def is_widened(node: Node) -> bool:
-    """Whether a prepared node is one of halves that is run in single precision."""
+    """Whether a prepared node is float16 and runs in single precision."""
     return isinstance(node.prepared, _Widened)
 
 
 def _constants(node: Node) -> list[tuple[int, Array]]:
-    """The half-precision constants that a node reads."""
+    """The float16 constants that a node reads."""
     return [
         (position, tensor.data)
         for position, tensor in enumerate(node.inputs)
@@ -73,7 +73,7 @@ def _constants(node: Node) -> list[tuple[int, Array]]:
 
 
 class _Widened:
-    """A node and its likeness in single precision, which the kernel sees in its place."""
+    """A float16 node and its float32 copy, which the kernel gets in its place."""
 
     def __init__(self, node: Node, options: dict[str, Any]) -> None:
         self.node = node
@@ -93,7 +93,7 @@ class _Widened:
 
     @classmethod
     def of(cls, node: Node, options: dict[str, Any]) -> _Widened:
-        """The likeness that the node has already, with what its kernel keeps, unless a constant is another one by now."""
+        """The node's copy, with what its kernel keeps; a new one if a constant is another array by now."""
         before = node.prepared
         if isinstance(before, _Widened) and _same(before.constants, _constants(node)):
             return before
@@ -156,7 +156,7 @@ def _run(widen: list[tuple[Array, Array]], compute: Thunk, narrow: list[tuple[Ar
 
 
 def _run_sized(context: Context, widen: list[tuple[Array, Array]], compute: Thunk, written: list[tuple[Tensor, Tensor]]) -> None:
-    """As `_run`, where the kernel sizes its outputs."""
+    """As `_run`, for a kernel that resizes its outputs while it runs."""
     _run(widen, compute, [])
     for wide, tensor in written:
         context.resize_tensor(tensor, wide.shape)
@@ -164,4 +164,4 @@ def _run_sized(context: Context, widen: list[tuple[Array, Array]], compute: Thun
 
 
 def _nothing() -> None:
-    """What there is to compute when it has been computed."""
+    """Do nothing, where all was computed before."""

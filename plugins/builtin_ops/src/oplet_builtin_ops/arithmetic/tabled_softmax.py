@@ -1,7 +1,7 @@
 """SOFTMAX and LOG_SOFTMAX of 8-bit values in single precision, for scales that are too small for fixed point.
 
-LiteRT's reference kernels end the process there, the others look up exponentials in a table of floats.
-Numerics: tflite/kernels/internal/optimized/optimized_ops.h (PopulateSoftmaxLookupTable, Softmax, LogSoftmax)
+LiteRT's reference kernels abort the process there; its other kernels look up exponentials in a table of floats. Numerics:
+tflite/kernels/internal/optimized/optimized_ops.h (PopulateSoftmaxLookupTable, Softmax, LogSoftmax)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ONE, _HALF = np.float32(1), np.float32(0.5)
 
 
 class _Tabled:
-    """What both share.
+    """The base of both.
 
     Attributes:
         exponentials: exp(-d * scale * beta) for the distances d from 0 to 255.
@@ -33,7 +33,7 @@ class _Tabled:
         self.exponentials = _exponentials(self.source_scale, beta)
 
     def bind(self, x: Array, y: Array, largest: Array, distances: Array, *scratch: Array) -> Thunk:
-        """The thunk: `largest` has one element a row, `distances` and the rest is scratch of the input's shape."""
+        """A thunk; `largest` has one element per row, `distances` and the others are scratch of the input's shape."""
         octets, top = x.view(np.uint8), largest.view(np.uint8)
         found, sums = np.empty(x.shape, np.float32), np.empty(x.shape, np.float32)
 
@@ -41,7 +41,7 @@ class _Tabled:
             np.maximum.reduce(x, -1, out=largest, keepdims=True)
             np.subtract(top, octets, distances)
             found[...] = self.exponentials[distances]
-            # One after the other, as LiteRT adds them up.
+            # Summed one after the other, in LiteRT's order.
             np.add.accumulate(found, -1, out=sums)
             self._finish(x, y, largest, found, sums[..., -1:])
 

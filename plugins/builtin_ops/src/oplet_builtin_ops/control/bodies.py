@@ -1,7 +1,7 @@
-"""The body of a reduction, scatter or sort, run for many values at once, or one by one where it must be.
+"""The body of a reduction, scatter or sort, run for many values at a time, or one by one where that is necessary.
 
-A body is a subgraph that takes and gives single values. One whose operators all work value by value is prepared for a vector
-(a *lane* for each value) and run as if it were the body of one; any other is run for one value after the other.
+A body is a subgraph whose inputs and outputs are single values. A body of elementwise operators only is prepared for vectors (a
+*lane* for each value); any other one is run for one value after the other.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from oplet.kernels.arrays import Array
 
 __all__ = ["LANES", "Body", "prepare_body"]
 
-#: As many values as a body is run for at once: what one operator takes for them hides what it takes to call it.
+#: The most values that a body is run for at a time, which makes the overhead of calling an operator small.
 LANES = 4096
 
-#: Operators whose outputs depend, value by value, on the values at the same place of their inputs.
+#: Elementwise operators: each output value depends only on the input values at the same position.
 _BY_VALUE = frozenset(
     ["ABS", "ADD", "ADD_N", "ATAN2", "BITWISE_XOR", "CAST", "CEIL", "COS", "DEQUANTIZE", "DIV", "ELU", "EQUAL", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU", "GREATER", "GREATER_EQUAL", "HARD_SWISH", "LEAKY_RELU", "LESS", "LESS_EQUAL", "LOG", "LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "NEG", "NOT_EQUAL", "POW", "QUANTIZE", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "RIGHT_SHIFT", "ROUND", "RSQRT", "SELECT", "SELECT_V2", "SIGN", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE", "SUB", "TANH", "ZEROS_LIKE", "STABLEHLO_ABS", "STABLEHLO_ADD", "STABLEHLO_AND", "STABLEHLO_CBRT", "STABLEHLO_CLAMP", "STABLEHLO_COMPARE", "STABLEHLO_CONVERT", "STABLEHLO_COSINE", "STABLEHLO_DIVIDE", "STABLEHLO_EXPONENTIAL", "STABLEHLO_FLOOR", "STABLEHLO_LOG", "STABLEHLO_LOGISTIC", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM", "STABLEHLO_MULTIPLY", "STABLEHLO_NEGATE", "STABLEHLO_OR", "STABLEHLO_POWER", "STABLEHLO_REMAINDER", "STABLEHLO_RSQRT", "STABLEHLO_SELECT", "STABLEHLO_SHIFT_LEFT", "STABLEHLO_SUBTRACT", "STABLEHLO_TANH"]
 )  # fmt: skip
@@ -29,13 +29,14 @@ def prepare_body(context: Context, index: int, operands: Sequence[Tensor], resul
     """Prepare the body of a node.
 
     Args:
+        context: the node's context.
         index: the body's subgraph.
-        operands: for each of the body's inputs, a tensor of the type that it will be given.
-        results: for each of its outputs, a tensor of the type that is wanted.
-        lanes: for how many values it will be run at once, at most.
+        operands: for each of the body's inputs, a tensor of its type.
+        results: for each of the body's outputs, a tensor of its type.
+        lanes: the most values that it is run for at a time.
 
     Raises:
-        EnsureError: it takes or gives another number of values or other types, or it does more than compute.
+        EnsureError: its inputs or outputs are of other numbers or types, or it has side effects.
         PrepareError: an operator refuses its node.
     """
     callee = context.callee(index)
@@ -56,22 +57,22 @@ def prepare_body(context: Context, index: int, operands: Sequence[Tensor], resul
 
 
 def _is_by_value(node: Node) -> bool:
-    """Whether a node works value by value, once its inputs that are not constant are vectors."""
+    """Whether a node is elementwise when its inputs that are not constant are vectors."""
     constants = (tensor for tensor in node.inputs if tensor is not None and tensor.is_constant)
     return node.op_name in _BY_VALUE and all(tensor.size == 1 and tensor.ndim <= 1 for tensor in constants)
 
 
 def _unbound() -> None:
-    """What runs a body before `start` has looked it up."""
+    """Stands for the body's thunk until `start` binds it."""
 
 
 class Body:
-    """A prepared body. It is called with arrays of as many values each and gives as many, by its outputs.
+    """A prepared body. It is called with arrays of equally many values, and returns an array for each output.
 
-    The arrays that it gives are valid until it is called again.
+    The arrays that it returns are valid until the next call.
 
     Attributes:
-        lanes: for how many values it runs at once; 1 if its operators do not all work value by value.
+        lanes: the values that it is run for at a time; 1 unless all its operators are elementwise.
     """
 
     def __init__(self, callee: Callee, lanes: int) -> None:
@@ -84,7 +85,7 @@ class Body:
         except PrepareError:
             if self.lanes == 1:
                 raise
-            self.lanes = 1  # an operator that does not broadcast its constants
+            self.lanes = 1  # an operator does not broadcast its constants
             self._prepare()
 
     def _prepare(self) -> None:
@@ -106,7 +107,7 @@ class Body:
                 ensure(tensor.size == 1, f"its body, {self._callee}, gives {tensor}, which must be one value.")
 
     def start(self) -> None:
-        """Make it ready to be called: once before each run of the node."""
+        """Bind the body; needed once before each run of the node."""
         callee = self._callee
         if self._run is _unbound or callee.generation != self._generation:
             self._prepare()  # another node may have prepared it for another shape
@@ -121,7 +122,7 @@ class Body:
             for tensor, array in zip(callee.inputs, arrays):
                 data = tensor.data
                 data[:count] = array
-                data[count:] = array[:1]  # values that the body may be given
+                data[count:] = array[:1]  # fill unused lanes with valid values
             run()
             return [np.broadcast_to(tensor.data, (lanes,))[:count] for tensor in callee.outputs]
         gathered: list[Array] = [np.empty(count, tensor.data.dtype) for tensor in callee.outputs]

@@ -1,7 +1,7 @@
-"""Nodes that call subgraphs: hand the inputs over, run, take the outputs back.
+"""Nodes that call subgraphs: copy the inputs in, run, copy the outputs out.
 
-Shapes: LiteRT's tflite/kernels/control_flow_common.h, if.cc and stablehlo_case.cc. A node whose subgraphs all give
-outputs of known and equal shapes has outputs of those shapes; otherwise the shapes are known when the subgraph ran.
+Shapes: LiteRT's tflite/kernels/control_flow_common.h, if.cc and stablehlo_case.cc. If the outputs of all subgraphs that a node may
+call have known and equal shapes, the node's outputs have these shapes; otherwise they are dynamic.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ Copies = list[tuple[Array, Array]]
 
 
 def prepare_callee(context: Context, index: int, role: str, inputs: Sequence[Tensor], outputs: int) -> Callee:
-    """Prepare a subgraph that the node calls, for the shapes and types of the tensors that it will be handed.
+    """Prepare a subgraph that the node calls, for the shapes and types of its inputs.
 
     Args:
-        role: what messages call it: "condition", "then".
+        context: the node's context.
+        index: the subgraph's index.
+        role: its name in messages: "condition", "then".
         inputs: the node's tensors, in the order of the callee's inputs.
-        outputs: how many outputs the node takes from it.
+        outputs: the number of outputs that the node reads.
     """
     callee = context.callee(index)
     ensure(
@@ -49,7 +51,7 @@ def set_inputs(callee: Callee, inputs: Sequence[Tensor]) -> None:
 
 
 def prepare_branches(context: Context, callees: Sequence[Callee], outputs: Sequence[Tensor]) -> bool:
-    """Set the shapes of a node's outputs, which one of several prepared subgraphs gives; return whether they are dynamic."""
+    """Set the shapes of a node's outputs, which one of several prepared subgraphs computes; return whether they are dynamic."""
     for callee in callees:
         for position, (given, output) in enumerate(zip(callee.outputs, outputs)):
             ensure(
@@ -69,7 +71,7 @@ def prepare_branches(context: Context, callees: Sequence[Callee], outputs: Seque
 
 
 def copies(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> Copies:
-    """The pairs of arrays for copying tensors; a scalar and a vector of one element fit each other."""
+    """The pairs of arrays to copy; a scalar and a vector of one element are compatible."""
     return [(target.data, source.data.reshape(target.shape)) for target, source in zip(targets, sources)]
 
 
@@ -77,7 +79,7 @@ class Call:
     """A node's bound call of one subgraph: a thunk.
 
     Args:
-        dynamic: whether the outputs' shapes are known only when the subgraph ran.
+        dynamic: whether the outputs' shapes are known only after the subgraph has run.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Loops: run a body subgraph while a condition subgraph says so.
+"""Loops: run a body subgraph as long as a condition subgraph returns true.
 
-Shapes: tflite/kernels/while.cc. The loop variables are copied from the body's outputs to its inputs, all at once: a body
-may hand an input on as another output.
+Shapes: tflite/kernels/while.cc. The loop variables are copied from the body's outputs to its inputs all at once, as an input may be
+passed on as another output.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["bind_loop", "prepare_loop"]
 
 
 class _Loop:
-    """What a loop's prepare hands to its bind."""
+    """What a loop's `prepare` leaves for its `bind`."""
 
     def __init__(self, context: Context, node: Node, condition: Callee, body: Callee, dynamic: bool) -> None:
         self.context = context
@@ -32,12 +32,12 @@ class _Loop:
         self.limit = context.max_while_iterations
         #: The loop variables that the body changes.
         self.changing = [i for i, (a, b) in enumerate(zip(body.inputs, body.outputs)) if a is not b]
-        #: Those of them that are another variable's tensor, which is overwritten while the next inputs are copied.
+        #: The changing variables whose new value is another variable's input tensor, which is overwritten while values are copied.
         self.handed_on = {i for i in self.changing if any(body.outputs[i] is tensor for tensor in body.inputs)}
 
     @cached_property
     def is_endless(self) -> bool:
-        """Whether the condition stays the same however often the body runs."""
+        """Whether the condition cannot change, however often the body runs."""
         return self.condition.is_pure and not any(self.condition.reads(i) for i in self.changing)
 
     def restart(self) -> None:
@@ -81,7 +81,7 @@ def prepare_loop(context: Context, node: Node, condition_index: int, body_index:
 
 
 def _same_shape(a: Tensor, b: Tensor) -> bool:
-    """Whether a loop variable keeps its shape; a scalar and a vector of one element count as the same."""
+    """Whether a loop variable keeps its shape; a scalar and a vector of one element count as equal."""
     return a.shape == b.shape or (a.size == b.size == 1 and a.ndim + b.ndim == 1)
 
 
@@ -104,7 +104,7 @@ def bind_loop(context: Context, node: Node) -> Callable[[], None]:
 
 
 class _Steady:
-    """A loop whose variables keep their shapes: everything is bound once, an iteration runs and copies.
+    """A loop whose variables keep their shapes: all is bound once, and an iteration only runs and copies.
 
     The body's inputs hold the loop variables between iterations.
     """
@@ -165,7 +165,7 @@ class _Steady:
 
 
 class _Growing:
-    """A loop whose variables may change their shapes; what an iteration needs is prepared when a shape changed."""
+    """A loop whose variables may change their shapes: the subgraphs are prepared again whenever a shape has changed."""
 
     def __init__(self, loop: _Loop) -> None:
         self._loop = loop

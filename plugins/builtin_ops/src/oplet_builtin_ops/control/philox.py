@@ -1,7 +1,7 @@
-"""The counter-based random generators Philox4x32-10 and Threefry2x32-20, many blocks at once.
+"""The counter-based random generators Philox4x32-10 and Threefry2x32-20, for many blocks at a time.
 
-Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). The order in which seeds and counters are used is
-that of tflite/kernels/random_ops.cc (TensorFlow's PhiloxRandom) and tflite/kernels/rng_util.cc.
+Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). The order in which seeds and counters are used is that of
+tflite/kernels/random_ops.cc (TensorFlow's PhiloxRandom) and tflite/kernels/rng_util.cc.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _THREEFRY_ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
 
 
 def philox4x32(key: tuple[int, int], counter: tuple[Any, Any, Any, Any]) -> Words:
-    """A row of four words for each counter.
+    """One row of four words for each counter.
 
     Args:
         key: two 32-bit words.
@@ -41,7 +41,7 @@ def philox4x32(key: tuple[int, int], counter: tuple[Any, Any, Any, Any]) -> Word
 
 
 def threefry2x32(key: tuple[int, int], counter: tuple[Any, Any]) -> Words:
-    """A row of two words for each counter; arguments as for `philox4x32`."""
+    """One row of two words for each counter; arguments as for `philox4x32`."""
     keys = [np.uint32(key[0]), np.uint32(key[1]), np.uint32(key[0] ^ key[1] ^ _THREEFRY_PARITY)]
     c0, c1 = (np.atleast_1d(np.asarray(word)).astype(np.uint32) for word in counter)
     c0, c1 = c0 + keys[0], c1 + keys[1]
@@ -67,7 +67,7 @@ class PhiloxRandom:
         self._counter = (seed2 & (2**64 - 1)) << 64
 
     def words(self, blocks: int) -> Words:
-        """The next blocks, of four words each, in one row; the stream moves on."""
+        """The next blocks, of four words each, in one row; the stream advances."""
         position = self._counter
         self.skip(blocks)
         low = np.arange(blocks, dtype=np.uint64) + np.uint64(position & (2**64 - 1))
@@ -76,18 +76,18 @@ class PhiloxRandom:
         return philox4x32(self._key, (low & _LOW, low >> _HALF, high & _LOW, high >> _HALF)).reshape(-1)
 
     def skip(self, blocks: int) -> None:
-        """Move on without making the blocks."""
+        """Advance the stream without computing the blocks."""
         self._counter = (self._counter + blocks) % 2**128
 
 
 def uniform_floats(words: Words) -> NDArray[np.float32]:
-    """Floats in [0, 1): 23 bits of each word become the mantissa of a number in [1, 2)."""
+    """Floats in [0, 1): 23 bits of each word are the mantissa of a number in [1, 2), from which 1 is subtracted."""
     floats: NDArray[np.float32] = ((words & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)).view(np.float32) - np.float32(1)
     return floats
 
 
 def uniform_doubles(words: Words) -> NDArray[np.float64]:
-    """Doubles in [0, 1), one from each two words: 20 bits of the first and all of the second."""
+    """Doubles in [0, 1), one from every two words: 20 bits of the first and all of the second."""
     pairs = words.reshape(-1, 2).astype(np.uint64)
     mantissa = ((pairs[:, 0] & np.uint64(0xFFFFF)) << _HALF) | pairs[:, 1]
     doubles: NDArray[np.float64] = (mantissa | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0
@@ -95,7 +95,7 @@ def uniform_doubles(words: Words) -> NDArray[np.float64]:
 
 
 def normal_floats(words: Words) -> NDArray[np.float32]:
-    """Normally distributed floats, two from each two words, by the transform of Box and Muller."""
+    """Normally distributed floats, two from every two words, by the Box-Muller transform."""
     uniform = uniform_floats(words).reshape(-1, 2)
     radius = np.sqrt(np.float32(-2) * np.log(np.maximum(uniform[:, 0], np.float32(1e-7))))
     angle = (2 * np.pi * uniform[:, 1].astype(np.float64)).astype(np.float32)

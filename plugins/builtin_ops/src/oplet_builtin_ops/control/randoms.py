@@ -1,7 +1,7 @@
 """Nodes that draw random numbers: their seeds, shapes and streams.
 
-A node's stream starts anew when it is prepared or when its subgraph is called, and otherwise goes on from invoke to invoke,
-as in tflite/kernels/random_ops.cc. Without seeds it starts where the operating system's entropy says.
+A node's stream restarts when the node is prepared or its subgraph is called, and otherwise continues from invoke to invoke, as in
+tflite/kernels/random_ops.cc. Without seeds it starts at a position from the operating system's entropy.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from oplet_builtin_ops.control.philox import PhiloxRandom, Words
 
 __all__ = ["SHAPES", "Stream", "bind_random", "prepare_random"]
 
-#: What may hold the shape of the numbers to draw.
+#: The types of a tensor that has the shape of the numbers to draw.
 SHAPES = (TensorType.INT32,)
 
-#: Numbers that are drawn at a time, whole blocks of four: making one takes the memory of a dozen.
+#: The numbers that are drawn at a time, whole blocks of four: drawing one takes the memory of a dozen.
 _PART = 1 << 18
 
 
 def _as_int32(seed: int) -> int:
-    """LiteRT keeps the low half of a seed, with its sign."""
+    """The low half of a seed as a signed integer, as LiteRT stores it."""
     return (seed + 2**31) % 2**32 - 2**31
 
 
 class Stream:
-    """A node's random numbers."""
+    """A node's stream of random numbers."""
 
     def __init__(self, context: Context, node: Node) -> None:
         self._context = context
@@ -48,14 +48,14 @@ class Stream:
         self._generator = PhiloxRandom(seed, seed2)
 
     def generator(self) -> PhiloxRandom:
-        """The generator, where the last invoke left it."""
+        """The generator, in the state after the last invoke."""
         if self._restarts != self._context.restarts:
             self._start()
         return self._generator
 
 
 def prepare_random(context: Context, node: Node) -> None:
-    """Prepare a node whose only input is the shape of its output."""
+    """Prepare a node whose only input is its output's shape."""
     ensure_operands(node, 1)
     shape, output = node.inputs[0], node.outputs[0]
     ensure_type(shape, *SHAPES)
@@ -75,7 +75,7 @@ def _shape(tensor: Tensor) -> list[int]:
 
 
 def bind_random(context: Context, node: Node, convert: Callable[[Words], NDArray[Any]]) -> Callable[[], None]:
-    """The thunk fills the output; what is left of the last block of four is not used."""
+    """A thunk that fills the output; the rest of the last block of four is not used."""
     stream: Stream = node.prepared
     shape, output = node.inputs[0], node.outputs[0]
     dynamic = output.is_dynamic

@@ -1,4 +1,4 @@
-"""Bodies of reductions, scatters and sorts that are recognised, so that they need not be run."""
+"""Recognition of the bodies of reductions, scatters and sorts, so that numpy functions replace them."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _ASCENDING = {
 
 
 def _position(tensor: Tensor | None, inputs: Sequence[Tensor]) -> int:
-    """Which of the body's inputs a tensor is; -1 if none."""
+    """The position of a tensor among the body's inputs; -1 if it is none of them."""
     return next((i for i, candidate in enumerate(inputs) if candidate is tensor), -1)
 
 
 def _is_plain(node: Node) -> bool:
-    """Whether a node computes with the values as they are: it has no fused activation and its tensors have no scales."""
+    """Whether a node computes with the stored values: it has no fused activation, and its tensors have no scales."""
     activation: Any = getattr(node.raw_options, "fused_activation_function", ActivationFunctionType.NONE)
     tensors = [tensor for tensor in (*node.inputs, *node.outputs) if tensor is not None]
     scaled = any(tensor.quantization is not None and len(tensor.quantization.scales) for tensor in tensors)
@@ -50,7 +50,7 @@ def _is_plain(node: Node) -> bool:
 
 
 def body_function(body: Callee, type: TensorType) -> np.ufunc | None:
-    """The function of two operands of a type that a body computes; None if it is not one of those known here."""
+    """The numpy function of two operands that a body computes; None if it is not one of those known here."""
     if len(body.nodes) != 1 or len(body.outputs) != 1 or len(body.inputs) != 2:
         return None
     node = body.nodes[0]
@@ -62,12 +62,16 @@ def body_function(body: Callee, type: TensorType) -> np.ufunc | None:
 
 
 def replaces(body: Callee) -> bool:
-    """Whether a body of two operands gives the second one, so that updates replace what was there."""
+    """Whether a body of two operands returns the second one, so that updates replace the old values."""
     return not body.nodes and len(body.inputs) == 2 and len(body.outputs) == 1 and body.outputs[0] is body.inputs[1]
 
 
 def ensure_comparator(body: Callee, operands: int) -> None:
-    """Refuse a comparator that does not take two values of each sorted tensor and give a boolean."""
+    """Check that a comparator takes two values of each sorted tensor and returns a boolean.
+
+    Raises:
+        EnsureError: it does not.
+    """
     ensure(
         len(body.inputs) == 2 * operands, f"its comparator, {body}, takes {len(body.inputs)} values and must take {2 * operands}."
     )
@@ -78,7 +82,9 @@ def ensure_comparator(body: Callee, operands: int) -> None:
 
 
 def comparator(body: Callee) -> tuple[int, bool] | None:
-    """Which of the sorted tensors decides, and whether it ascends, if a comparator is one comparison of two values of one tensor."""
+    """The sorted tensor that decides and whether its order ascends, if a comparator is one comparison of two values of one
+    tensor; else None.
+    """
     if len(body.nodes) != 1 or body.nodes[0].outputs[0] is not body.outputs[0]:
         return None
     node = body.nodes[0]
@@ -86,7 +92,7 @@ def comparator(body: Callee) -> tuple[int, bool] | None:
     if node.op == BuiltinOperator.STABLEHLO_COMPARE:
         options = node.options(StablehloCompareOptions)
         if options.compare_type == StablehloComparisonType.STABLEHLO_COMPARISON_TYPE_FLOAT_TOTAL_ORDER:
-            return None  # -0 comes before 0 there, and a NaN has a sign
+            return None  # in total order -0 is below 0, and NaNs have signs
         relation = options.comparison_direction.name.rpartition("_")[2]
         ascends = {"LT": True, "LE": True, "GT": False, "GE": False}.get(relation)
     else:

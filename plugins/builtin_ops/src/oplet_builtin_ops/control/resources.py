@@ -1,8 +1,8 @@
-"""What outlives an invoke without being a tensor: resource variables and hash tables.
+"""State that outlives an invoke without being a tensor: resource variables and hash tables.
 
-A tensor of type RESOURCE (or INT32) holds the number of one. Numbers: tflite/kernels/var_handle.cc counts the pairs of
-container and name in the order of the nodes, over all subgraphs; a hash table's number is its node's `table_id`. As in
-tflite/experimental/resource, both kinds share one space of numbers.
+A tensor of type RESOURCE (or INT32) holds a resource's number. Numbers: tflite/kernels/var_handle.cc counts the pairs of container
+and name in the order of the nodes, over all subgraphs; a hash table's number is its node's `table_id`. As in
+tflite/experimental/resource, both kinds share one range of numbers.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ __all__ = [
     "variable_number",
 ]
 
-#: What may hold the number of a variable, and of a hash table.
+#: The types of tensors that hold the number of a variable, and of a hash table.
 HANDLES = (TensorType.RESOURCE, TensorType.INT32)
 TABLES = (TensorType.RESOURCE,)
-#: What a table maps to what.
+#: The value type of a hash table by its key type.
 MAPPINGS = {TensorType.INT64: TensorType.STRING, TensorType.STRING: TensorType.INT64}
 
 
 class Variable:
-    """A resource variable: the value assigned last.
+    """A resource variable.
 
     Attributes:
         type: its type.
-        value: the value.
+        value: the value that was assigned last.
     """
 
     kind = "variable"
@@ -53,7 +53,7 @@ class HashTable:
 
     Attributes:
         key_type: INT64 or STRING.
-        value_type: the other one.
+        value_type: the other of the two.
         entries: None until it is filled.
     """
 
@@ -65,7 +65,11 @@ class HashTable:
         self.entries: dict[Any, Any] | None = None
 
     def check(self, keys: Tensor, values: Tensor) -> None:
-        """Refuse tensors of other types than the table's."""
+        """Check that tensors have the table's types.
+
+        Raises:
+            EnsureError: they have others.
+        """
         ensure(
             (keys.type, values.type) == (self.key_type, self.value_type),
             f"the table maps {self.key_type.name} to {self.value_type.name}; it is used with the keys {keys} and the values {values}.",
@@ -76,19 +80,27 @@ Resource = TypeVar("Resource", Variable, HashTable)
 
 
 def variable_number(context: Context, container: str, name: str) -> int:
-    """The number of a variable, a new one when it is named for the first time."""
+    """The number of a variable; a new one when the variable is first named."""
     numbers = context.resources.setdefault("variable numbers", {})
     return int(numbers.setdefault((container, name), len(numbers)))
 
 
 def check_handle(tensor: Tensor) -> None:
-    """Refuse a tensor that cannot hold a variable's number."""
+    """Check that a tensor can hold a variable's number.
+
+    Raises:
+        EnsureError: it cannot.
+    """
     ensure_type(tensor, *HANDLES)
     ensure(tensor.size == 1, f"{tensor} has {tensor.size} values; a handle is one.")
 
 
 def table_handle(tensor: Tensor) -> None:
-    """Refuse a tensor that cannot hold a hash table's number."""
+    """Check that a tensor can hold a hash table's number.
+
+    Raises:
+        EnsureError: it cannot.
+    """
     ensure_type(tensor, *TABLES)
     ensure(tensor.shape == (1,), f"{tensor} is of shape {list(tensor.shape)}; the handle of a table is of shape [1].")
 
@@ -97,7 +109,7 @@ def find(context: Context, handle: NDArray[Any], kind: type[Resource]) -> Resour
     """The resource whose number a handle's array holds.
 
     Raises:
-        EnsureError: there is none of that number and kind.
+        EnsureError: there is no resource of this number and kind.
     """
     number = handle.item()
     found = context.resources.get(number)
@@ -106,10 +118,10 @@ def find(context: Context, handle: NDArray[Any], kind: type[Resource]) -> Resour
 
 
 def find_or_make(context: Context, number: int, made: Resource) -> Resource:
-    """The resource of that number, or `made` if there is none yet.
+    """The resource of this number, or `made`, which gets the number, if there is none yet.
 
     Raises:
-        EnsureError: the number is taken by the other kind.
+        EnsureError: a resource of the other kind has the number.
     """
     found = context.resources.setdefault(number, made)
     ensure(type(found) is type(made), f"the resource {number} is no {made.kind}, it is a {found.kind} already.")

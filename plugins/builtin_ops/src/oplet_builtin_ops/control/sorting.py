@@ -1,8 +1,9 @@
 """Sorting along an axis by any comparator: a merge sort whose comparisons are made for all rows at once.
 
-Sorted runs are merged pairwise. A value of the left run goes behind those of the right one that must come before it, a value of
-the right run behind those of the left one that need not come after it: both counts are found by halving, so that each round of
-comparisons asks about all values of the tensor together. Of equals, the earlier one stays first.
+Sorted runs are merged pairwise. The position of a value of the left run is its own plus the number of values of the right run that
+must come before it; that of a value of the right run is its own plus the number of values of the left run that need not come after
+it. Both counts are found by binary search, so that each round of comparisons is one call for all values of the tensor. The sort is
+stable.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ __all__ = ["sorted_order"]
 
 
 def sorted_order(body: Body, tensors: list[Array]) -> Array:
-    """The places of the values of rows in sorted order, of shape (rows, length).
+    """The positions of the values of rows in sorted order, of shape (rows, length).
 
     Args:
-        body: the comparator; it takes two values of each tensor, side by side, and says whether the first comes before the second.
+        body: the comparator; it takes two values of each tensor, side by side, and returns whether the first comes before the
+            second.
         tensors: of shape (rows, length).
     """
     rows, length = tensors[0].shape
@@ -32,7 +34,7 @@ def sorted_order(body: Body, tensors: list[Array]) -> Array:
     row = np.arange(rows)[:, None]
 
     def comes_before(first: Array, second: Array) -> Array:
-        """Whether the values at places of the order so far come before others; both of shape (rows, n)."""
+        """Whether the values at some positions of the present order come before others; both of shape (rows, n)."""
         pairs = []
         for tensor in tensors:
             pairs += [tensor[row, order[row, first]].reshape(-1), tensor[row, order[row, second]].reshape(-1)]
@@ -51,12 +53,12 @@ def sorted_order(body: Body, tensors: list[Array]) -> Array:
         for _ in range(width.bit_length()):
             between = (low + high) // 2
             other = np.minimum(between, length - 1)
-            # A left value asks whether the other must come before it, a right one whether the other need not come after it.
+            # For a left value: must the other come before it? For a right one: need the other not come after it?
             answer = comes_before(np.where(is_left, other, mine), np.where(is_left, mine, other))
             forward = (answer == is_left) & (low < high)
             low, high = np.where(forward, between + 1, low), np.where(forward, high, between)
         target = np.where(is_left, place, place - middle + start) + low - first
-        merged = order.copy()  # a comparator that contradicts itself leaves places out
+        merged = order.copy()  # with an inconsistent comparator some positions are not written
         merged[row, target] = order
         order = merged
         width *= 2
@@ -64,7 +66,7 @@ def sorted_order(body: Body, tensors: list[Array]) -> Array:
 
 
 def _sorted_row(body: Body, values: list[Array]) -> Array:
-    """The order of one row, with one comparison after the other."""
+    """The order of one row, with one comparison at a time."""
 
     class Key:
         def __init__(self, place: int) -> None:

@@ -1,1 +1,1 @@
-"""What operators that work value by value share."""
+"""The common parts of elementwise operators."""

@@ -1,4 +1,4 @@
-"""What the activation ops share: checks, clamps, and tables for quantized types.
+"""The common parts of activation ops: checks, clamps, and tables for quantized types.
 
 Numerics: tflite/kernels/activations.cc
 """
@@ -45,25 +45,25 @@ def scale_ratio(source: Tensor, output: Tensor, factor: float = 1.0) -> float:
 
 
 def scaled(values: NDArray[np.int64], ratio: float) -> NDArray[np.int64]:
-    """values * ratio in fixed point; 0 if the ratio is beyond floats, which is what LiteRT's conversion makes of it."""
+    """values * ratio in fixed point; 0 if the ratio is beyond float32, as LiteRT's conversion makes it."""
     if not math.isfinite(ratio):
         return np.zeros(values.shape, np.int64)
     return multiply_by_quantized_multiplier(values.astype(np.int32), *quantize_multiplier(ratio)).astype(np.int64)
 
 
 def prepare_lookup(node: Node, rule: LookupRule) -> None:
-    """Make the table of a quantized op of one input, once in the node's life."""
+    """Make the table of a quantized op of one input, once for the node."""
     source, output = node.inputs[0], node.outputs[0]
     node.prepared = node.cached(("table", source.type, output.type), (), lambda: lookup_table(source.type, output.type, rule))
 
 
 def bind_lookup(node: Node) -> Thunk:
-    """The thunk of a node whose `prepare` left a table in `node.prepared`."""
+    """The thunk of a node whose table `prepare` has put into `node.prepared`."""
     return lookup(node.prepared, node.inputs[0].data, node.outputs[0].data)
 
 
 def _quantized_bound(bound: float, output: Tensor) -> int:
-    """A bound in steps of the output, as C++ makes it: -2**31 where int32 does not hold it, and the sum wraps around."""
+    """A bound in steps of the output, as C++ computes it: -2**31 if it is beyond int32, and the sum wraps around."""
     with np.errstate(all="ignore"):
         steps = np.float64(np.float32(bound) / np.float32(output.scale))
         rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps)
@@ -71,10 +71,11 @@ def _quantized_bound(bound: float, output: Tensor) -> int:
 
 
 def clamp_registration(low: float, high: float, *quantized: TensorType) -> Registration:
-    """The registration of RELU and its kin: values below `low` and above `high` become them.
+    """The registration of RELU and other clamps to `low` and `high`.
 
     Args:
-        high: may be infinite.
+        low: the lower bound.
+        high: the upper bound, which may be infinite.
         quantized: the integer types that the op takes besides float32; they are also rescaled to the output.
     """
     types = (TensorType.FLOAT32, *quantized)
@@ -92,7 +93,7 @@ def clamp_registration(low: float, high: float, *quantized: TensorType) -> Regis
 
         def rule(values: NDArray[np.int64]) -> NDArray[np.int64]:
             clamped = np.minimum(np.maximum(scaled(values - source.zero_point, ratio) + output.zero_point, bottom), top)
-            # A bound beyond int32 may be beyond the type as well, whose bits are kept.
+            # A bound beyond int32 may be beyond the type as well; its low bits are kept, as in C++.
             return clamped.astype(output.dtype).astype(np.int64)
 
         prepare_lookup(node, rule)

@@ -1,4 +1,4 @@
-"""ADD and SUB, which differ in a sign. Numerics: tflite/kernels/add.cc, sub.cc, internal/reference/add.h, sub.h."""
+"""ADD and SUB, which differ in one sign. Numerics: tflite/kernels/add.cc, sub.cc, internal/reference/add.h, sub.h."""
 
 from __future__ import annotations
 
@@ -26,37 +26,15 @@ from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, power_of_two_exponent, rescaler, rounding_shift
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
+from oplet_builtin_ops.elementwise.pair_scaling import Share, SumScaling
 
 __all__ = ["additive_registration"]
 
 EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 
 
-class _Share(NamedTuple):
-    """What one input brings to the sum: (value - zero_point) * 2**left_shift, scaled down to the larger input scale's."""
-
-    zero_point: int
-    left_shift: int
-    multiplier: int
-    shift: int
-
-    def of(self, values: Array) -> NDArray[np.int32]:
-        shifted = (values.astype(np.int64) - self.zero_point) << self.left_shift
-        return multiply_by_quantized_multiplier(shifted.astype(np.int32), self.multiplier, self.shift)
-
-
-class _General(NamedTuple):
-    """Inputs and output of any scale."""
-
-    shares: tuple[_Share, _Share]
-    multiplier: int
-    shift: int
-    zero_point: int
-    bounds: tuple[int, int]
-
-
 class _PowersOfTwo(NamedTuple):
-    """int16 with scales that are powers of two: one input is shifted right, and nothing is rescaled."""
+    """A plan for int16 with scales that are powers of two: one input is shifted right, and nothing is rescaled."""
 
     shifts: tuple[int, int]
     bounds: tuple[int, int]
@@ -74,7 +52,8 @@ def additive_registration(
 
     Args:
         ufunc: np.add or np.subtract.
-        plain: the types that are computed as they are.
+        options: the op's options table.
+        plain: the types that are computed as stored, without scales.
         plain_int16: whether int16 need not be quantized.
         fine_output: whether the output's scale may be much smaller than the inputs', 0 included.
     """
@@ -116,7 +95,7 @@ def additive_registration(
         plan = node.prepared
         if isinstance(plan, _PowersOfTwo):
             return _bind_powers_of_two(ufunc, node, plan)
-        if not isinstance(plan, _General):
+        if not isinstance(plan, SumScaling):
             return binary.bind_elementwise(ufunc, node, plan, context)
         if plan.shift > 0:
             return _bind_fine(ufunc, node, plan)
@@ -126,7 +105,7 @@ def additive_registration(
         def rule(a: NDArray[np.int64], b: NDArray[np.int64]) -> Array:
             total = ufunc(plan.shares[0].of(a), plan.shares[1].of(b))
             scaled = multiply_by_quantized_multiplier(total, plan.multiplier, plan.shift)
-            scaled += np.int32(plan.zero_point)  # which may wrap around, as it does in LiteRT
+            scaled += np.int32(plan.zero_point)  # which may wrap around, as in LiteRT
             clip(scaled, *(np.array(bound, np.int32) for bound in plan.bounds), scaled)
             return scaled
 
@@ -137,7 +116,7 @@ def additive_registration(
 
 def _general(
     a: Tensor, b: Tensor, output: Tensor, activation: ActivationFunctionType, left_shift: int, fine_output: bool
-) -> _General:  # fmt: skip
+) -> SumScaling:  # fmt: skip
     for tensor in (a, b):
         if not tensor.scale > 0:
             ensure(False, f"{tensor} has scale 0; the inputs of this op have scales above 0.")
@@ -159,8 +138,8 @@ def _general(
         lambda: f"{a} has scale {a.scale:g} and {b} has scale {b.scale:g}, of which the double is beyond single precision.",
     )
     bounds = activation_range(activation, output.type, output.scale, output.zero_point)
-    first, second = (_Share(tensor.zero_point, left_shift, *quantize_multiplier(share)) for tensor, share in zip((a, b), shares))
-    return _General((first, second), *quantize_multiplier(factor), output.zero_point, bounds)
+    first, second = (Share(tensor.zero_point, left_shift, *quantize_multiplier(share)) for tensor, share in zip((a, b), shares))
+    return SumScaling((first, second), *quantize_multiplier(factor), output.zero_point, bounds)
 
 
 def _powers_of_two(exponents: list[Any], output: Tensor, activation: ActivationFunctionType) -> _PowersOfTwo:
@@ -174,12 +153,12 @@ def _powers_of_two(exponents: list[Any], output: Tensor, activation: ActivationF
 
 
 @functools.lru_cache(maxsize=16)
-def _share_table(share: _Share) -> NDArray[np.int32]:
-    """An int16 input's share for each of its values; the input with the larger scale has the same one in every node."""
+def _share_table(share: Share) -> NDArray[np.int32]:
+    """The summand for each value of an int16 input; of the input with the larger scale it is the same in every node."""
     return share.of(every_value(TensorType.INT16))
 
 
-def _bind_int16(ufunc: np.ufunc, node: Node, plan: _General) -> Thunk:
+def _bind_int16(ufunc: np.ufunc, node: Node, plan: SumScaling) -> Thunk:
     output = node.outputs[0].data
     wide, scratch, *temporaries = (temporary.data for temporary in node.temporaries)
     parts, steps = [], []
@@ -191,7 +170,7 @@ def _bind_int16(ufunc: np.ufunc, node: Node, plan: _General) -> Thunk:
             steps.append(lookup(_share_table(share), tensor.data, parts[-1]))
     a, b = parts
     bounds = plan.bounds
-    # The sum lies in memory that the rescaler needs only after it has read it.
+    # The sum is in memory that the rescaler writes only after it has read the sum.
     total = scratch.reshape(-1).view(np.int32)[: output.size]
     summed = total.reshape(output.shape)
     finish = rescaler(
@@ -207,11 +186,11 @@ def _bind_int16(ufunc: np.ufunc, node: Node, plan: _General) -> Thunk:
     return run
 
 
-def _bind_fine(ufunc: np.ufunc, node: Node, plan: _General) -> Thunk:
-    """The thunk where the output is so fine that sums are shifted to the left.
+def _bind_fine(ufunc: np.ufunc, node: Node, plan: SumScaling) -> Thunk:
+    """The thunk for an output scale so small that sums are shifted to the left.
 
-    LiteRT's kernel is made for right shifts and leaves little more than the sign: of eight values at a time, where nothing is
-    broadcast, exactly that, and of others what x86 makes of a shift by a negative amount.
+    LiteRT's kernel only supports right shifts and returns little more than the sign here: for eight values at a time, if nothing is
+    broadcast, exactly the sign, and for others the result of x86's shift by a negative amount.
     """
     a, b = (tensor.data for tensor in node.inputs)
     output = node.outputs[0].data

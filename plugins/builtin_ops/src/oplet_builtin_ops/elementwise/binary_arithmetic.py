@@ -1,4 +1,4 @@
-"""What ADD, SUB and MUL share: broadcasting, fused activations, and tables of all pairs of 8-bit values."""
+"""The common parts of ADD, SUB and MUL: broadcasting, fused activations, and tables of all pairs of 8-bit values."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ __all__ = [
     "prepare_binary",
 ]
 
-#: The values that a quantized op gives for the values of its two inputs, which broadcast; all int64.
+#: A function from the values of a quantized op's two inputs, which broadcast, to its output values; all int64.
 PairRule = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
 
-#: A row of this many elements hides what a loop costs to start; rows beyond the longest would waste memory.
+#: A length of rows at which the overhead of a loop is small; longer rows would only take more memory.
 _LONG: Final = 1024
 _LONGEST: Final = 1 << 16
-#: Look-ups at a time, whose indices stay in the cache as int64.
+#: The look-ups per block, whose int64 indices stay in the cache.
 _BLOCK: Final = 8192
 
 _EIGHT: Final = np.array([8], np.uint16)
@@ -63,9 +63,9 @@ def is_quantized(tensor: Tensor) -> bool:
 
 
 def long_rows(a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, Array, Array]:
-    """The three arrays of an elementwise op, as views that make its innermost loop long.
+    """The three arrays of an elementwise op, as views whose innermost loop is long.
 
-    A small constant that broadcasts along leading dimensions (a bias, say) is written out to a longer row.
+    A small constant that is broadcast along leading dimensions (a bias, say) is repeated into a longer row.
     """
     x, y, z = a.data, b.data, output.data
     for small, large in ((b, a), (a, b)):
@@ -74,7 +74,7 @@ def long_rows(a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, Array, Array
             tail = output.shape[axis:]
             row = math.prod(tail)
             shape = (1,) * (output.ndim - small.ndim) + small.shape
-            if shape[-1:] == tail[-1:] and small.size == shape[-1]:  # a value per channel
+            if shape[-1:] == tail[-1:] and small.size == shape[-1]:  # one value per channel
                 tiled = repeated(small.data.reshape(-1), row // small.size).reshape(1, row)
             else:
                 tiled = np.broadcast_to(small.data.reshape(shape[axis:]), tail).reshape(1, row)
@@ -85,7 +85,7 @@ def long_rows(a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, Array, Array
 
 
 def long_shapes(a: Tensor, b: Tensor, output: Tensor) -> tuple[Shape, Shape, Shape]:
-    """The shapes of what `long_rows` gives, which are known before there is memory."""
+    """The shapes of `long_rows`'s results, which are known before there is memory."""
     for small, large in ((b, a), (a, b)):
         axis = _long_axis(small, large, output)
         if axis is not None:
@@ -96,7 +96,7 @@ def long_shapes(a: Tensor, b: Tensor, output: Tensor) -> tuple[Shape, Shape, Sha
 
 
 def _long_axis(small: Tensor, large: Tensor, output: Tensor) -> int | None:
-    """From which axis on the output is a row to which a small constant is written out; None where it is not."""
+    """The first axis of the output's dimensions that make up a row into which a small constant is repeated; None if it is not."""
     return _axis_of_rows(small.shape, output.shape) if small.is_constant and large.shape == output.shape else None
 
 
@@ -112,10 +112,13 @@ def _axis_of_rows(small: Shape, output: Shape) -> int | None:
 
 
 def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunctionType, context: Context | None = None) -> Thunk:
-    """A thunk that applies a ufunc and a fused activation to plain numbers; integers wrap around.
+    """A thunk that applies a ufunc and a fused activation to numbers without scales; integers wrap around.
 
     Args:
-        context: what shares the work out among threads; only where any part of it may be done by itself.
+        ufunc: the ufunc.
+        node: the node.
+        activation: the fused activation.
+        context: divides the work between threads; only for ufuncs of which any part may be computed by itself.
     """
     a, b, output = long_rows(node.inputs[0], node.inputs[1], node.outputs[0])
     low, high = _CLAMPS.get(activation, (None, None))
@@ -125,7 +128,7 @@ def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunction
             return partial(ufunc, a, b, output)  # a lambda takes a third longer for a few numbers
         return run_blocks(context, (a, b, output), 1, lambda *block: [(ufunc, block)])
     most: Any = np.inf if output.dtype.kind == "f" else np.iinfo(output.dtype).max
-    # In an unsigned type -1 wraps around, in LiteRT as well.
+    # In an unsigned type -1 wraps around, as in LiteRT.
     lowest = np.array(low).astype(output.dtype)
     highest = np.array(most if high is None else high, output.dtype)
 
@@ -175,14 +178,16 @@ def bind_pairs(node: Node, rule: PairRule) -> Thunk:
 
 
 def add_pair_scratch(context: Context, node: Node) -> None:
-    """Ask, in `prepare`, for the scratch memory of `bind_pairs`."""
+    """Request the scratch memory of `bind_pairs`, in `prepare`."""
     output = node.outputs[0]
     context.add_temporary(node, output.shape, TensorType.UINT16)
     context.add_temporary(node, (min(output.size, _BLOCK),), TensorType.INT64)
 
 
 def _lookups(table: Array, index: Array, wide: Array, target: Array) -> Thunk:
-    """What looks up all values, as many at a time as `wide` has room for: `take` copies indices of other types than int64."""
+    """The calls that look up all values, as many at a time as `wide` has room for: `take` copies indices of types other than
+    int64.
+    """
     step = max(1, len(wide))
 
     def calls() -> Iterator[Call]:

@@ -1,4 +1,4 @@
-"""Elementwise work of several passes, cut into blocks that stay in the cache from the first pass to the last, and shared out."""
+"""Elementwise work of several passes, in blocks that stay in the cache from the first pass to the last, divided between threads."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from oplet_builtin_ops.layers.program import Call, lane_count, run_calls, run_la
 
 __all__ = ["run_blocks", "scratch_shape"]
 
-#: Values in a block.
+#: The values of a block.
 _BLOCK = 1 << 15
-#: About how many seconds a pass over a value takes.
+#: About the seconds that a pass takes per value.
 _PASS = 2e-10
 
 
 def scratch_shape(context: Context, shapes: Sequence[Shape], passes: int) -> tuple[int, int]:
-    """How much scratch memory `run_blocks` needs: for each lane, the values of its largest block.
+    """The shape of the scratch memory of `run_blocks`: for each lane, the values of its largest block.
 
     Args:
-        shapes: of the arrays.
+        context: the node's context.
+        shapes: the shapes of the arrays.
+        passes: the number of calls.
     """
     lanes, limit = _division(context, prod(shapes[-1]), passes)
     return lanes, _block(shapes, limit)
@@ -33,10 +35,12 @@ def run_blocks(
     """The thunk of elementwise calls.
 
     Args:
-        arrays: what the calls work on; the last one has the shape to which the others broadcast.
-        passes: how many calls there are; a single one need not be cut for the cache.
-        calls: the calls for a block of each array, and of the scratch memory if there is some.
-        scratch: of the shape that `scratch_shape` gives for these arrays; what a block needs besides, which stays in the cache.
+        context: the node's context.
+        arrays: the arrays that the calls work on; the last one has the shape to which the others broadcast.
+        passes: the number of calls; a single one needs no blocks for the cache.
+        calls: returns the calls for a block of each array, and of the scratch memory if there is some.
+        scratch: memory of the shape that `scratch_shape` returns for these arrays, of which each block gets a part that stays
+            in the cache.
     """
     lanes, limit = _division(context, arrays[-1].size, passes)
     blocks = list(_cut(arrays, limit))
@@ -50,13 +54,13 @@ def run_blocks(
 
 
 def _division(context: Context, size: int, passes: int) -> tuple[int, int]:
-    """Lanes, and about how many values to work on at a time."""
+    """The number of lanes, and about the number of values of a block."""
     lanes = lane_count(context, size * passes * _PASS)
     return lanes, min(_BLOCK if passes > 1 else size, -(-size // lanes))
 
 
 def _block(shapes: Sequence[Shape], size: int) -> int:
-    """Values of the largest block where about `size` are wanted; `_cut` makes no other ones."""
+    """The values of the largest block that `_cut` makes for a size of about `size`."""
     last = shapes[-1]
     count = prod(last)
     if count <= size or not last:
@@ -68,7 +72,7 @@ def _block(shapes: Sequence[Shape], size: int) -> int:
 
 
 def _cut(arrays: tuple[Array, ...], size: int) -> Iterator[tuple[Array, ...]]:
-    """Views of about `size` values of each array; everything at once where the first axis cannot be cut so."""
+    """Views of about `size` values of each array; a single one of everything if the first axis cannot be divided."""
     last = arrays[-1]
     if all(array.shape == last.shape for array in arrays):
         arrays = tuple(array.reshape(-1) for array in arrays)

@@ -1,4 +1,4 @@
-"""What the six comparisons share: plain numbers, strings, and quantized values that are scaled first.
+"""The common parts of the six comparisons: numbers without scales, strings, and quantized values, which are scaled first.
 
 Numerics: tflite/kernels/comparisons.cc, internal/reference/comparisons.h
 """
@@ -21,9 +21,9 @@ __all__ = ["comparison_registration"]
 
 Int64s = NDArray[np.int64]
 _EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
-#: Values are multiplied by 2**8 before they are scaled, so that small ones differ still.
+#: Values are multiplied by 2**8 before they are scaled, so that small differences are kept.
 _LEFT_SHIFT = 8
-#: What has an order of its own; tensors of 8 and 16 bits too where they have no scale.
+#: The types that have an order; of 8 and 16 bits where a tensor has no scale.
 _NUMBERS = (
     TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.FLOAT64, TensorType.INT32, TensorType.INT64,
     TensorType.INT16, TensorType.UINT16, TensorType.UINT32, TensorType.UINT64,
@@ -32,27 +32,28 @@ _DIFFERENCE = "compares 8-bit values of scale 1, on which LiteRT aborts, 8-bit v
 
 
 def _scaled(values: Int64s, tensor: Tensor) -> Int64s:
-    """(values - zero_point) * scale * 2**8, rounded as LiteRT rounds it."""
+    """(value - zero_point) * scale * 2**8, rounded as in LiteRT."""
     steps = (values - tensor.zero_point) << _LEFT_SHIFT
     if tensor.scale == 1:
-        # LiteRT aborts.
+        # LiteRT aborts the process here.
         return steps
     multiplier, shift = quantize_multiplier(tensor.scale)
     high = saturating_rounding_doubling_high_mul(steps.astype(np.int32), multiplier)
-    # LiteRT's kernel is made for scales below 1. Larger ones make it shift by a negative amount, which leaves little more
-    # than the sign.
+    # LiteRT's kernel only supports scales below 1. Larger ones make it shift by a negative amount, which leaves little more than
+    # the sign.
     return wrapping_divide_by_pot(high, -shift).astype(np.int64)
 
 
 def comparison_registration(
     ufunc: np.ufunc, *plain: TensorType, scaled_int16: bool = False, differences: str = ""
 ) -> Registration:
-    """The registration of a comparison, which gives BOOL.
+    """The registration of a comparison, whose output is BOOL.
 
     Args:
-        plain: the types that are compared as they are, besides those of all comparisons.
-        scaled_int16: whether quantized int16 values are scaled; else they are compared as they are, too.
-        differences: where else the op differs from LiteRT.
+        ufunc: the comparison.
+        plain: the types that are compared as stored, besides those of all comparisons.
+        scaled_int16: whether quantized int16 values are scaled; otherwise they are compared as stored, too.
+        differences: further differences from LiteRT.
     """
     scaled = (*_EIGHT_BITS, TensorType.INT16) if scaled_int16 else _EIGHT_BITS
     types = (*_NUMBERS, *_EIGHT_BITS, *plain)
@@ -91,7 +92,9 @@ def comparison_registration(
 
 
 def _keeps_order(a: Tensor, b: Tensor) -> bool:
-    """Whether values of both tensors compare as their scaled forms do: these grow with each step, from equal parameters."""
+    """Whether the stored values of both tensors compare as their scaled forms do, as with equal parameters these grow with each
+    step.
+    """
     if (a.scale, a.zero_point) != (b.scale, b.zero_point):
         return False
     values = np.sort(every_value(a.type))

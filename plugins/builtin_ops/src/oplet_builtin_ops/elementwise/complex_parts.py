@@ -1,4 +1,4 @@
-"""What REAL, IMAG and COMPLEX_ABS share: from complex numbers to real ones of the same precision.
+"""The common parts of REAL, IMAG and COMPLEX_ABS: from complex numbers to real ones of the same precision.
 
 Numerics: tflite/kernels/complex_support.cc
 """

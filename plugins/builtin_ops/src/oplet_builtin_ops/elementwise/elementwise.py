@@ -1,4 +1,4 @@
-"""What ops of one input share that work element by element: checks, plain functions, and tables for quantized types.
+"""The common parts of elementwise ops of one input: checks, functions of numbers without scales, and tables for quantized types.
 
 Numerics: tflite/kernels/elementwise.cc, exp.cc, neg.cc, floor.cc, round.cc
 """
@@ -31,7 +31,7 @@ __all__ = [
     "uses_table",
 ]
 
-#: Sets its second array to a function of the first, element by element.
+#: Writes a function of the first array into the second, element by element.
 Elementwise = Callable[[Array, Array], Any]
 
 
@@ -39,6 +39,9 @@ def prepare_elementwise(context: Context, node: Node, *types: TensorType, derive
     """Check a node of one input and one output of the same type, and give the output the input's shape.
 
     Args:
+        context: the node's context.
+        node: the node.
+        types: the types that the op takes.
         derive: give the output the input's type as well, whatever the model declares, as some of LiteRT's kernels do.
     """
     ensure_operands(node, 1)
@@ -52,7 +55,7 @@ def prepare_elementwise(context: Context, node: Node, *types: TensorType, derive
 
 
 def elementwise_registration(compute: Elementwise, *types: TensorType, derive: bool = False) -> Registration:
-    """The registration of an op that is one function of plain numbers."""
+    """The registration of an op that is one function of numbers without scales."""
 
     def prepare(context: Context, node: Node) -> None:
         prepare_elementwise(context, node, *types, derive=derive)
@@ -79,10 +82,10 @@ def function_table(source: Tensor, output: Tensor, function: Callable[[NDArray[A
 
 
 def uses_table(source: Tensor, output: Tensor) -> bool:
-    """Whether ABS, LOG, SQRT or RSQRT works on quantized values, which then must have scales.
+    """Whether a node of ABS, LOG, SQRT or RSQRT is quantized, and so has a table.
 
     Raises:
-        EnsureError: they have none, or an int16 tensor has a zero point.
+        EnsureError: its tensors have no scales, or an int16 tensor has a zero point.
     """
     if source.type not in (TensorType.INT8, TensorType.INT16) or (source.type == TensorType.INT16 and not is_quantized(source)):
         return False
@@ -103,11 +106,11 @@ def table_registration(
     """The registration of an op that has a table for each quantized node.
 
     Args:
-        compute: the op on plain numbers.
-        table: the outputs for each value of an input tensor, given that and the output.
-        plain: the types of plain numbers; int16 may be among them as well as quantized.
+        compute: the op on numbers without scales.
+        table: returns the outputs for each value of an input tensor, from input and output tensor.
+        plain: the types without scales; int16 may be among them as well as quantized.
         quantized: the types that have a table.
-        positive: whether the op is defined for values from the zero point on only.
+        positive: whether the op is only defined for values of at least the zero point.
     """
 
     types = tuple(dict.fromkeys((*plain, *quantized)))
@@ -132,12 +135,12 @@ def table_registration(
 
 
 def bind_table(node: Node) -> Thunk:
-    """The thunk of a node whose `prepare` left a table in `node.prepared`."""
+    """The thunk of a node whose table `prepare` has put into `node.prepared`."""
     return lookup(node.prepared, node.inputs[0].data, node.outputs[0].data)
 
 
 def ensure_nothing_below(source: Tensor, run: Thunk) -> Thunk:
-    """A thunk that runs another unless a value of `source` is below its zero point."""
+    """A thunk that raises if a value of `source` is below its zero point, and runs another one otherwise."""
     values, zero_point = source.data, source.zero_point
     if not values.size:
         return run

@@ -1,4 +1,4 @@
-"""What MAXIMUM and MINIMUM share. Where the first value is not a number, the result is the second.
+"""The common parts of MAXIMUM and MINIMUM. If the first value is NaN, the result is the second.
 
 Numerics: tflite/kernels/maximum_minimum.cc
 """
@@ -22,9 +22,9 @@ def extremum_registration(ufunc: np.ufunc, ignoring: np.ufunc, chooses_first: np
     """The registration of an op.
 
     Args:
-        ufunc: the op, giving NaN where an operand is NaN.
-        ignoring: the op, giving the other operand there.
-        chooses_first: whether the result is the first operand.
+        ufunc: the op, with NaN as the result if an operand is NaN.
+        ignoring: the op, with the other operand as the result then.
+        chooses_first: a comparison: whether the result is the first operand.
     """
 
     def prepare(context: Context, node: Node) -> None:
@@ -55,7 +55,7 @@ def _is_ordered(tensor: Tensor) -> bool:
 
 def _has_nan(values: Array) -> bool:
     if values.dtype == np.float32:
-        # A sum of squares has no other way to become NaN, and BLAS is the quickest way to read an array.
+        # A sum of squares is NaN only if a value is, and BLAS is the fastest way to read an array.
         flat = values.reshape(-1)
         return bool(np.isnan(flat.dot(flat)))
     return bool(np.isnan(values).any())

@@ -1,4 +1,4 @@
-"""What ops of two inputs share that work element by element, broadcast and have no fused activation.
+"""The common parts of elementwise ops of two inputs, which broadcast and have no fused activation.
 
 Numerics: tflite/kernels/internal/reference/binary_function.h
 """
@@ -40,7 +40,7 @@ def prepare_pairwise(
 
 
 def pairwise_registration(ufunc: np.ufunc, *types: TensorType, result: TensorType | None = None) -> Registration:
-    """The registration of an op that is one ufunc of plain numbers."""
+    """The registration of an op that is one ufunc of numbers without scales."""
 
     def prepare(context: Context, node: Node) -> None:
         prepare_pairwise(context, node, *types, result=result)
@@ -59,10 +59,12 @@ def bind_steps(node: Node, steps: Callable[[Array, Array, Array], Any]) -> Thunk
 
 
 def ensure_no_zeros(divisors: Tensor, run: Thunk, zero: int = 0) -> Thunk:
-    """A thunk that runs another unless a divisor is zero.
+    """A thunk that raises if a divisor is zero, and runs another one otherwise.
 
     Args:
-        zero: the value that means zero.
+        divisors: the divisors.
+        run: the other thunk.
+        zero: the stored value that means zero.
     """
     values = divisors.data
 

@@ -1,4 +1,4 @@
-"""What SELECT and SELECT_V2 share."""
+"""The common parts of SELECT and SELECT_V2."""
 
 from __future__ import annotations
 
@@ -9,36 +9,19 @@ import numpy as np
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands
+from oplet_builtin_ops.types import NUMBERS
 
-__all__ = ["TYPES", "bind_selection", "keeps_declared_shape", "prepare_selection"]
-
-#: Any type of 1, 2, 4 or 8 bytes.
-TYPES: Final = (
-    TensorType.FLOAT32,
-    TensorType.FLOAT16,
-    TensorType.BFLOAT16,
-    TensorType.FLOAT64,
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.UINT16,
-    TensorType.INT32,
-    TensorType.UINT32,
-    TensorType.INT64,
-    TensorType.UINT64,
-    TensorType.BOOL,
-    TensorType.COMPLEX64,
-)
+__all__ = ["bind_selection", "keeps_declared_shape", "prepare_selection"]
 
 _MASKS: Final = {1: TensorType.INT8, 2: TensorType.INT16, 4: TensorType.INT32, 8: TensorType.INT64}
 
 
 def prepare_selection(context: Context, node: Node) -> tuple[Tensor, Tensor, Tensor]:
-    """Check the three inputs and give the output its type."""
+    """Check the three inputs, and set the output's type."""
     ensure_operands(node, 3)
     condition, x, y = node.inputs
     ensure_type(condition, TensorType.BOOL)
-    ensure_type(x, *TYPES)
+    ensure_type(x, *NUMBERS)
     ensure(x.type == y.type, lambda: f"{x} and {y} must have the same type.")
     context.set_type(node.outputs[0], x.type)
     if not condition.is_constant:
@@ -47,17 +30,18 @@ def prepare_selection(context: Context, node: Node) -> tuple[Tensor, Tensor, Ten
 
 
 def keeps_declared_shape(node: Node) -> bool:
-    """Whether all tensors hold one value, so that the output keeps the rank that the model declares."""
+    """Whether all tensors have a single value, so that the output keeps the rank that the model declares."""
     return all(tensor.size == 1 for tensor in (*node.inputs, node.outputs[0]))
 
 
 def bind_selection(node: Node, *, slices: bool = False) -> Thunk:
-    """The thunk of either op, from shapes that `prepare` has found to fit.
+    """The thunk of either op, from shapes that `prepare` has checked.
 
-    The bits in which x and y differ are kept where the condition holds: copying by a mask costs ten times as much.
+    It computes y ^ ((x ^ y) & mask), as copying by a mask takes ten times as long.
 
     Args:
-        slices: whether a condition of one dimension belongs to the first dimension of the others.
+        node: the node.
+        slices: whether a condition of one dimension selects along the first dimension of the others.
     """
     words = np.dtype(f"i{node.outputs[0].dtype.itemsize}")
     x, y, output = (tensor.data.view(words) for tensor in (*node.inputs[1:], node.outputs[0]))
@@ -65,7 +49,7 @@ def bind_selection(node: Node, *, slices: bool = False) -> Thunk:
     arrives = not node.inputs[0].is_constant
 
     def arrange() -> Array:
-        return np.asarray(-(condition != 0).astype(words))  # any byte but 0 holds in a file
+        return np.asarray(-(condition != 0).astype(words))  # any byte but 0 is true in a file
 
     mask = node.temporaries[0].data if arrives else node.cached(("mask", words), [node.inputs[0]], arrange)
     if keeps_declared_shape(node):

@@ -1,6 +1,6 @@
-"""The StableHLO operators that work value by value.
+"""The elementwise StableHLO operators.
 
-The operands have one shape; nothing broadcasts. Numerics of those that LiteRT has: tflite/kernels/stablehlo_elementwise.h
+The operands have one shape, without broadcasting. Numerics of those that LiteRT has: tflite/kernels/stablehlo_elementwise.h
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_shape, ensure_same_type
 from oplet_builtin_ops.stablehlo import INTEGERS, ensure_not_quantized
 
-__all__ = ["ARITHMETIC", "LOGIC", "binary", "in_single_precision", "litert_binary", "quietly", "unary"]
+__all__ = ["ARITHMETIC", "LOGIC", "binary", "extremum", "in_single_precision", "litert_binary", "quietly", "unary"]
 
 #: The types for which LiteRT has ADD, MULTIPLY, MAXIMUM and MINIMUM, and those for which it has AND.
 ARITHMETIC = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.FLOAT64, *INTEGERS, TensorType.BOOL)
@@ -23,7 +23,7 @@ LOGIC = (*INTEGERS, TensorType.BOOL)
 
 
 def quietly(function: Callable[..., Any], *arguments: Any) -> Thunk:
-    """The thunk of a call in which overflow, division by zero and invalid values are no news."""
+    """The thunk of a call with numpy's warnings of overflow, division by zero and invalid values switched off."""
 
     def run() -> None:
         with np.errstate(all="ignore"):
@@ -51,7 +51,7 @@ def _elementwise(operands: int, function: Callable[..., Any], types: tuple[Tenso
 
 
 def unary(function: Callable[[Array, Array], Any], *types: TensorType) -> Registration:
-    """The registration of an op of one operand; `function` takes it and the array for the result."""
+    """The registration of an op of one operand; `function` takes the operand and the array for the result."""
     return _elementwise(1, function, types, False)
 
 
@@ -61,12 +61,30 @@ def binary(function: Callable[[Array, Array, Array], Any], *types: TensorType) -
 
 
 def litert_binary(function: Callable[[Array, Array, Array], Any], *types: TensorType) -> Registration:
-    """As `binary`, for an op that LiteRT has: scales of its operands play no part, as there."""
+    """As `binary`, for an op that LiteRT has: scales of the operands are ignored, as there."""
     return _elementwise(2, function, types, True)
 
 
+def extremum(ufunc: np.ufunc, beats: np.ufunc) -> Registration:
+    """The registration of MAXIMUM or MINIMUM.
+
+    Args:
+        ufunc: of integers.
+        beats: whether a second float takes the place of the first: LiteRT passes over a NaN there, which numpy's `ufunc` does not.
+    """
+
+    def choose(a: Array, b: Array, target: Array) -> None:
+        if a.dtype.kind != "f":
+            ufunc(a, b, out=target)
+            return
+        np.copyto(target, a)
+        np.copyto(target, b, where=beats(b, a))
+
+    return litert_binary(choose, *ARITHMETIC)
+
+
 def in_single_precision(function: Callable[[Array, Array], Any]) -> Callable[[Array, Array], None]:
-    """A function of several steps, which half-precision operands take as float32 so that they are rounded once."""
+    """A function of several steps that computes half-precision operands as float32, so that they are rounded once."""
 
     def run(source: Array, target: Array) -> None:
         if source.dtype.itemsize > 2:

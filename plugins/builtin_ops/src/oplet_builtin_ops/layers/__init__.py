@@ -1,1 +1,1 @@
-"""What operators with weights or windows share."""
+"""The common parts of operators with weights or windows."""

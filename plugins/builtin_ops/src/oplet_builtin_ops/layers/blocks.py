@@ -1,8 +1,8 @@
-"""Weights whose rows are cut into blocks that have scales of their own: how small language models are quantized.
+"""Blockwise quantized weights: rows are divided into blocks with scales of their own, as in small language models.
 
-XNNPACK is what runs them in LiteRT. It takes int4 weights with float16 scales above zero, in blocks of a multiple of 32 values, and
-keeps their scales as bfloat16; such weights have these scales here too. All others have the scales that the file gives. A zero
-point plays no part, as LiteRT reads none. The last block of a row may be shorter.
+XNNPACK runs them in LiteRT. It supports int4 weights with float16 scales above zero, in blocks of a multiple of 32 values, and
+stores their scales as bfloat16; such weights have these scales here too. All others have the scales of the file. Zero points are
+ignored, as in LiteRT. The last block of a row may be shorter.
 
 Numerics: xnn_define_blockwise_quantized_tensor_value_v2 of XNNPACK, EvalBlockwise4Bit in tflite/kernels/fully_connected.cc
 """
@@ -18,34 +18,38 @@ from oplet.kernels.arrays import Array
 
 __all__ = ["block_scales", "block_size", "ensure_blocks", "follow_xnnpack", "from_blocks", "given_scales"]
 
-#: What XNNPACK wants the length of a block to be a multiple of.
+#: XNNPACK's block lengths are multiples of this.
 _UNIT = 32
 
 
 def block_size(weights: Tensor) -> int:
-    """Weights that share a scale, if they are quantized in blocks; else 0."""
+    """The number of weights that share a scale, if they are quantized in blocks; else 0."""
     return 0 if weights.quantization is None else weights.quantization.block_size
 
 
 def given_scales(weights: Tensor) -> Array:
-    """The scales that the file gives, float32, one row for each row of the weights."""
+    """The scales of the file, float32, one row for each row of the weights."""
     scales: Array = np.empty(0, np.float32) if weights.quantization is None else weights.quantization.scales
     return scales.reshape(math.prod(weights.shape[:-1]), -1)
 
 
 def ensure_blocks(weights: Tensor) -> None:
-    """Refuse weights quantized in blocks that do not have a finite scale of zero or above for each block of each row."""
+    """Check that blockwise weights have a finite scale of at least zero for each block of each row.
+
+    Raises:
+        EnsureError: they have not.
+    """
     size = block_size(weights)
     count = 0 if weights.quantization is None else weights.quantization.scales.size
     ensure(weights.ndim > 0, lambda: f"{weights} has no rows that could be cut into blocks of {size}.")
     wanted = math.prod(weights.shape[:-1]) * -(-weights.shape[-1] // size)
     ensure(count == wanted, lambda: f"{weights} has {count} scales for blocks of {size}; its rows are made of {wanted} blocks.")
-    if count and not 0 <= given_scales(weights).min() <= given_scales(weights).max() < math.inf:  # nor is it so of a NaN
+    if count and not 0 <= given_scales(weights).min() <= given_scales(weights).max() < math.inf:  # this is false for NaN too
         ensure(False, f"{weights} has scales for its blocks that are negative or no finite number.")
 
 
 def follow_xnnpack(weights: Tensor) -> bool:
-    """Whether weights, which `ensure_blocks` has seen, are such as XNNPACK multiplies with."""
+    """Whether XNNPACK supports these weights, which `ensure_blocks` has checked."""
     size = block_size(weights)
     if weights.type != TensorType.INT4 or size % _UNIT or weights.shape[-1] % size:
         return False
@@ -55,13 +59,13 @@ def follow_xnnpack(weights: Tensor) -> bool:
 
 
 def block_scales(weights: Tensor) -> Array:
-    """The scales to multiply with, float32, one row for each row of the weights."""
+    """The scales to compute with, float32, one row for each row of the weights."""
     scales = np.ascontiguousarray(given_scales(weights), np.float32)
     return _as_bfloat16(scales) if follow_xnnpack(weights) else scales
 
 
 def _as_bfloat16(values: Array) -> Array:
-    """Float32 values, finite, rounded to 16 bits of them, halves to even."""
+    """Finite float32 values, rounded to bfloat16, halves to even."""
     bits = values.view(np.uint32)
     rounded: Array = ((bits + (((bits >> 16) & 1) + 0x7FFF)) & np.uint32(0xFFFF0000)).astype(np.uint32)
     return rounded.view(np.float32)
@@ -71,8 +75,9 @@ def from_blocks(values: Array, scales: Array, size: int) -> Array:
     """Integers times the scales of their blocks, as float32 of the same shape.
 
     Args:
+        values: the integers.
         scales: one row for each row of the integers.
-        size: of a block.
+        size: the length of a block.
     """
     depth = values.shape[-1]
     if depth % size:

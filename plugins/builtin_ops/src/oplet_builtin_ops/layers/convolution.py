@@ -1,7 +1,7 @@
-"""Convolution as matrix products: patches are gathered into strips, a strip at a time is multiplied and finished.
+"""Convolution as matrix products: patches are gathered (im2col) in strips of windows, and each strip is multiplied and finished.
 
-A strip stays in the cache from the gathering to the last pass over its outputs. Windows that are consecutive pieces of the map
-(a 1x1 filter, or one as large as the map) are multiplied where they are.
+A strip stays in the cache from the gathering to the last pass over its outputs. Windows that are consecutive pieces of the map (a
+1x1 filter, or one as large as the map) are multiplied without gathering.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from oplet_builtin_ops.layers.windows import Strip, Windows, by_lane, longest_st
 __all__ = ["Products", "filter_matrices", "plan_products"]
 
 
-#: About how many seconds a product takes. The last passes over outputs do not count here: they are many short calls, from which
-#: threads win nothing.
+#: About the seconds of a multiply-add. The last passes over outputs do not count: they are many short calls, which threads do not
+#: make faster.
 _PRODUCT = 1.5e-11
-#: Outputs of a strip where threads share a layer: their calls should be long, see `program.lane_count`.
+#: The outputs of a strip where threads share a layer, as their calls should be long, see `program.lane_count`.
 _SHARED = 1 << 17
-#: Groups that get calls of their own; more are gathered, and multiplied, in one call, which takes longer for each value.
+#: The most groups that get calls of their own; more are gathered and multiplied in one call, which takes longer per value.
 _FEW_GROUPS = 64
-#: Values of patches, of all groups together, in a strip.
+#: The most values of the patches of a strip, of all groups together.
 _GATHERED = 1 << 23
 
 
@@ -38,16 +38,16 @@ class Products:
     """The matrix products of a convolution, as `prepare` lays them out for `bind`.
 
     Attributes:
-        windows: over the input.
-        groups: of channels that are convolved apart.
+        windows: the windows over the input.
+        groups: the groups of channels, which are convolved separately.
         filters: output channels.
-        strips: the work, a strip at a time.
-        longest: windows in the largest strip.
+        strips: the strips of windows.
+        longest: the windows of the largest strip.
         padded: the input with its padding, None if it has none.
         columns: the patches of a strip, None if they need no gathering.
-        accumulators: the products of a strip, None if they go straight to the output.
-        lanes: how many threads share the strips; each has its own part of `columns` and `accumulators`.
-        context: what starts the lanes.
+        accumulators: the products of a strip, None if they go directly to the output.
+        lanes: the number of threads that share the strips; each has its own part of `columns` and `accumulators`.
+        context: runs the lanes.
         added: 1 if a last row of the matrices is added to each output, for which every patch ends in a one; else 0.
     """
 
@@ -65,21 +65,21 @@ class Products:
 
     @property
     def depth(self) -> int:
-        """Products per output."""
+        """The products per output."""
         _, height, width, channels = self.windows
         return height.filter * width.filter * (channels // self.groups)
 
     def calls(
         self, source: Array, pad: Any, matrices: Array, output: Array, finish: Callable[[Strip, Array], list[Call]]
     ) -> Iterator[Call]:
-        """The calls that compute everything.
+        """The calls that compute the convolution.
 
         Args:
             source: the input.
             pad: the value of its padding.
             matrices: the weights, (groups, depth + added, filters of a group), of the type to compute in.
-            output: (windows, filters); where the products go if there are no accumulators.
-            finish: the calls that finish a strip, given its products.
+            output: (windows, filters); receives the products if there are no accumulators.
+            finish: returns the calls that finish a strip, from its products.
         """
         if not self.strips:
             return
@@ -104,7 +104,7 @@ class Products:
         output: Array,
         finish: Callable[[Strip, Array], list[Call]],
     ) -> Iterator[Call]:
-        """The calls of a lane, once the map has its padding."""
+        """The calls of a lane, after the padding of the map was written."""
         depth, columns = self.depth, None if self.columns is None else self.columns.data[lane]
         if columns is None:
             seen = source.reshape(self.windows.count, depth)
@@ -140,8 +140,9 @@ class Products:
         """The patches of a strip, (groups, windows, depth + added), and the calls that gather them.
 
         Args:
-            seen: what all windows see.
-            columns: where the patches go, with room for the largest strip.
+            seen: a view of what all windows cover.
+            strip: the strip.
+            columns: memory for the patches of the largest strip.
         """
         count, depth, groups = strip.stop - strip.start, self.depth, self.groups
         parts = columns.reshape(-1)[: count * (depth + self.added) * groups].reshape(groups, count, depth + self.added)
@@ -170,13 +171,17 @@ def plan_products(
     by_image: bool = False,
     added: int = 0,
 ) -> Products:
-    """Lay out the products of a convolution and ask for its scratch memory.
+    """Lay out the products of a convolution and request its scratch memory.
 
     Args:
+        context: the node's context.
+        node: the node.
+        windows: the windows over the input.
+        filters: output channels.
         source: the type of the input.
         compute: the float type to multiply in.
-        in_place: whether the output itself takes the products.
-        by_image: whether no strip may hold windows of two images.
+        in_place: whether the products are written into the output itself.
+        by_image: whether no strip may have windows of two images.
         added: as in `Products`; only for windows that are rows.
     """
     depth = windows.height.filter * windows.width.filter * (windows.channels // groups)

@@ -16,9 +16,9 @@ from oplet_builtin_ops.layers.program import Call
 
 __all__ = ["Convolution", "window_axes_3d"]
 
-#: About as many gathered values as stay in the cache until they are multiplied.
+#: The most gathered values at a time, which about stay in the cache until they are multiplied.
 _GATHERED = 196608
-#: Groups that get calls of their own; more are gathered, and multiplied, several at once.
+#: The most groups that get calls of their own; more are gathered and multiplied, several at a time.
 _FEW_GROUPS = 64
 
 
@@ -27,11 +27,11 @@ class Convolution:
     """Windows over maps of shape (batch, axes..., channels), each multiplied with all filters of its group.
 
     Attributes:
-        batch: number of maps.
-        axes: the windows along each axis; their padding is part of the map already.
-        channels: of the map.
+        batch: the number of maps.
+        axes: the windows along each axis; the maps include their padding.
+        channels: the channels of the map.
         filters: output channels.
-        groups: of channels and filters that are convolved apart.
+        groups: the groups of channels and filters, which are convolved separately.
     """
 
     batch: int
@@ -42,12 +42,12 @@ class Convolution:
 
     @property
     def out(self) -> Shape:
-        """How many windows there are along each axis."""
+        """The number of windows along each axis."""
         return tuple(axis.out for axis in self.axes)
 
     @property
     def depth(self) -> int:
-        """Products per output."""
+        """The products per output."""
         return prod(axis.filter for axis in self.axes) * (self.channels // self.groups)
 
     @property
@@ -57,19 +57,19 @@ class Convolution:
         return size if self.groups <= _FEW_GROUPS else size * self._together(size)
 
     def _together(self, size: int) -> int:
-        """How many groups are multiplied at once, where the patches of one have so many values."""
+        """The number of groups that are multiplied at a time, if the patches of one have so many values."""
         return 1 if self.groups <= _FEW_GROUPS else max(1, min(self.groups, _GATHERED // max(1, size)))
 
     @property
     def _images(self) -> int:
-        """How many maps are multiplied at once, where all of their windows are."""
+        """The number of maps whose windows are all multiplied at a time."""
         if self.axes and self._strip < self.out[0]:
             return 1
         return max(1, min(self.batch, _GATHERED // max(1, prod(self.out) * self.depth)))
 
     @property
     def _strip(self) -> int:
-        """How many steps of windows along the first axis are multiplied at a time."""
+        """The number of window positions along the first axis that are multiplied at a time."""
         step = prod(self.out[1:]) * self.depth
         return max(1, min(self.out[0] if self.axes else 1, _GATHERED // max(1, step)))
 
@@ -94,7 +94,7 @@ class Convolution:
         matrix = weights.reshape(self.depth, self.filters)
         patches = self._patches(maps)
         inner, width = self.channels // self.groups, self.filters // self.groups
-        # Windows of one value, side by side, are rows already.
+        # Adjacent windows of one value are rows already.
         in_place = self.groups == 1 and all(axis.filter == axis.stride == 1 for axis in self.axes)
         steps = self.out[0] if self.axes else 1
         for image in range(0, self.batch, self._images):
@@ -116,7 +116,7 @@ class Convolution:
                 yield from finish(block)
 
     def _grouped_calls(self, seen: Array, matrix: Array, columns: Array, block: Array) -> Iterator[Call]:
-        """The calls that gather and multiply many groups, some of them at a time."""
+        """The calls that gather and multiply many groups, several at a time."""
         windows, count = len(block), self.groups
         by_group = np.moveaxis(seen.reshape(*seen.shape[:-1], count, -1), -2, 0)
         matrices = matrix.reshape(self.depth, count, -1).swapaxes(0, 1)
@@ -129,7 +129,7 @@ class Convolution:
             yield np.matmul, (rows, matrices[first : first + step], results[first : first + step])
 
     def _patches(self, maps: Array) -> Array:
-        """What each window sees, a view of shape (batch, out..., taps..., channels)."""
+        """The patches of all windows as a view of shape (batch, out..., taps..., channels)."""
         first, *middle, last = maps.strides
         return as_strided(
             maps,

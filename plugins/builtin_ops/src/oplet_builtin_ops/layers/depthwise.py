@@ -1,8 +1,8 @@
-"""Depthwise convolution: every channel has a window of its own, so that there is nothing to multiply as matrices.
+"""Depthwise convolution: each channel has its own filter, so that there are no matrix products.
 
-`einsum` multiplies and adds in one pass over long inner loops: the taps of several neighbouring windows, all channels of which
-lie side by side in memory, are one vector, and the weights are repeated to match. Where windows step over columns, these
-are first sorted by their phase, so that neighbours are side by side again.
+`einsum` multiplies and adds in one pass over long inner loops: a tap's values of several neighbouring windows, whose channels are
+adjacent in memory, are one vector, and the weights are repeated to match. If windows have a stride along columns, columns are first
+sorted by their remainder (their *phase*), so that neighbours are adjacent again.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from oplet_builtin_ops.layers.windows import Rows, Strip, Windows, border_calls,
 __all__ = ["Taps", "plan_taps"]
 
 
-#: What np.einsum calls once it has looked whether to work out an order of products.
+#: The function that np.einsum calls when it need not optimize the order of products.
 _einsum: Final[Any] = (np._core if hasattr(np, "_core") else np.core).multiarray.c_einsum
 
-#: Values in an inner loop: long enough to hide its overhead, short enough for the first-level cache.
+#: The values of an inner loop: enough to make its overhead small, few enough for the first-level cache.
 _INNER = 1024
-#: Weights that are made by repeating them.
+#: The most weights that repeating makes.
 _REPEATED = 1 << 20
-#: With so many channels inner loops are long enough without joining windows.
+#: From so many channels on, inner loops are long enough without joining windows.
 _MANY_CHANNELS = 256
-#: Columns are sorted by no more remainders.
+#: The most phases that columns are sorted by.
 _PHASES = 64
 
-#: Sums in a strip; in one that sorts its columns, which reads several columns for each of them and keeps more of them at once.
+#: The sums of a strip; the second number is for strips that sort columns, which read several columns for each sum.
 _STRIP, _SORTED_STRIP = 1 << 16, 20 << 10
-#: Products in a strip, at most: windows of very many taps are done few at a time, so that a call does not take long.
+#: The most products of a strip: with very many taps, windows are computed few at a time, so that a call does not take long.
 _PRODUCTS = 1 << 28
 
-#: About how many seconds a tap and the last passes over an output take.
+#: About the seconds of a tap, and of the last passes over an output.
 _TAP, _FINISH = 1.2e-10, 3e-10
 
 
@@ -48,17 +48,17 @@ class Taps:
     """A depthwise convolution, as `prepare` lays it out for `bind`.
 
     Attributes:
-        windows: over the input, with as many channels as the output has.
+        windows: the windows over the input, which has as many channels as the output.
         multiplier: output channels of each input channel.
-        phases: how many sets of columns, sorted by their remainder, some tap reads; 1 if they are not sorted.
-        strips: the work, a strip at a time.
-        longest: windows in the largest strip.
-        padded: the input with its padding, its channels repeated, in the type to compute in; None if it serves as it is.
-            Of a single map it is only what a strip reads, which stays in the cache until it is read; each lane has its own.
-        accumulators: the sums of a strip, None if they go straight to the output.
-        spare: as large as a strip, where there is more than one phase.
-        lanes: how many threads share the strips; each has its own part of `accumulators` and `spare`.
-        context: what starts the lanes.
+        phases: the number of phases of columns that some tap reads; 1 if columns are not sorted.
+        strips: the strips of windows.
+        longest: the windows of the largest strip.
+        padded: the input with its padding, its channels repeated, in the type to compute in; None if the input serves as it is.
+            Of a single map it has only what a strip reads, which stays in the cache until it is read; each lane has its own.
+        accumulators: the sums of a strip, None if they go directly to the output.
+        spare: scratch as large as a strip, if there is more than one phase.
+        lanes: the number of threads that share the strips; each has its own part of `accumulators` and `spare`.
+        context: runs the lanes.
     """
 
     windows: Windows
@@ -74,25 +74,25 @@ class Taps:
 
     @property
     def by_strip(self) -> bool:
-        """Whether `padded` holds what one strip of each lane reads, and not the whole map."""
+        """Whether `padded` has what one strip of each lane reads, and not the whole map."""
         return self.windows.batch == 1
 
     @property
     def sorting(self) -> int:
-        """By the remainder of which number columns are sorted."""
+        """The divisor whose remainders columns are sorted by: the stride, or 1."""
         return self.windows.width.stride if self.phases > 1 else 1
 
     def calls(
         self, source: Array, pad: Any, weights: Array, output: Array, finish: Callable[[Strip, Array], list[Call]]
     ) -> Iterator[Call]:
-        """The calls that compute everything.
+        """The calls that compute the convolution.
 
         Args:
             source: the input.
             pad: the value of its padding.
             weights: (filter height, filter width, channels), of the type to compute in.
-            output: (windows, channels); where the sums go if there are no accumulators.
-            finish: the calls that finish a strip, given its sums.
+            output: (windows, channels); receives the sums if there are no accumulators.
+            finish: returns the calls that finish a strip, from its sums.
         """
         if not self.strips:
             return
@@ -211,7 +211,7 @@ def _sum_of_products(patches: Array, weights: Array, target: Array) -> None:
 
 @lru_cache(maxsize=1024)
 def _joined(columns: int, channels: int, taps: int) -> int:
-    """How many neighbouring windows to join; if possible a divisor of their number."""
+    """The number of neighbouring windows to join; if possible a divisor of their number."""
     wanted = max(1, min(columns, _INNER // max(channels, 1), _REPEATED // max(channels * taps, 1)))
     return next((n for n in range(wanted, wanted // 2, -1) if columns % n == 0), wanted)
 
@@ -227,15 +227,17 @@ def plan_taps(
     in_place: bool = False,
     by_image: bool = False,
 ) -> Taps:
-    """Lay out a depthwise convolution and ask for its scratch memory.
+    """Lay out a depthwise convolution and request its scratch memory.
 
     Args:
-        windows: over the input, with as many channels as the output has.
+        context: the node's context.
+        node: the node.
+        windows: the windows over the input, which has as many channels as the output.
         multiplier: output channels of each input channel.
         source: the type of the input.
         compute: the float type to compute in.
-        in_place: whether the output itself takes the sums.
-        by_image: whether no strip may hold windows of two images.
+        in_place: whether the sums are written into the output itself.
+        by_image: whether no strip may have windows of two images.
     """
     channels, width = windows.channels, windows.width
     sorts = width.stride > 1 and width.dilation == 1 and channels < _MANY_CHANNELS

@@ -1,4 +1,4 @@
-"""What follows a float matrix product: the scales of a hybrid layer, the bias, the fused activation."""
+"""The passes after a float matrix product: the scales of a hybrid layer, the bias, the fused activation."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["FloatFinish"]
 
 @dataclass
 class FloatFinish:
-    """Adds the bias and clamps, in place.
+    """Adds the bias and applies the activation, in place.
 
     Attributes:
         bias: one value per channel, None for no bias.
-        fixed: whether the bias never changes, so that copies of it may be kept.
-        activation: the fused activation; LiteRT knows those here that are ranges.
+        fixed: whether the bias is constant, so that copies of it may be kept.
+        activation: the fused activation, as a range.
     """
 
     bias: Array | None
@@ -36,7 +36,7 @@ class FloatFinish:
 
         Args:
             block: (rows, channels), contiguous.
-            factors: what to multiply each channel with first.
+            factors: each channel is multiplied with these first; None for none.
         """
         program: list[Call] = []
         if not block.size:
@@ -59,6 +59,6 @@ class FloatFinish:
 
 @cache
 def _bounds(activation: ActivationFunctionType) -> tuple[np.float32, np.float32] | None:
-    """What an activation clamps to, None if it does not."""
+    """The range of an activation, None if it has none."""
     low, high = float_activation_range(activation)
     return None if np.isinf(low) and np.isinf(high) else (low, high)

@@ -1,4 +1,4 @@
-"""Rows of floats multiplied with the rows of float weights. Numerics: tflite/kernels/internal/reference/fully_connected.h"""
+"""Products of float rows and the rows of float weights. Numerics: tflite/kernels/internal/reference/fully_connected.h"""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class FloatRows:
     """The product of one node.
 
     Args:
-        count: rows of the input.
-        activation: fused into the output.
+        count: the rows of the input.
+        activation: the fused activation.
     """
 
     def __init__(self, context: Context, node: Node, count: int, activation: ActivationFunctionType) -> None:
@@ -31,7 +31,7 @@ class FloatRows:
         self._plan = plan_rows(context, node, count, weights, source=weights.type, compute=weights.type, in_place=True)
 
     def thunk(self) -> Thunk:
-        """What runs the node."""
+        """The thunk of the node."""
         node, plan = self._node, self._plan
         source, weights = node.inputs[:2]
         bias = node.optional_input(2)

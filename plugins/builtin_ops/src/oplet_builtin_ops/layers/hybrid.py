@@ -1,6 +1,7 @@
-"""Float inputs quantized on the fly, one scale per batch: the first half of every hybrid kernel.
+"""Quantization of float inputs while the model runs, with one scale per batch: the first half of every hybrid kernel.
 
-The quantized values are kept as floats without their zero point, ready for an exact matrix product with the weights.
+The quantized values are stored as floats without their zero point, for an exact matrix product with the weights.
+
 Numerics: tflite/kernels/internal/reference/portable_tensor_utils.cc, internal/optimized/neon_tensor_utils.cc
 """
 
@@ -16,7 +17,7 @@ from oplet.kernels.fixed_point import clip
 __all__ = ["quantize_asymmetric", "quantize_symmetric", "quantize_to_even"]
 
 
-# Arrays: numbers would be turned into arrays at each call.
+# Arrays, since ufuncs would convert Python numbers at each call.
 _MOST = np.array(127, np.float32)
 _LOWEST = np.array(-127, np.float32)
 _LEAST = np.array(-128, np.float32)
@@ -26,7 +27,7 @@ _MINUS_HALF = np.array(-0.49999997, np.float32)
 _HUGE = np.array(2.0**60, np.float32)
 _LARGEST = float(np.finfo(np.float32).max)
 
-#: So many rows get their scales and zero points one by one, in less time than numpy takes for all of them.
+#: For no more rows, computing their scales and zero points one by one is faster than with numpy for all.
 _FEW = 4
 
 
@@ -54,10 +55,10 @@ def quantize_symmetric(values: Array, target: Array, scales: Array, spare: Array
 
 
 def _quantize_row(values: Array, target: Array, scale: Array, spare: Array) -> None:
-    """`quantize_symmetric` of one row. Quotients of doubles, rounded to float32, are those of float32."""
+    """`quantize_symmetric` of one row. Quotients of doubles, rounded to float32, equal those of float32."""
     np.absolute(values, target)
     largest = target.item(target.argmax()) or 127.0
-    # The bound keeps what is almost nothing finite; else no value gets beyond 127.
+    # The bound keeps the reciprocal of a tiny scale finite; values never exceed 127 otherwise.
     scale[()] = min(127.0 / largest, _LARGEST)
     np.multiply(values, scale, target)
     _round(target, spare)
@@ -65,10 +66,10 @@ def _quantize_row(values: Array, target: Array, scale: Array, spare: Array) -> N
 
 
 def quantize_asymmetric(values: Array, target: Array, scales: Array, spare: Array) -> None:
-    """Quantize each row to -128 .. 127 around its own zero point, which is subtracted again; arguments as above.
+    """Quantize each row to -128 .. 127 with its own zero point, which is subtracted again; arguments as above.
 
-    A value is rounded before the zero point is added, and the range is a difference of float32, as in the vector code of LiteRT's
-    kernels; its plain code rounds the sum.
+    A value is rounded before the zero point is added, and the range is a difference in float32, as in the vector code of LiteRT's
+    kernels; its scalar code rounds the sum.
     """
     if len(values) <= _FEW and values.size:
         for row in range(len(values)):
@@ -88,7 +89,7 @@ def _quantize_row_around(values: Array, target: Array, scale: Array, spare: Arra
         scale[()] = math.nan
         target.fill(math.nan)
         return
-    # A difference of doubles, rounded to float32, is that of float32.
+    # A difference of doubles, rounded to float32, equals that of float32.
     scale[()] = high - low
     step, zero_point = _scale_and_zero_point(low, high, scale.item())
     scale[()] = step
@@ -110,7 +111,7 @@ def _scale_and_zero_point(low: float, high: float, range: float) -> tuple[float,
 
 
 def _scales_and_zero_points(low: Array, high: Array, scales: Array) -> Array:
-    """The zero points of many rows, as a column; receives their scales."""
+    """The zero points of many rows, as a column; `scales` receives their scales."""
     zero = low == high
     step = np.where(zero, 1.0, (high - low).astype(np.float64) / 255.0)
     from_low, from_high = low / step, high / step
@@ -122,9 +123,10 @@ def _scales_and_zero_points(low: Array, high: Array, scales: Array) -> Array:
 
 
 def quantize_to_even(values: Array, target: Array, scales: Array, spare: Array) -> None:
-    """Quantize each row around its own zero point as XNNPACK does; arguments as above.
+    """Quantize each row with its own zero point as XNNPACK does; arguments as above.
 
-    All of it is done in float32, and halves are rounded to even numbers.
+    All is computed in float32, and halves are rounded to even.
+
     Numerics: xnn_f32_qd8_asymmetric_quantization_params and the f32-qs8-vcvt kernels of XNNPACK
     """
     if len(values) <= _FEW and values.size:
@@ -153,7 +155,7 @@ def _quantize_row_to_even(values: Array, target: Array, scale: Array) -> None:
         scale[()] = math.nan
         target.fill(math.nan)
         return
-    # Each result of doubles, rounded to float32, is that of float32.
+    # Each result of doubles, rounded to float32, equals that of float32.
     factor = 1.0 if low == high else min(_single(255.0 / _single(high - low, scale), scale), _LARGEST)
     bottom, top = _single(low * factor, scale), _single(high * factor, scale)
     from_low = _single(bottom - 128, scale) + _single(top + 127, scale) > 0
@@ -173,7 +175,7 @@ def _single(value: float, place: Array) -> float:
 
 
 def _finite(factors: Array) -> Array:
-    """The factors, in place, with the largest float where a row of almost nothing has none: it is almost nothing still."""
+    """The factors, in place, with the largest float in place of infinity, for rows whose values are all tiny."""
     np.minimum(factors, _LARGEST, out=factors)
     return factors
 

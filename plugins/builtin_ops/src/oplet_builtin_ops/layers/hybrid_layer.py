@@ -1,4 +1,4 @@
-"""Layers with float activations and integer weights: the activations are quantized on the fly, batch by batch.
+"""Layers with float activations and integer weights: the activations are quantized while the model runs, batch by batch.
 
 Numerics: EvalHybrid and EvalHybridPerChannel in tflite/kernels/conv.cc and depthwise_conv.cc, reference/conv.h
 """
@@ -28,15 +28,15 @@ class HybridLayer:
     """A layer of integer weights on float activations.
 
     Attributes:
-        node: whose layer it is.
-        source: the activations; the first dimension counts batches, each of which is quantized by itself.
+        node: the node.
+        source: the activations; the first dimension is the batch, each of which is quantized by itself.
         weights: int8, int4, int2, or uint8 whose bytes are int8 values.
         bias: float32.
-        axis: of the weights, along which output channels lie.
-        asymmetric: whether the activations get a zero point.
-        even: whether they are quantized as XNNPACK does.
-        activation: fused into the output.
-        batches: how many rows of the activations are quantized apart.
+        axis: the axis of the weights along which output channels are.
+        asymmetric: whether the activations have a zero point.
+        even: whether they are quantized as in XNNPACK.
+        activation: the fused activation.
+        batches: the rows of the activations that are quantized separately.
         compute: the float type to multiply in.
         quantized: the activations as integers without their zero point, float32.
     """
@@ -60,7 +60,7 @@ class HybridLayer:
         depth = self.weights.size // max(1, channels)
         if self.block_size:
             ensure_blocks(self.weights)
-            # Scales differ within a row, so the weights are scaled before the product instead of the product after it.
+            # Scales differ within a row, so that the weights are scaled before the product, in place of the product afterwards.
             self.scales, self.compute = np.ones(1, np.float32), TensorType.FLOAT32
             self.even = follow_xnnpack(self.weights)
             return
@@ -74,7 +74,7 @@ class HybridLayer:
 
     @property
     def block_size(self) -> int:
-        """Weights that share a scale, if they are quantized in blocks; else 0."""
+        """The number of weights that share a scale, if they are quantized in blocks; else 0."""
         return block_size(self.weights)
 
     @property
@@ -88,14 +88,14 @@ class HybridLayer:
         return self.weights.is_constant and (self.bias is None or self.bias.is_constant)
 
     def add_scratch(self, context: Context) -> None:
-        """Ask for the quantized activations and what making them takes."""
+        """Request memory for the quantized activations and the scratch of quantizing them."""
         self.quantized = context.add_temporary(self.node, self.source.shape, TensorType.FLOAT32)
         self.spare = context.add_temporary(self.node, self.source.shape, TensorType.FLOAT32)
 
     def rows(self) -> Array:
-        """The weights, one row per output channel, scaled already if they are quantized in blocks.
+        """The weights, one row per output channel, with their scales applied if they are quantized in blocks.
 
-        A zero point plays no part here, and uint8 only holds the bytes of int8 values.
+        Zero points are ignored, and uint8 only holds the bytes of int8 values.
         """
         data = weight_data(self.node, self.weights)
         data = data.view(np.int8) if data.dtype == np.uint8 else data
@@ -103,7 +103,7 @@ class HybridLayer:
         return as_rows(from_blocks(data, block_scales(self.weights), size) if (size := self.block_size) else data, self.axis)
 
     def quantize(self, factors: Array) -> list[Call]:
-        """The calls that quantize the activations and work out what to multiply the products with.
+        """The calls that quantize the activations and compute the factors of the products.
 
         Args:
             factors: float32, (batches, channels); receives activation scale * weight scale.
@@ -117,9 +117,9 @@ class HybridLayer:
         return [(quantize, (values, target, scales, spare)), (np.multiply, (scales[:, None], self.scales, factors))]
 
     def finish(self) -> FloatFinish:
-        """What adds the bias and applies the activation."""
+        """The finish, which adds the bias and applies the activation."""
         return FloatFinish(None if self.bias is None else self.bias.data, self.fixed, self.activation)
 
     def thunk(self, calls: Calls) -> Thunk:
-        """The thunk of the calls; where weights or bias arrive at run time they are worked out anew each time."""
+        """The thunk of the calls; if weights or bias are not constant, what depends on them is computed in each run."""
         return run_program(calls) if self.fixed else partial(run_anew, calls)

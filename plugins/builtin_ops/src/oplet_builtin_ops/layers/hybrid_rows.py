@@ -1,4 +1,4 @@
-"""Rows of floats, quantized on the fly, multiplied with the rows of integer weights.
+"""Products of float rows, quantized while the model runs, and the rows of integer weights.
 
 The weights have 8, 4 or 2 bits, and one scale, one per row or one per block of a row.
 
@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 
 from oplet import Context, Node, TensorType
-from oplet.kernels.activations import apply_activation
+from oplet.kernels.activations import CLAMPS, apply_activation
 from oplet.kernels.arrays import Array, Thunk
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.layers.blocks import block_size
@@ -21,7 +21,7 @@ from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.integer_rows import arranged, plan_integer_rows
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.quantized_layer import ensure_symmetric
-from oplet_builtin_ops.layers.weights import CLAMPS, ensure_bias
+from oplet_builtin_ops.layers.weights import ensure_bias
 
 __all__ = ["HybridRows"]
 
@@ -30,11 +30,11 @@ class HybridRows:
     """The product of one node.
 
     Args:
-        count: rows of the input, each of which is quantized by itself.
-        options: the node's.
+        count: the rows of the input, each of which is quantized by itself.
+        options: the node's options.
 
     Attributes:
-        layer: how the rows are quantized, and what is done with the sums.
+        layer: the quantization of the rows, and the finish of the sums.
     """
 
     def __init__(self, context: Context, node: Node, count: int, options: FullyConnectedOptions) -> None:
@@ -46,7 +46,7 @@ class HybridRows:
         self.layer.add_scratch(context)
 
     def thunk(self) -> Thunk:
-        """What runs the node."""
+        """The thunk of the node."""
         return self.layer.thunk(self._calls)
 
     def _calls(self) -> Iterator[Call]:

@@ -1,7 +1,7 @@
-"""Rows of integer weights as a layer multiplies with them.
+"""Rows of integer weights in the form in which a layer multiplies with them.
 
 Large weights are converted to floats piece by piece while they are multiplied: a float copy would take four times the memory, and
-fetching it from there would take longer than converting.
+reading it would take longer than converting.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from oplet_builtin_ops.layers.weights import transposed
 
 __all__ = ["Streamed", "arranged", "plan_integer_rows"]
 
-#: Weights beyond which no float copy is kept.
+#: The most weights of which a float copy is kept.
 _LARGE = 1 << 23
-#: Weights converted at a time: what stays in the second-level cache as floats.
+#: The weights that are converted at a time, and stay in the second-level cache as floats.
 _PIECE = 1 << 17
 
 
 @dataclass(frozen=True)
 class Streamed:
-    """The product of a matrix with the rows of large integer weights; used as `rows.Rows` is.
+    """The product of a matrix with the rows of large integer weights; it has the interface of `rows.Rows`.
 
     Attributes:
-        count: rows of the matrix.
-        depth: values in a row.
-        filters: rows of the weights.
-        piece: some rows of the weights, converted.
-        columns: the matrix in the type to compute in, None if it is of that type.
-        accumulators: the products, None if they go straight to the output.
+        count: the rows of the matrix.
+        depth: the values of a row.
+        filters: the rows of the weights.
+        piece: memory for some rows of the weights, converted.
+        columns: the matrix in the type to compute in, None if it has that type.
+        accumulators: the products, None if they go directly to the output.
     """
 
     count: int
@@ -48,11 +48,11 @@ class Streamed:
 
     @property
     def longest(self) -> int:
-        """Rows that are finished together: all."""
+        """The rows that are finished together: all."""
         return self.count
 
     def calls(self, source: Array, rows: Array, output: Array, finish: Callable[[slice, Array], list[Call]]) -> Iterator[Call]:
-        """The calls that compute everything; `rows` are the weights, (filters, depth), of an integer type."""
+        """The calls that compute the product; `rows` are the weights, (filters, depth), of an integer type."""
         if not self.count:
             return
         matrix = source.reshape(self.count, self.depth)
@@ -70,14 +70,14 @@ class Streamed:
 
 
 def _is_large(weights: Tensor) -> bool:
-    """Whether integer weights are better converted piece by piece."""
+    """Whether integer weights are converted piece by piece."""
     return weights.size > _LARGE
 
 
 def _plan_streamed(
     context: Context, node: Node, count: int, weights: Tensor, *, source: TensorType, compute: TensorType, in_place: bool = False
 ) -> Streamed:
-    """Lay out the product of `count` rows with weights of shape (filters, depth) and ask for its scratch memory."""
+    """Lay out the product of `count` rows with weights of shape (filters, depth), and request its scratch memory."""
     filters, depth = weights.shape
     return Streamed(
         count,
@@ -104,10 +104,14 @@ def plan_integer_rows(
 
 
 def arranged(node: Node, plan: Rows | Streamed, rows: Any, weights: Tensor, compute: TensorType) -> Array:
-    """The weights as the plan multiplies them; a float copy is made once if they are constant.
+    """The weights in the form that the plan multiplies; a float copy is made once if they are constant.
 
     Args:
-        rows: gives the weights, one row per output channel.
+        node: the node.
+        plan: the plan.
+        rows: returns the weights, one row per output channel.
+        weights: the weights' tensor.
+        compute: the float type to multiply in.
     """
     if isinstance(plan, Streamed):
         integers: Array = rows()

@@ -15,13 +15,13 @@ __all__ = ["MatrixProduct", "plan_product"]
 
 @dataclass(frozen=True)
 class MatrixProduct:
-    """One product of two stacks of matrices.
+    """The product of two stacks of matrices.
 
     Attributes:
         adj_x: whether the left matrices are transposed first.
-        adj_y: whether the right ones are.
-        shape: of the result.
-        depth: how many products a sum has.
+        adj_y: whether the right matrices are transposed first.
+        shape: the shape of the result.
+        depth: the products of a sum.
         single: whether there is only one right matrix, so that all left rows can be multiplied at once.
     """
 
@@ -33,7 +33,7 @@ class MatrixProduct:
 
     @property
     def columns(self) -> int:
-        """Of the result."""
+        """The columns of the result."""
         return self.shape[-1]
 
     def calls(self, left: Array, right: Array, target: Array) -> list[Call]:
@@ -42,7 +42,7 @@ class MatrixProduct:
             return []
         if not self.depth:
             return [(target.fill, (0,))]
-        # BLAS reads transposed matrices where they are.
+        # BLAS reads transposed matrices without a copy.
         x = left.swapaxes(-1, -2) if self.adj_x else left
         y = right.swapaxes(-1, -2) if self.adj_y else right
         if self.single:

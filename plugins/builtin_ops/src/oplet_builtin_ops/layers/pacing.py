@@ -1,4 +1,4 @@
-"""How long a list of numpy calls may run between two looks at the clock: as long as their work, not their number, allows."""
+"""Checkpoints in lists of numpy calls: calls run in parts of bounded work, with a checkpoint between two parts."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["WORK", "Call", "call_work", "cut_product", "run_watched", "watched_p
 #: A function and its arguments.
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
-#: Values that calls work on between two looks; numpy needs about 0.1 to 10 ms for them.
+#: The values that calls may process between two checkpoints; numpy takes about 0.1 to 10 ms for them.
 WORK = 1 << 20
-#: Calls between two looks, however little they do.
+#: The most calls between two checkpoints, however little work they have.
 _CALLS = 64
-#: Products that BLAS adds up while an elementwise call works on one value; where numpy multiplies without BLAS it does one.
+#: The multiply-adds of BLAS in the time of one value of an elementwise call; without BLAS numpy does one.
 _BLAS = 16
-#: A product of matrices of more work than that is cut: BLAS needs a few tenths of a second for it.
+#: The most work of one matrix product, which BLAS computes in a few tenths of a second; larger ones are divided.
 _CUT = 1 << 28
 
 
 def call_work(call: Call) -> int:
-    """About how many values a call works on; what cannot be told counts as what is done between two looks."""
+    """About the number of values that a call processes; an unknown call counts as all that may be done between two checkpoints."""
     function, arguments = call
     if function is np.matmul:
         return _product_work(*arguments[:2])
@@ -54,12 +54,12 @@ def _product_work(left: Array, right: Array) -> int:
 
 
 def cut_product(left: Array, right: Array, target: Array) -> list[Call]:
-    """The calls of a product of matrices, several if one call would keep the clock from being looked at for long.
+    """The calls of a matrix product; several if one would run for too long without a checkpoint.
 
     Args:
         left: of two dimensions or more.
         right: of two dimensions or more; dimensions before the last two broadcast.
-        target: where the product goes.
+        target: receives the product.
     """
     work = _product_work(left, right)
     pieces = -(-work // _CUT)
@@ -89,13 +89,13 @@ def _product(left: Array, right: Array, target: Array, is_smaller: bool) -> list
 
 
 def _batch(matrices: Array, axis: int, rank: int, part: slice) -> Array:
-    """The part along an axis of the product's batches; matrices that are the same along it stay as they are."""
+    """A slice along an axis of the product's batch dimensions; matrices that are broadcast along it are returned as they are."""
     own = axis - (rank - matrices.ndim)
     return matrices if own < 0 or matrices.shape[own] == 1 else matrices[(slice(None),) * own + (part,)]
 
 
 def watched_parts(calls: Iterable[Call]) -> Iterator[tuple[Call, ...]]:
-    """The calls in pieces, each of as much work as may be done between two looks at the clock, or of one call."""
+    """The calls in parts, each of as much work as may be done between two checkpoints, or of a single call."""
     part: list[Call] = []
     left = WORK
     for call in calls:
@@ -116,7 +116,7 @@ def watched_parts(calls: Iterable[Call]) -> Iterator[tuple[Call, ...]]:
 
 
 def run_watched(parts: Iterable[tuple[Call, ...]]) -> None:
-    """Make the calls, and look at the clock before each part."""
+    """Make the calls, with a checkpoint before each part."""
     for part in parts:
         checkpoint()
         for function, arguments in part:

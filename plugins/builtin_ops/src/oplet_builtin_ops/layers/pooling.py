@@ -1,7 +1,7 @@
-"""The pools: a window slides over the height and the width of a map, and each window becomes one value.
+"""Pools: a window slides over the height and the width of a map, and each window becomes one value.
 
-Windows are folded one axis after the other: first whole rows, k_h - 1 passes, then columns, k_w - 1 passes, instead of
-k_h * k_w passes over all taps. A tap outside the map (SAME padding) is left out, so no padded copy is made.
+Windows are reduced along one axis after the other: first rows, in k_h - 1 passes, then columns, in k_w - 1 passes, in place of k_h
+* k_w passes over all taps. Taps outside of the map (SAME padding) are left out, so that no padded copy is made.
 
 Numerics: tflite/kernels/pooling.cc, tflite/kernels/internal/reference/pooling.h and integer_ops/pooling.h
 """
@@ -28,26 +28,26 @@ from oplet_builtin_ops.layers.window_reduction import MANY_TAPS
 
 __all__ = ["TYPES", "bind_average", "bind_l2", "bind_max", "prepare_average", "prepare_l2", "prepare_max"]
 
-#: What the number of a window's taps takes, as an integer and as a float.
+#: Bytes of the number of a window's taps, as an integer and as a float.
 _COUNT_BYTES = 16
 
 TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
 
 def _taps(axis: Axis) -> range:
-    """The taps along an axis that fall into the map for some output."""
+    """The taps along an axis that are inside of the map for some output."""
     return range(max(0, axis.before - (axis.out - 1) * axis.stride), min(axis.filter, axis.before + axis.size))
 
 
 def _full_taps(axis: Axis) -> range:
-    """The taps along an axis that fall into the map for each output."""
+    """The taps along an axis that are inside of the map for each output."""
     taps = _taps(axis)
     first = max(taps.start, axis.before)
     return range(first, max(first, min(taps.stop, axis.before + axis.size - (axis.out - 1) * axis.stride)))
 
 
 def _places(axis: Axis, tap: int) -> tuple[slice, slice]:
-    """Where a tap falls: the outputs that have it inside the map, and the inputs that they see there."""
+    """The outputs whose tap is inside of the map, and the input positions that they read there, as slices."""
     low = max(0, -((tap - axis.before) // axis.stride))
     high = max(low, min(axis.out, -((tap - axis.before - axis.size) // axis.stride)))
     start = low * axis.stride - axis.before + tap
@@ -55,13 +55,13 @@ def _places(axis: Axis, tap: int) -> tuple[slice, slice]:
 
 
 def _counts(axis: Axis) -> Array:
-    """How many taps along an axis are inside the map, for each output."""
+    """The number of taps along an axis inside of the map, for each output."""
     start = np.arange(axis.out) * axis.stride - axis.before
     return np.minimum(start + axis.filter, axis.size) - np.maximum(start, 0)
 
 
 def _window_counts(rows: Axis, columns: Axis) -> Array:
-    """How many taps are inside the map, for each window."""
+    """The number of taps inside of the map, for each window."""
     charge(_COUNT_BYTES * (rows.out + columns.out + rows.out * columns.out))
     return np.multiply.outer(_counts(rows), _counts(columns))[..., None]
 
@@ -80,7 +80,9 @@ def _prepare(context: Context, node: Node) -> tuple[Axis, Axis]:
 
 
 def _fold(ufunc: Any, identity: float, source: Array, target: Array, position: int, axis: Axis) -> Iterator[Call]:
-    """The passes that fold the taps along one axis of `source` into `target`; a window after the other where they are few and long."""
+    """The passes that reduce the taps along one axis of `source` into `target`; for few long windows, one window after the
+    other.
+    """
     taps, full = _taps(axis), _full_taps(axis)
     if len(taps) > max(MANY_TAPS, axis.out):
         for number in range(axis.out):
@@ -93,7 +95,7 @@ def _fold(ufunc: Any, identity: float, source: Array, target: Array, position: i
         outputs, inputs = _places(axis, tap)
         return target[along(position, outputs)], source[along(position, inputs)]
 
-    # Taps that every output has come first: they set the target, which the others add to.
+    # Taps that all outputs have come first: the first one initializes the target.
     if len(full) >= 2:
         yield partial(ufunc, out=target, dtype=target.dtype), (seen(full[0])[1], seen(full[1])[1])
     elif full:
@@ -108,10 +110,16 @@ def _fold(ufunc: Any, identity: float, source: Array, target: Array, position: i
 def _passes(
     ufunc: Any, identity: float, node: Node, rows: Axis, columns: Axis, target: Array, source: Array | None = None
 ) -> Iterator[Call]:
-    """The passes that fold every window of the input into `target`; the first temporary holds the folded rows.
+    """The passes that reduce every window of the input into `target`; the first temporary holds the reduced rows.
 
     Args:
-        source: what to fold in place of the input itself.
+        ufunc: the reduction.
+        identity: its identity.
+        node: the node.
+        rows: the windows along the height.
+        columns: the windows along the width.
+        target: receives the result.
+        source: the array to reduce; the input unless given.
     """
     if source is None:
         source = node.inputs[0].data
@@ -137,7 +145,7 @@ def _add_folded_rows(context: Context, node: Node, rows: Axis, type: TensorType)
 
 
 def _clamp(node: Node, array: Array) -> list[Call]:
-    """The pass of the fused activation, none if it has nothing to do; LiteRT's pools know activations as ranges only."""
+    """The pass of the fused activation, none if there is nothing to clamp; LiteRT's pools support activations as ranges only."""
     output, activation = node.outputs[0], node.options(Pool2DOptions).fused_activation_function
     bounds: tuple[Any, Any]
     if output.type == TensorType.FLOAT32:

@@ -1,8 +1,8 @@
-"""A kernel's work as numpy calls whose arguments are all looked up: what `bind` makes and the thunk runs.
+"""Programs: a kernel's work as numpy calls whose arguments are all looked up, made by `bind` and run by the thunk.
 
-How many calls there are follows from shapes and options, which are a stranger's. `run_program` is what every kernel uses where that
-number has no bound of its own: it takes what yields the calls, keeps them if they are few, and else has them made anew, a few at a time,
-in each run. What is kept is charged to the memory limit.
+The number of calls depends on shapes and options, which an untrusted model may choose. Every kernel for which that number has no
+bound uses `run_program`: it takes a function that yields the calls, and keeps the calls if they are few; otherwise they are made
+again in each run, a few at a time. Calls that are kept are charged to the memory limit.
 """
 
 from __future__ import annotations
@@ -23,34 +23,37 @@ __all__ = [
     "Call", "Calls", "convert", "lane_count", "places", "repeated", "repeats", "run_anew", "run_calls", "run_lanes", "run_program",
 ]  # fmt: skip
 
-#: What yields the calls of a program, the same ones each time.
+#: A function that yields the calls of a program, the same ones each time.
 Calls = Callable[[], Iterable[Call]]
 
-#: Seconds; shorter work is not shared. Waking a thread, and waiting for it at the end, takes up to 100 microseconds; two threads that
-#: make calls of a few microseconds wait for Python's lock more than they win; and on a busy machine the shared part may even wait.
+#: The least seconds of work to divide between threads: waking a thread and waiting for it takes up to 100 microseconds, two threads
+#: that make calls of a few microseconds mostly wait for the GIL, and on a busy machine a thread may start late.
 _WORTH_SHARING = 600e-6
 
 #: Short operands make short inner loops; rows are joined until they are about this long.
 _JOINED = 1024
 
-#: What a call takes, with the pair, its arguments, and two or three views; what all calls of a program may take at most; and up to how
-#: many of them need not be counted.
+#: The bytes of a call, with its arguments and two or three views; the most bytes of a program's calls; the number of calls up to
+#: which they are not counted.
 _CALL_BYTES, _KEPT_BYTES, _UNCOUNTED = 512, 1 << 25, 64
 
 
 def run_calls(calls: Iterable[Call]) -> Callable[[], None]:
-    """The thunk that makes the calls, of which the kernel itself says how few there are, in order."""
+    """The thunk that makes the calls in order, for kernels with a small bound on their number."""
     return _running(list(watched_parts(calls)))
 
 
 def run_program(make: Calls, call_bytes: int = _CALL_BYTES) -> Callable[[], None]:
-    """The thunk that makes any number of calls, in order; more than are kept, or than there may be memory for, are made anew each time.
+    """The thunk that makes any number of calls in order; calls beyond a number or the memory limit are not kept but made again in
+    each run.
 
     Args:
-        call_bytes: what one call takes, if it holds more than views.
+        make: yields the calls.
+        call_bytes: the bytes of one call, if it holds more than views.
 
     Raises:
-        CancelledError, DeadlineError: while they were made, the time for it was over; let it pass.
+        CancelledError: the run was cancelled while calls were made.
+        DeadlineError: the run took too long while calls were made.
     """
     parts: list[tuple[Call, ...]] = []
     count = 0
@@ -88,12 +91,14 @@ def _may_keep(nbytes: int) -> bool:
 
 
 def run_anew(make: Calls) -> None:
-    """Make any number of calls, in order, of which none is kept."""
+    """Make any number of calls in order, without keeping any."""
     run_watched(watched_parts(make()))
 
 
 def places(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """All places in an array of these sizes, the last axis fastest, as `itertools.product` of ranges, which it would write out first."""
+    """All index tuples of an array of these sizes, the last axis fastest; `itertools.product` of ranges would store the ranges'
+    values first.
+    """
     if not sizes:
         yield ()
     elif prod(sizes):
@@ -102,12 +107,12 @@ def places(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def lane_count(context: Context, seconds: float) -> int:
-    """Over how many threads to spread work that takes one of them about so long."""
+    """The number of threads to divide work between that takes one thread about so many seconds."""
     return context.num_threads if seconds >= _WORTH_SHARING else 1
 
 
 def run_lanes(context: Context, lanes: Sequence[Calls]) -> Iterator[Call]:
-    """The calls that make those of several lanes, each lane in order and all lanes at once."""
+    """The calls that run several lanes' calls: each lane in order, all lanes in parallel."""
     if len(lanes) == 1:
         yield from lanes[0]()
     elif lanes:
@@ -115,17 +120,19 @@ def run_lanes(context: Context, lanes: Sequence[Calls]) -> Iterator[Call]:
 
 
 def convert(target: Array, values: Array) -> None:
-    """Copy, converting to the target's type."""
+    """Copy values, converted to the target's type."""
     np.copyto(target, values, casting="unsafe")
 
 
 @lru_cache(maxsize=4096)
 def repeats(rows: int, columns: int) -> int:
-    """How many rows of a contiguous matrix to join so that a value per column makes long inner loops; it divides `rows`."""
+    """The number of rows of a contiguous matrix to join so that an operand of one value per column has long inner loops; it
+    divides `rows`.
+    """
     wanted = max(1, min(rows, _JOINED // max(columns, 1)))
     return next(r for r in range(wanted, 0, -1) if rows % r == 0)
 
 
 def repeated(values: Array, times: int) -> Array:
-    """`values` so many times in a row."""
+    """The values, repeated `times` times in a row."""
     return values[None].repeat(times, 0).reshape(-1) if times > 1 else values

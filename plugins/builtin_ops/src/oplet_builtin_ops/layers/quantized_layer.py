@@ -1,4 +1,4 @@
-"""What layers with weights share when they are quantized: scales per channel, bias rules, which rounding they have.
+"""The common parts of quantized layers with weights: scales per channel, checks of the bias, the rounding of each kind.
 
 Numerics: PopulateConvolutionQuantizationParams and GetQuantizedConvolutionMultipler in tflite/kernels/kernel_util.cc
 """
@@ -15,8 +15,9 @@ from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.activations import activation_range
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import ensure_scale, quotient
+from oplet.kernels.requantization import Rounding
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
+from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
 from oplet_builtin_ops.layers.weights import row_sums, weight_data
 
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 
-#: Products per output that are faster in float64 than the passes that scale the outputs.
+#: The most products per output for which a float64 product of scaled weights is faster than passes that scale the outputs.
 _SHALLOW = 32
 _LARGEST = {TensorType.INT8: 128, TensorType.UINT8: 255, TensorType.INT16: 32768, TensorType.INT4: 8, TensorType.INT2: 2}
 
@@ -57,7 +58,7 @@ def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
     if len(scales) > 1:
         given = quantization.quantized_dimension  # type: ignore[union-attr]
         ensure(given == axis, lambda: f"the scales of {weights} run along dimension {given} and must run along {axis}.")
-    if not (scales.min() >= 0 and scales.max() < np.inf):  # a NaN is neither
+    if not (scales.min() >= 0 and scales.max() < np.inf):  # both are false for NaN
         bad = ~(np.isfinite(scales) & (scales >= 0))
         ensure(False, f"{weights} has scale {scales[bad][:1]}; scales must be finite and not negative.")
     return np.asarray(scales, np.float32)
@@ -67,7 +68,12 @@ def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: in
     """The real factor of each output channel: input scale * weight scale / output scale, in float64.
 
     Args:
-        narrow: whether LiteRT rounds the product of the first two to float32 here, as it does where a layer has one factor.
+        source: the activations.
+        weights: the weights.
+        output: the output.
+        channels: output channels.
+        axis: the axis of the weights along which they are.
+        narrow: whether LiteRT rounds the product of the first two to float32 here, as it does for layers with a single factor.
     """
     scales = weight_scales(weights, channels, axis)
     if len(scales) > 1:
@@ -75,13 +81,17 @@ def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: in
     kind = np.float32 if narrow else np.float64
     with np.errstate(all="ignore"):
         products = (scales.astype(kind) * kind(ensure_scale(source))).astype(np.float64)
-    with np.errstate(all="ignore"):  # where scales are 0, what is no number counts as 0
+    with np.errstate(all="ignore"):  # with scales of 0, NaN counts as 0
         factors: Array = products / ensure_scale(output)
     return factors if len(factors) == channels else factors.repeat(channels)
 
 
 def ensure_bias_scale(source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> None:
-    """Refuse a bias whose scale differs much from input scale * weight scale, as it is added without rescaling."""
+    """Check that the bias's scale is about input scale * weight scale, as it is added without rescaling.
+
+    Raises:
+        EnsureError: it is not.
+    """
     if bias is None:
         return
     product = source.scale * weights.scale
@@ -92,73 +102,80 @@ def ensure_bias_scale(source: Tensor, weights: Tensor, bias: Tensor | None, outp
 
 
 def ensure_symmetric(*tensors: Tensor) -> None:
-    """Refuse tensors with a zero point."""
+    """Check that tensors have no zero point.
+
+    Raises:
+        EnsureError: one has.
+    """
     for tensor in tensors:
         if tensor.quantization is not None and tensor.quantization.zero_points.any():
             ensure(False, f"{tensor} has a zero point; it must be quantized symmetrically here.")
 
 
 def rounding_of(source: Tensor, bias: Tensor | None) -> Rounding:
-    """The scaling that LiteRT's convolutions use: int16 activations have 64-bit accumulators unless the bias is int32."""
+    """The scaling of LiteRT's convolutions: int16 activations have 64-bit accumulators unless the bias is int32."""
     narrow = bias is not None and bias.type == TensorType.INT32
     return Rounding.DOUBLE if source.type != TensorType.INT16 or narrow else Rounding.WIDE
 
 
 def as_rows(weights: Array, axis: int) -> Array:
-    """One row for each position along an axis, even if there are none; a view where it can be."""
+    """One row for each position along an axis, even if there are none; a view where possible."""
     first = weights if axis == 0 else np.moveaxis(weights, axis, 0)
     return first.reshape(len(first), prod(first.shape[1:]))
 
 
 def channel_rows(node: Node, weights: Tensor, axis: int, zero_point: int) -> Array:
-    """The weights less their zero point, as integers, one row per output channel; a view where it can be."""
+    """The weights minus their zero point, as integers, one row per output channel; a view where possible."""
     rows = as_rows(weight_data(node, weights), axis)
     return rows if zero_point == 0 else rows.astype(np.int32) - zero_point
 
 
 def widest_sum(weights: Tensor, depth: int, rows: Array | None, zero_point: int = 0) -> float:
-    """A bound on the sum of |weight| of an output channel.
+    """An upper bound of the sum of |weight| of an output channel.
 
     Args:
-        rows: `channel_rows` if the weights are constant; else a bound follows from their type and number.
+        weights: the weights.
+        depth: the weights of a channel.
+        rows: `channel_rows` if the weights are constant; otherwise the bound follows from their type and number.
+        zero_point: the zero point that was subtracted.
     """
     if rows is None:
         return float(depth * (_LARGEST[weights.type] + abs(zero_point)))
     if rows.dtype == np.int8:
-        # The magnitude of -128 wraps around to itself, which is 128 as an unsigned number.
+        # The magnitude of -128 wraps around to -128, whose bits are 128 as an unsigned number.
         return float(row_sums(np.absolute(rows).view(np.uint8)).max(initial=0))
     return float(np.absolute(rows, dtype=np.int32).sum(axis=1, dtype=np.int64).max(initial=0))
 
 
 def exact_type(bound: float) -> TensorType:
-    """The float type in which a matrix product of integers is exact, whatever the order of its sums.
+    """The float type in which a matrix product of integers is exact, in any order of summation.
 
     Args:
-        bound: on the sum of the products' magnitudes.
+        bound: an upper bound of the sum of the products' magnitudes.
     """
     return TensorType.FLOAT32 if bound <= 2.0**24 else TensorType.FLOAT64
 
 
 @dataclass
 class QuantizedLayer:
-    """A layer of integer weights on integer activations, checked, with what its kernel needs.
+    """A layer of integer weights on integer activations, checked, with the parameters of its kernel.
 
     Attributes:
-        node: whose layer it is.
+        node: the node.
         source: the activations.
         weights: of type int8, uint8, int4, int2 or int16.
-        bias: int32 or int64, one per output channel.
-        output: of a quantized type.
-        axis: of the weights, along which output channels lie.
+        bias: int32 or int64, one value per output channel.
+        output: the output, of a quantized type.
+        axis: the axis of the weights along which output channels are.
         scales: the real factor of each channel.
-        rounding: how accumulators are scaled.
-        activation: fused into the output.
-        zero_point: of the weights; 0 where the kernel leaves it out, as LiteRT does for int8 weights of convolutions.
-        centred: whether the kernel takes the zero point out of the activations before it multiplies.
-        as_int8: whether the memory of the weights is read as int8 values whatever their type, as LiteRT's convolutions do.
-        bound: on the sums of products.
-        scratch: of the requantizer.
-        folds: whether the weights are multiplied with the factors before the product, not its result after it.
+        rounding: the scaling of accumulators.
+        activation: the fused activation.
+        zero_point: the weights' zero point; 0 if the kernel ignores it, as LiteRT does for int8 weights of convolutions.
+        centred: whether the zero point is subtracted from the activations before the product.
+        as_int8: whether the weights' bytes are read as int8 whatever their type, as in LiteRT's convolutions.
+        bound: an upper bound of the sums of products.
+        scratch: the requantizer's scratch memory.
+        folds: whether the weights are multiplied with the factors before the product, in place of the result afterwards.
     """
 
     node: Node
@@ -195,32 +212,32 @@ class QuantizedLayer:
         return TensorType.FLOAT64 if self.folds else exact_type(self.bound)
 
     def fold(self, depth: int) -> None:
-        """Multiply the weights with the factors beforehand where that saves more than products in float64 cost.
+        """Decide whether to multiply the weights with the factors beforehand: whether that saves more than float64 products cost.
 
         Args:
-            depth: products per output.
+            depth: the products per output.
         """
         self.folds = depth <= _SHALLOW and self.fixed and self.requantizer().takes_scaled(self.output.dtype)
 
     @property
     def fixed(self) -> bool:
-        """Whether weights and bias are constant, so that everything about them is worked out once."""
+        """Whether weights and bias are constant, so that all that depends on them is computed once."""
         return self.weights.is_constant and (self.bias is None or self.bias.is_constant)
 
     def rows(self) -> Array:
-        """The weights less their zero point, one row per output channel."""
+        """The weights minus their zero point, one row per output channel."""
         if self.as_int8:
             data = self.weights.data.reshape(-1).view(np.int8)[: self.weights.size].reshape(self.weights.shape)
             return as_rows(data, self.axis)
         return channel_rows(self.node, self.weights, self.axis, self.zero_point)
 
     def add_scratch(self, context: Context, size: int, lanes: int = 1) -> None:
-        """Ask for the requantizer's scratch, for blocks of at most `size` values in each of the lanes."""
+        """Request the requantizer's scratch memory, for blocks of at most `size` values in each of the lanes."""
         narrow = self.folds or self.compute == TensorType.FLOAT64
         self.scratch = context.add_temporary(self.node, (lanes, size), TensorType.FLOAT32 if narrow else TensorType.FLOAT64)
 
     def requantizer(self) -> Requantizer:
-        """What turns accumulators into outputs; unless they are centred, it takes the input's zero point out of them."""
+        """The requantization of accumulators; unless activations are centred, it also subtracts the input's zero point."""
         if self._requantizer is not None:
             return self._requantizer
         left = 0 if self.centred else self.source.zero_point
@@ -236,9 +253,9 @@ class QuantizedLayer:
         return requantizer
 
     def finish(self, requantizer: Requantizer, block: Array, target: Array, lane: int = 0) -> list[Call]:
-        """The calls that turn one block of accumulators into outputs."""
+        """The calls that requantize one block of accumulators."""
         return requantizer.calls(block, target, self.scratch.data[lane], self.folds)
 
     def thunk(self, calls: Calls) -> Thunk:
-        """The thunk of the calls; where weights or bias arrive at run time they are worked out anew each time."""
+        """The thunk of the calls; if weights or bias are not constant, what depends on them is computed in each run."""
         return run_program(calls) if self.fixed else partial(run_anew, calls)

@@ -1,7 +1,6 @@
-"""Rows of integers multiplied with the rows of integer weights.
+"""Products of integer rows and the rows of integer weights.
 
-Numerics: tflite/kernels/fully_connected.cc, tflite/kernels/internal/reference/fully_connected.h and
-integer_ops/fully_connected.h
+Numerics: tflite/kernels/fully_connected.cc, tflite/kernels/internal/reference/fully_connected.h and integer_ops/fully_connected.h
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from collections.abc import Iterator
 
 from oplet import Context, Node, TensorType
 from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.requantization import Rounding
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.requantize import Rounding
 from oplet_builtin_ops.layers.integer_rows import arranged, plan_integer_rows
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer, channel_scales, ensure_bias_scale, ensure_symmetric
@@ -24,11 +23,11 @@ class QuantizedRows:
     """The product of one node.
 
     Args:
-        count: rows of the input.
-        activation: fused into the output.
+        count: the rows of the input.
+        activation: the fused activation.
 
     Attributes:
-        layer: what is done with the sums.
+        layer: the layer's parameters, and the finish of the sums.
     """
 
     def __init__(self, context: Context, node: Node, count: int, activation: ActivationFunctionType) -> None:
@@ -40,7 +39,7 @@ class QuantizedRows:
         self.layer.add_scratch(context, self._plan.longest * weights.shape[0])
 
     def thunk(self) -> Thunk:
-        """What runs the node."""
+        """The thunk of the node."""
         return self.layer.thunk(self._calls)
 
     def _calls(self) -> Iterator[Call]:

@@ -1,4 +1,4 @@
-"""Rows of a matrix multiplied with weights, a strip of rows at a time.
+"""Products of a matrix's rows and weights, a strip of rows at a time.
 
 A strip stays in the cache from the conversion of its rows to the last pass over its outputs.
 """
@@ -17,7 +17,7 @@ from oplet_builtin_ops.layers.program import Call, convert
 
 __all__ = ["MANY_ROWS", "Rows", "even_slices", "plan_rows", "strip_size"]
 
-#: From so many rows on, weights pay for being copied into the order in which products read them.
+#: From so many rows on, a copy of the weights in the order of BLAS is worth its time.
 MANY_ROWS = 16
 
 
@@ -26,12 +26,12 @@ class Rows:
     """The product of a matrix with weights, as `prepare` lays it out for `bind`.
 
     Attributes:
-        count: rows of the matrix.
-        depth: values in a row.
-        filters: outputs of a row.
-        strips: the work, some rows at a time.
-        columns: the rows of a strip in the type to compute in, None if they are of that type.
-        accumulators: the products of a strip, None if they go straight to the output.
+        count: the rows of the matrix.
+        depth: the values of a row.
+        filters: the outputs of a row.
+        strips: the strips of rows.
+        columns: the rows of a strip in the type to compute in, None if they have that type.
+        accumulators: the products of a strip, None if they go directly to the output.
     """
 
     count: int
@@ -43,17 +43,17 @@ class Rows:
 
     @property
     def longest(self) -> int:
-        """Rows in the largest strip."""
+        """The rows of the largest strip."""
         return self.strips[0].stop if self.strips else 0
 
     def calls(self, source: Array, matrix: Array, output: Array, finish: Callable[[slice, Array], list[Call]]) -> Iterator[Call]:
-        """The calls that compute everything.
+        """The calls that compute the product.
 
         Args:
             source: the matrix.
             matrix: the weights, (depth, filters), of the type to compute in.
-            output: (count, filters); where the products go if there are no accumulators.
-            finish: the calls that finish a strip, given its products.
+            output: (count, filters); receives the products if there are no accumulators.
+            finish: returns the calls that finish a strip, from its products.
         """
         for strip in self.strips:
             count = strip.stop - strip.start
@@ -72,12 +72,16 @@ class Rows:
 def plan_rows(
     context: Context, node: Node, count: int, weights: Tensor, *, source: TensorType, compute: TensorType, in_place: bool
 ) -> Rows:
-    """Lay out the product of `count` rows with weights of shape (filters, depth) and ask for its scratch memory.
+    """Lay out the product of `count` rows with weights of shape (filters, depth), and request its scratch memory.
 
     Args:
+        context: the node's context.
+        node: the node.
+        count: the rows.
+        weights: the weights' tensor.
         source: the type of the rows.
         compute: the float type to multiply in.
-        in_place: whether the output itself takes the products.
+        in_place: whether the products are written into the output itself.
     """
     filters, depth = weights.shape
     strips = even_slices(count, strip_size(depth, filters, source != compute))
@@ -93,7 +97,7 @@ def plan_rows(
 
 
 def strip_size(depth: int, filters: int, gathered: bool) -> int:
-    """How many rows, or windows, to multiply at a time.
+    """The number of rows, or windows, to multiply at a time.
 
     Outputs and gathered patches should stay in the second-level cache until bias and activation are applied, and OpenBLAS has a
     faster kernel for products below a million multiply-adds; but large weights should not be read too often.
@@ -108,7 +112,7 @@ def strip_size(depth: int, filters: int, gathered: bool) -> int:
 
 
 class Slices(Sequence[slice]):
-    """Consecutive pieces of a length, all but the last of one size, each made when it is asked for."""
+    """Consecutive slices of a length, all but the last of one size, each made when it is needed."""
 
     def __init__(self, length: int, size: int) -> None:
         self._length, self._starts = length, range(0, length, max(1, size))
@@ -122,7 +126,9 @@ class Slices(Sequence[slice]):
 
 
 def even_slices(length: int, size: int) -> Sequence[slice]:
-    """Even pieces of at most `size`; long ones are multiples of 16, so that rows of them can be joined. The first is the longest."""
+    """Even slices of at most `size`; long ones are multiples of 16, so that rows of them can be joined. The first is the
+    longest.
+    """
     if not length:
         return []
     pieces = -(-length // size)

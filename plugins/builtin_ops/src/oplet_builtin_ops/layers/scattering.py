@@ -1,7 +1,7 @@
 """Transposed convolution: every input pixel is multiplied with the whole filter, and the results are added where they overlap.
 
-A strip of input rows gives a matrix of filter-sized stamps. Taps that lie less than a stride apart never meet, so all
-stamps are added in ceil(filter / stride) passes along each axis instead of one pass per tap.
+A strip of input rows gives a matrix of *stamps*, each as large as the filter. Taps less than a stride apart never overlap, so that
+all stamps are added in ceil(filter / stride) passes along each axis, in place of one pass per tap.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from oplet_builtin_ops.layers.windows import Strip, Windows, strided
 __all__ = ["Scatter"]
 
 
-#: Values of a matrix of stamps: what stays in the second-level cache.
+#: The values of a matrix of stamps, which stay in the second-level cache.
 _STAMPS = 1 << 18
-#: Output values finished at a time.
+#: The output values that are finished at a time.
 _FINISHED = 1 << 16
 
 
@@ -29,8 +29,8 @@ class Scatter:
     """A transposed convolution.
 
     Attributes:
-        windows: of the convolution whose transpose this is: over the output, one window for each input pixel.
-        depth: channels of the input.
+        windows: the windows of the convolution whose transpose this is: over the output, one for each input pixel.
+        depth: the channels of the input.
         by_image: whether outputs of two images are never finished together.
     """
 
@@ -40,19 +40,19 @@ class Scatter:
 
     @property
     def filter_size(self) -> int:
-        """Values in a stamp."""
+        """The values of a stamp."""
         w = self.windows
         return w.height.filter * w.width.filter * w.channels
 
     @property
     def rows(self) -> int:
-        """Input rows that are worked on together."""
+        """The input rows that are multiplied at a time."""
         width = max(1, self.windows.width.out)
         return max(1, min(self.windows.height.out, _STAMPS // max(1, self.filter_size * width)))
 
     @property
     def images(self) -> int:
-        """Input images that are worked on together, if all of their rows are."""
+        """The input images that are multiplied at a time, if all of their rows are."""
         w = self.windows
         if self.rows < w.height.out:
             return 1
@@ -60,17 +60,17 @@ class Scatter:
 
     @property
     def stamps_shape(self) -> tuple[int, int]:
-        """The matrix of stamps."""
+        """The shape of the matrix of stamps."""
         return self.images * self.rows * self.windows.width.out, self.filter_size
 
     @property
     def centred_shape(self) -> tuple[int, int]:
-        """The rows of input that make these stamps."""
+        """The shape of the input rows for these stamps."""
         return self.stamps_shape[0], self.depth
 
     @property
     def finished(self) -> int:
-        """The most output values that are finished together."""
+        """The most output values that are finished at a time."""
         w = self.windows
         row = w.width.size * w.channels
         rows = min(w.height.size, max(1, _FINISHED // max(1, row)))
@@ -78,7 +78,7 @@ class Scatter:
 
     @property
     def _finished_images(self) -> int:
-        """Whole images that are finished together, where these are small."""
+        """The whole images that are finished at a time, if they are small."""
         w = self.windows
         return 1 if self.by_image else max(1, min(w.batch, _FINISHED // max(1, w.height.size * w.width.size * w.channels)))
 
@@ -94,18 +94,18 @@ class Scatter:
         output: Array,
         finish: Callable[[Strip, Array], list[Call]],
     ) -> Iterator[Call]:
-        """The calls that compute everything.
+        """The calls that compute the convolution.
 
         Args:
             source: the input.
-            zero_point: of the input.
+            zero_point: the input's zero point.
             matrix: the weights, (depth, filter height * filter width * channels), of the type to compute in.
-            centred: scratch for rows of the input, converted and without zero point; None if they serve as they are.
+            centred: scratch for rows of the input, converted and without zero point; None if the input serves as it is.
             stamps: scratch of `stamps_shape`.
             sums: scratch of the shape of the padded output; the output itself if there is no padding.
-            block: scratch for `finished` sums side by side; None to use the output.
+            block: scratch for `finished` adjacent sums; None to use the output.
             output: (output pixels, channels).
-            finish: the calls that finish some output rows, given their sums.
+            finish: returns the calls that finish some output rows, from their sums.
         """
         if not output.size:
             return

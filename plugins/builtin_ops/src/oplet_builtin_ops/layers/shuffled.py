@@ -11,8 +11,9 @@ import numpy as np
 from oplet import Context, Node, TensorType, ensure, ensure_type
 from oplet.kernels.activations import activation_range
 from oplet.kernels.arrays import Thunk
+from oplet.kernels.requantization import Rounding
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
+from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.layers.program import Call, run_calls
 from oplet_builtin_ops.layers.quantized_layer import channel_scales, ensure_bias_scale
 from oplet_builtin_ops.layers.weights import ensure_bias
@@ -21,7 +22,7 @@ __all__ = ["ShuffledLayer"]
 
 
 class ShuffledLayer:
-    """Checks the node and computes it."""
+    """The layer of one node: checks it, and computes it."""
 
     def __init__(self, context: Context, node: Node, count: int, activation: ActivationFunctionType) -> None:
         source, weights = node.inputs[:2]
@@ -37,7 +38,7 @@ class ShuffledLayer:
         ensure_bias(node.optional_input(2), units, TensorType.INT32)
         self.scales = channel_scales(source, weights, output, units, 0, narrow=True)
         ensure_bias_scale(source, weights, node.optional_input(2), output)
-        # LiteRT keeps the shuffled input here; nothing reads it after the node.
+        # LiteRT writes the shuffled input here; nothing reads it after the node.
         context.resize_tensor(workspace, (count, depth))
         self.matrix = context.add_temporary(node, (count, depth), TensorType.FLOAT64)
         self.products = context.add_temporary(node, (count, units), TensorType.FLOAT64)
@@ -52,7 +53,7 @@ class ShuffledLayer:
         offsets = np.zeros(units, np.int64) if bias is None else bias.data.reshape(-1).astype(np.int64)
         limit = float(depth * 128 * 128 + np.abs(offsets).max(initial=0))
         low, high = activation_range(self.activation, output.type, output.scale, output.zero_point)
-        # The output's zero point is left out, as LiteRT does.
+        # The output's zero point is ignored, as in LiteRT.
         requantizer = Requantizer(self.scales, offsets, limit, 0, low, high, Rounding.DOUBLE)
         matrix, products = self.matrix.data, self.products.data
         return [
@@ -63,7 +64,7 @@ class ShuffledLayer:
         ]
 
     def thunk(self) -> Thunk:
-        """The thunk that computes the node."""
+        """The thunk of the node."""
         inputs = [tensor for tensor in self.node.inputs[1:] if tensor is not None]
         if all(tensor.is_constant for tensor in inputs):
             return run_calls(self._calls())

@@ -1,7 +1,7 @@
 """Sparse constants. Numerics: tflite/kernels/internal/utils/sparsity_format_converter.cc
 
-A sparse tensor is a tree with one level for each dimension, in traversal order, and then one for each block dimension:
-a dense level has all positions, a compressed one those that its indices name, between its parent's two segments.
+A sparse tensor is a tree with one level for each dimension, in traversal order, and then one for each block dimension: a dense
+level has all positions, a compressed one has the positions in its indices, of which each parent has a range (a segment).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def densify(
     """The dense array of a sparse constant.
 
     Args:
-        values: the stored values, in the order in which the tree visits them; more than that are ignored.
-        sparsity: how the tensor is stored.
+        values: the stored values, in the order of the tree; surplus ones are ignored.
+        sparsity: the sparsity table.
         shape: the dense shape.
-        out: where to put it, contiguous; a new array unless given.
+        out: receives the result, contiguous; a new array unless given.
 
     Raises:
-        EnsureError: the metadata contradict themselves, the shape, or the number of values.
+        EnsureError: the table contradicts itself, the shape, or the number of values.
     """
     order, block_map = _integers(sparsity.traversal_order), _integers(sparsity.block_map)
     levels = sparsity.dim_metadata or []
@@ -45,7 +45,7 @@ def densify(
         fits = block > 0 and shape[axis] % block == 0
         ensure(fits, f"blocks of {block} do not divide dimension {axis} of the shape {list(shape)}.")
         extents[axis] //= block
-    # How far apart in memory neighbours along each dimension are, those of blocks included.
+    # The distance in memory of neighbours along each dimension, and along those of blocks.
     steps = [math.prod(shape[axis + 1 :]) for axis in range(rank)]
     steps += [steps[axis] for axis in block_map]
     for block, axis in zip(blocks, block_map):
@@ -82,11 +82,13 @@ def _check_structure(order: list[int], block_map: list[int], levels: list[Dimens
 
 
 def _walk(order: list[int], levels: list[DimensionMetadata], extents: list[int], steps: list[int]) -> Indices:
-    """Where all stored values belong, counted in values from the first.
+    """The positions of all stored values, counted in values from the first.
 
     Args:
-        extents: how long each dimension is.
-        steps: how far apart neighbours along each dimension are.
+        order: the traversal order.
+        levels: the levels of the tree.
+        extents: the size of each dimension.
+        steps: the distance in memory of neighbours along each dimension.
     """
     places = np.zeros(1, np.int64)
     room = 1
@@ -108,7 +110,7 @@ def _walk(order: list[int], levels: list[DimensionMetadata], extents: list[int],
 
 
 def _compressed(depth: int, level: DimensionMetadata, parents: int, extent: int) -> tuple[Indices, Indices]:
-    """How many positions each parent has at a compressed level, and all of them."""
+    """The number of positions of each parent at a compressed level, and the positions of all."""
     segments, indices = (_vector(union) for union in (level.array_segments, level.array_indices))
     ensure(
         len(segments) == parents + 1,

@@ -1,4 +1,4 @@
-"""What every layer with weights does, whatever their type: check the bias, spread out sparse weights."""
+"""The common parts of all layers with weights: checks of the bias, dense forms of sparse weights."""
 
 from __future__ import annotations
 
@@ -9,32 +9,27 @@ import numpy as np
 
 from oplet import Node, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array
-from oplet.schema.enums import ActivationFunctionType
 
-#: The module that only nodes with sparse weights need; builds leave it out where no node of their models has such.
+#: Modules that only nodes with sparse weights need; builds leave them out if the models have no such node.
 VARIANTS = {"oplet_builtin_ops.layers.sparse": {"sparse": True}}
 
-__all__ = ["CLAMPS", "ensure_bias", "row_sums", "transposed", "weight_data"]
+__all__ = ["ensure_bias", "row_sums", "transposed", "weight_data"]
 
-#: Values of matrices that are transposed, or summed, in blocks; the rows of a block: a few cache lines of a transpose.
+#: Matrices of more values are transposed, or summed, in blocks; the rows of a block are a few cache lines of the transpose.
 _LARGE: Final = 1 << 16
 _BLOCK: Final = 64
-#: Bytes between values that compete for the same places in the first-level cache.
+#: Values at distances of a multiple of so many bytes compete for the same sets of the first-level cache.
 _CLASHING: Final = 256
-#: Bytes, whose sum float32 holds whatever they are.
+#: The most bytes whose sum is surely exact in float32.
 _EXACT: Final = 1 << 16
-
-#: The activations that are clamps.
-CLAMPS = (
-    ActivationFunctionType.NONE,
-    ActivationFunctionType.RELU,
-    ActivationFunctionType.RELU_N1_TO_1,
-    ActivationFunctionType.RELU6,
-)
 
 
 def ensure_bias(bias: Tensor | None, channels: int, *types: TensorType) -> None:
-    """Refuse a bias of the wrong type or length, or one with a zero point."""
+    """Check the type and length of a bias, and that it has no zero point.
+
+    Raises:
+        EnsureError: one is wrong.
+    """
     if bias is None:
         return
     ensure_type(bias, *types)
@@ -43,10 +38,10 @@ def ensure_bias(bias: Tensor | None, channels: int, *types: TensorType) -> None:
 
 
 def transposed(matrices: Array, dtype: Any) -> Array:
-    """The transposes of matrices, in a given type and contiguous; a block at a time where they are larger than the cache."""
+    """The transposes of matrices, in a given type and contiguous; computed in blocks if they are larger than the cache."""
     turned = matrices.swapaxes(-1, -2)
     rows = matrices.shape[-2]
-    # Values that are a multiple of some cache lines apart drive one another out of the cache early.
+    # Values at distances of a multiple of some cache lines evict one another from the cache.
     large = _LARGE if matrices.strides[-2] % _CLASHING else _LARGE // 4
     if math.prod(matrices.shape) < large or rows <= _BLOCK:
         return np.ascontiguousarray(turned, dtype)
@@ -61,7 +56,7 @@ def row_sums(rows: Array) -> Array:
     count, depth = rows.shape
     if rows.dtype.itemsize > 1 or depth > _EXACT:
         return np.asarray(rows.sum(axis=1, dtype=np.int64))
-    # BLAS adds floats in less time than numpy adds small integers, and these sums are exact.
+    # BLAS adds floats faster than numpy adds small integers, and these sums are exact.
     sums, ones = np.empty(count, np.int64), np.ones(depth, np.float32)
     block = max(1, _LARGE // max(depth, 1))
     for start in range(0, count, block):

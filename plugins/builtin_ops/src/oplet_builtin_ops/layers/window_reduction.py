@@ -1,6 +1,7 @@
-"""REDUCE_WINDOW and its StableHLO twin: windows of any rank slide over a tensor, and each is folded into one value.
+"""REDUCE_WINDOW and STABLEHLO_REDUCE_WINDOW: windows of any rank slide over a tensor, and each is reduced to one value.
 
-Windows are folded one axis after the other, which takes as many passes as the window is long along all axes together.
+Windows are reduced along one axis after the other, which takes as many passes as the window is long along all axes together.
+
 Numerics: tflite/kernels/stablehlo_reduce_window.cc
 """
 
@@ -20,7 +21,7 @@ from oplet_builtin_ops.layers.program import Call, run_calls, run_program
 
 __all__ = ["MANY_TAPS", "REDUCIBLE_TYPES", "WindowAxis", "add_fold_scratch", "ensure_reducible", "fold_windows", "window_axes"]
 
-#: Windows of more taps along an axis than this, and than there are windows, are folded one by one.
+#: Windows of more taps along an axis than this, and than there are windows, are reduced one by one.
 MANY_TAPS = 64
 
 REDUCIBLE_TYPES = (
@@ -37,13 +38,13 @@ REDUCIBLE_TYPES = (
 
 @dataclass(frozen=True)
 class WindowAxis:
-    """How windows lie along one axis.
+    """The windows along one axis.
 
     Attributes:
-        size: of the input along it.
-        taps: values that a window sees.
-        stride: steps between windows.
-        dilation: steps between taps.
+        size: the size of the input along the axis.
+        taps: the values of a window.
+        stride: the distance between windows.
+        dilation: the distance between taps.
     """
 
     size: int
@@ -53,18 +54,22 @@ class WindowAxis:
 
     @property
     def out(self) -> int:
-        """How many windows fit."""
+        """The number of windows."""
         span = (self.taps - 1) * self.dilation + 1
         return 0 if self.size < span else (self.size - span) // self.stride + 1
 
     def seen(self, tap: int) -> slice:
-        """The values that each window sees through a tap."""
+        """The values that all windows read through a tap, as a slice."""
         start = tap * self.dilation
         return slice(start, start + (self.out - 1) * self.stride + 1, self.stride)
 
 
 def ensure_reducible(source: Tensor, initial: Tensor, output: Tensor) -> None:
-    """Refuse operands that LiteRT does not reduce."""
+    """Check the operands as LiteRT does.
+
+    Raises:
+        EnsureError: LiteRT does not reduce them.
+    """
     ensure_type(source, *REDUCIBLE_TYPES)
     ensure_same_type(source, output)
     ensure_same_type(source, initial)
@@ -87,12 +92,14 @@ def window_axes(shape: Shape, taps: list[int], strides: list[int], dilations: li
 
 
 def _stages(axes: list[WindowAxis]) -> list[tuple[int, WindowAxis]]:
-    """The axes along which there is something to fold or to skip, the last first; each cuts down what the next must read."""
+    """The axes along which there is something to reduce or to skip, the last one first; each one reduces what the next must
+    read.
+    """
     return [(i, axis) for i, axis in reversed(list(enumerate(axes))) if axis.taps > 1 or axis.out != axis.size]
 
 
 def add_fold_scratch(context: Context, node: Node, axes: list[WindowAxis], type: TensorType) -> list[Tensor]:
-    """Ask for what `fold_windows` puts between one axis and the next."""
+    """Request the scratch memory for `fold_windows`'s results between one axis and the next."""
     shape = [axis.size for axis in axes]
     scratch = []
     for position, axis in _stages(axes)[:-1]:
@@ -104,12 +111,15 @@ def add_fold_scratch(context: Context, node: Node, axes: list[WindowAxis], type:
 def fold_windows(
     ufunc: np.ufunc, source: Array, axes: list[WindowAxis], initial: Array, scratch: list[Tensor], target: Array
 ) -> Thunk:
-    """The thunk that folds every window of `source`.
+    """The thunk that reduces every window of `source`.
 
     Args:
-        ufunc: of two operands.
-        initial: an array whose first value each window starts with.
-        scratch: what `add_fold_scratch` asked for.
+        ufunc: the reduction, of two operands.
+        source: the input.
+        axes: the windows along each axis.
+        initial: an array whose first value each window begins with.
+        scratch: the memory that `add_fold_scratch` requested.
+        target: the output.
     """
     if not target.size:
         return run_calls([])
@@ -127,7 +137,7 @@ def fold_windows(
 
 
 def _fold_calls(ufunc: np.ufunc, source: Array, position: int, axis: WindowAxis, folded: Array) -> Iterator[Call]:
-    """The calls that fold along one axis: a tap of all windows after the other, or long windows, if they are few, one by one."""
+    """The calls that reduce along one axis: one tap of all windows after the other, or few long windows one by one."""
     if axis.taps > max(MANY_TAPS, axis.out):
         for number in range(axis.out):
             window = slice(number * axis.stride, number * axis.stride + (axis.taps - 1) * axis.dilation + 1, axis.dilation)
@@ -137,7 +147,7 @@ def _fold_calls(ufunc: np.ufunc, source: Array, position: int, axis: WindowAxis,
     if axis.taps == 1:
         yield np.copyto, (folded, first)
         return
-    fold = partial(ufunc, out=folded)  # maximum and minimum take `out` by name only
+    fold = partial(ufunc, out=folded)  # maximum and minimum take `out` by keyword only
     yield fold, (first, source[along(position, axis.seen(1))])
     for tap in range(2, axis.taps):
         yield fold, (folded, source[along(position, axis.seen(tap))])

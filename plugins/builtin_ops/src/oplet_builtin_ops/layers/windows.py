@@ -1,4 +1,4 @@
-"""Windows that slide over the height and width of a map: output sizes, padding, and the patches that they see.
+"""Windows that slide over the height and width of a map: output sizes, padding, and views of their patches.
 
 Numerics: tflite/kernels/padding.h
 """
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oplet.kernels.arrays import Array
-from oplet.kernels.windows import Axis
+from oplet.kernels.windows import Axis, Windows2D
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.rows import Slices, even_slices
 
@@ -22,17 +22,17 @@ __all__ = [
 ]  # fmt: skip
 
 
-#: Strips that are remembered, if there are not more.
+#: The most strips of a division into strips that is cached.
 _KEPT = 64
 
 
 class Rows(NamedTuple):
-    """Neighbouring rows of a padded map.
+    """Consecutive rows of a padded map.
 
     Attributes:
-        padded: which rows.
+        padded: the rows of the padded map.
         source: the rows of the map itself that belong there.
-        top: how many rows of padding come first.
+        top: the number of padding rows before them.
     """
 
     padded: slice
@@ -41,13 +41,13 @@ class Rows(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """Windows that are worked on together: a block of consecutive ones.
+    """A block of consecutive windows, which are computed together.
 
     Attributes:
-        where: the images, rows and columns of windows.
+        where: the images, rows and columns of windows, as slices.
         start: the number of the first window.
-        stop: one after the last.
-        lane: which of the threads works on it.
+        stop: the number after the last window.
+        lane: the thread that computes it.
     """
 
     where: tuple[slice, slice, slice]
@@ -56,35 +56,10 @@ class Strip(NamedTuple):
     lane: int = 0
 
 
-class Windows(NamedTuple):
-    """All windows over a batch of maps of shape (batch, height, width, channels).
+class Windows(Windows2D):
+    """The same windows, cut into strips that are worked on together, with views of the patches that they see."""
 
-    Attributes:
-        batch: number of maps.
-        height: the windows along the height.
-        width: the windows along the width.
-        channels: of the map.
-    """
-
-    batch: int
-    height: Axis
-    width: Axis
-    channels: int
-
-    @property
-    def count(self) -> int:  # type: ignore[override]
-        """How many windows there are (not what a tuple counts)."""
-        return self.batch * self.height.out * self.width.out
-
-    @property
-    def padded_shape(self) -> tuple[int, int, int, int]:
-        """The map's shape with its padding."""
-        return self.batch, self.height.padded, self.width.padded, self.channels
-
-    @property
-    def is_padded(self) -> bool:
-        """Whether some window reads beyond the map."""
-        return self.height.padded != self.height.size or self.width.padded != self.width.size
+    __slots__ = ()
 
     @property
     def are_rows(self) -> bool:
@@ -92,14 +67,14 @@ class Windows(NamedTuple):
         return _are_rows(self.height, self.width)
 
     def interior(self, padded: Array) -> Array:
-        """The view of a padded map where the map itself belongs."""
+        """The view of a padded map that has the map itself."""
         h, w = self.height, self.width
         return padded[:, h.before : h.before + h.size, w.before : w.before + w.size]
 
     def padded_apart(self, strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
-        """The strips whose padding is written together, and the lane that does it; -1 for before the lanes start.
+        """The strips whose padding is written together, with the lane that does it; -1 for before the lanes start.
 
-        Lanes that share a map write the rows that both read twice, with the same values.
+        Lanes that share a map both write the rows that both read, with the same values.
         """
         if not strips or strips[-1].lane == 0 or self.batch > 1:
             return [(-1, strips)]
@@ -112,11 +87,11 @@ class Windows(NamedTuple):
         if len(strips) == 1:
             rows = strips[0].where[1]
             return _rows_read(self.height, rows.start, rows.stop)
-        begin, end = strips[0].where[1].start, strips[-1].where[1].stop  # of one map, they go down row by row
+        begin, end = strips[0].where[1].start, strips[-1].where[1].stop  # strips of one map are in the order of its rows
         return _rows_read(self.height, begin, end)
 
     def padding_calls(self, source: Array, padded: Array, value: Any, strips: Sequence[Strip]) -> list[Call]:
-        """The calls that copy a map into a larger one, and fill what is around it, as far as some strips read it."""
+        """The calls that copy a map into a larger one and fill its border, as far as some strips read it."""
         w, rows = self.width, self.rows_read(strips)
         part, inside = padded[:, rows.padded], source[:, rows.source]
         height = inside.shape[1]
@@ -126,7 +101,7 @@ class Windows(NamedTuple):
         return program
 
     def patches(self, padded: Array) -> Array:
-        """What each window sees, as a view of shape (batch, height.out, width.out, filter height, filter width, channels)."""
+        """The patches of all windows, as a view of shape (batch, height.out, width.out, filter height, filter width, channels)."""
         h, w = self.height, self.width
         image, row, column, channel = padded.strides
         return strided(
@@ -136,11 +111,13 @@ class Windows(NamedTuple):
         )
 
     def strips(self, size: int, by_image: bool = False, lanes: int = 1) -> Sequence[Strip]:
-        """Cut the windows into strips of about `size` of them, whole images or rows where these are small enough.
+        """Divide the windows into strips of about `size`, whole images or rows if these are small enough.
 
         Args:
-            by_image: whether no strip may reach from one image into the next.
-            lanes: over how many threads to deal them out; a strip goes where its middle would, if windows were dealt out.
+            size: the windows of a strip.
+            by_image: whether no strip may have windows of two images.
+            lanes: the number of threads that strips are assigned to; a strip goes to the lane of its middle window, if windows
+                were dealt out evenly.
         """
         if not self.count:
             return []
@@ -155,7 +132,7 @@ class Windows(NamedTuple):
 
 
 class _Strips(Sequence[Strip]):
-    """All strips in order, each made when it is asked for: there may be as many as windows."""
+    """All strips in order, each made when it is needed: there may be as many as windows."""
 
     def __init__(
         self, windows: Windows, images: Sequence[slice], rows: Sequence[slice], columns: Sequence[slice], lanes: int
@@ -187,7 +164,7 @@ class _Strips(Sequence[Strip]):
 
 
 def by_lane(strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
-    """The lanes that have strips, which are sorted by them, and their strips."""
+    """The lanes that have strips, with their strips, which are sorted by lane."""
     found: list[tuple[int, Sequence[Strip]]] = []
     while strips:
         lane = strips[0].lane
@@ -198,7 +175,7 @@ def by_lane(strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
 
 
 def longest_strip(strips: Sequence[Strip]) -> int:
-    """Windows in the largest strip, which is the first; 0 if there is none."""
+    """The windows of the largest strip, which is the first one; 0 if there is none."""
     return strips[0].stop - strips[0].start if strips else 0
 
 
@@ -212,7 +189,7 @@ def _are_rows(h: Axis, w: Axis) -> bool:
 
 @lru_cache(maxsize=4096)
 def _rows_read(h: Axis, begin: int | None, end: int) -> Rows:
-    """What the windows from `begin` to `end` read, all windows if there is no such; `Windows.rows_read`."""
+    """The rows that the windows from `begin` to `end` read; all rows if `begin` is None. For `Windows.rows_read`."""
     first, last = 0, h.padded
     if begin is not None:
         first, last = begin * h.stride, min(h.padded, (end - 1) * h.stride + h.span)
@@ -221,7 +198,7 @@ def _rows_read(h: Axis, begin: int | None, end: int) -> Rows:
 
 
 def shared_strips(windows: Windows, size: int, by_image: bool, lanes: int) -> Sequence[Strip]:
-    """The strips of about `size` windows, about as many windows for each lane."""
+    """Strips of about `size` windows, with about as many windows for each lane."""
     if lanes > 1:
         wanted = -(-windows.count // max(size, 1))
         size = -(-windows.count // (-(-wanted // lanes) * lanes))
@@ -232,24 +209,24 @@ def shared_strips(windows: Windows, size: int, by_image: bool, lanes: int) -> Se
 
 @lru_cache(maxsize=512)
 def _few_strips(windows: Windows, size: int, by_image: bool, lanes: int) -> Sequence[Strip]:
-    """Layers of a model have the same windows again and again."""
+    """`Windows.strips`, cached, as layers of a model often have the same windows."""
     return tuple(windows.strips(size, by_image, lanes))
 
 
 def strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Array:
-    """A view of an array that begins `offset` bytes behind its first value; numpy's `as_strided` takes ten times as long.
+    """A view of an array that begins `offset` bytes after its first value; numpy's `as_strided` takes ten times as long.
 
     Raises:
-        ValueError: it would reach beyond the array.
+        ValueError: the view would reach beyond the array.
     """
     view: Array = np.ndarray(shape, array.dtype, array, offset, strides)
     return view
 
 
 def border_calls(padded: Array, value: Any, top: int, height: int, left: int, width: int) -> list[Call]:
-    """The calls that fill contiguous maps, (batch, height, width, channels), all but a rectangle.
+    """The calls that fill contiguous maps, (batch, height, width, channels), except for a rectangle.
 
-    The end of one row and the start of the next are neighbours in memory, so three fills do.
+    The end of one row and the start of the next are adjacent in memory, so that three fills suffice.
     """
     batch, rows, columns, channels = padded.shape
     row, kept = columns * channels, width * channels

@@ -1,1 +1,1 @@
-"""One module an operator, named like it in lower case."""
+"""The operators, one module each, named like the operator in lower case."""

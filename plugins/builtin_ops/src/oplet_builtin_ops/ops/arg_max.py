@@ -1,4 +1,4 @@
-"""ARG_MAX: where along an axis the largest value is. Numerics: tflite/kernels/arg_min_max.cc"""
+"""ARG_MAX: the position along an axis of the largest value. Numerics: tflite/kernels/arg_min_max.cc"""
 
 from __future__ import annotations
 

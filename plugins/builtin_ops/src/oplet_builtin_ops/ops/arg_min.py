@@ -1,4 +1,4 @@
-"""ARG_MIN: where along an axis the smallest value is. Numerics: tflite/kernels/arg_min_max.cc"""
+"""ARG_MIN: the position along an axis of the smallest value. Numerics: tflite/kernels/arg_min_max.cc"""
 
 from __future__ import annotations
 

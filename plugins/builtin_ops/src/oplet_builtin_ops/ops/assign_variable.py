@@ -18,7 +18,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """The thunk keeps the variable's array when the value fits it."""
+    """A thunk that copies the value; it keeps the variable's array if the value fits it."""
     handle, source = node.inputs[0].data, node.inputs[1]
     type, value = source.type, source.data
 

@@ -1,7 +1,8 @@
-"""BATCH_MATMUL: the product of matrices, pair by pair; the dimensions before the last two broadcast.
+"""BATCH_MATMUL: the product of stacks of matrices; the dimensions before the last two broadcast.
 
-Float, quantized (int8 or int16 results, or the plain int32 sums) and hybrid (float times matrices of 8, 4 or 2 bits, the left rows
-quantized on the fly, each by itself).
+Float, quantized (int8 or int16 results, or the plain int32 sums) and hybrid (float times matrices of 8, 4 or 2 bits; each left row
+is quantized by itself while the model runs).
+
 Numerics: tflite/kernels/batch_matmul.cc, tflite/kernels/internal/reference/batch_matmul.h
 """
 
@@ -16,8 +17,9 @@ from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensur
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import ensure_scale, quantized_range
 from oplet.kernels.operands import ensure_operands
+from oplet.kernels.requantization import Rounding
 from oplet.schema.options import BatchMatMulOptions
-from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
+from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.blocks import block_size, ensure_blocks, from_blocks, given_scales
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
@@ -28,9 +30,9 @@ from oplet_builtin_ops.layers.rows import even_slices
 
 _FLOAT32, _INT8, _INT16, _INT32 = TensorType.FLOAT32, TensorType.INT8, TensorType.INT16, TensorType.INT32
 
-#: The types of weights that float matrices are multiplied with; LiteRT takes the first.
+#: The types of weights for float activations; LiteRT supports the first one.
 _WEIGHTS = (_INT8, TensorType.INT4, TensorType.INT2)
-#: The output types for the types of the two inputs.
+#: The output types by the types of the two inputs.
 _COMBINATIONS = {
     (_FLOAT32, _FLOAT32): (_FLOAT32,),
     **dict.fromkeys(((_FLOAT32, weights) for weights in _WEIGHTS), (_FLOAT32,)),
@@ -39,10 +41,10 @@ _COMBINATIONS = {
     (_INT16, _INT8): (_INT16,),
 }
 
-#: About how many seconds a product takes.
+#: About the seconds of a multiply-add.
 _PRODUCT = 2e-11
 
-#: Sums are scaled a block of rows at a time, about this many values, so that the passes stay in the cache.
+#: About the values of a block of rows that is scaled at a time, so that the passes stay in the cache.
 _BLOCK = 32768
 
 
@@ -84,7 +86,7 @@ def bind(context: Context, node: Node) -> Thunk:
         return _bind_quantized(node, product)
     if right.type in _WEIGHTS:
         return _bind_hybrid(node, product)
-    # One right matrix for all is one call, and several calls are shared out matrix by matrix.
+    # A single right matrix is one call; several calls are divided between threads, matrix by matrix.
     lanes = 1 if product.single else lane_count(context, output.size * product.depth * _PRODUCT)
     x, y, z = left.data, right.data, output.data
     if lanes == 1 or left.ndim != z.ndim or right.ndim != z.ndim or not left.shape[0] == right.shape[0] == len(z) > 1:
@@ -94,14 +96,14 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _zero_points(node: Node) -> tuple[int, int]:
-    """What is subtracted from the two inputs; int32 sums are of the values as they are stored."""
+    """The numbers to subtract from the two inputs; 0 for int32 sums, which are of the stored values."""
     if node.outputs[0].type == _INT32:
         return 0, 0
     return node.inputs[0].zero_point, node.inputs[1].zero_point
 
 
 def _bound(node: Node, product: MatrixProduct) -> float:
-    """A bound on the magnitude of the sums."""
+    """An upper bound of the sums' magnitudes."""
     widest = 1
     for tensor, zero_point in zip(node.inputs, _zero_points(node)):
         low, high = quantized_range(tensor.type)
@@ -119,7 +121,7 @@ def _column_scales(right: Tensor, columns: int) -> Array:
 
 
 def _operand(node: Node, position: int, target: Tensor | None, dtype: np.dtype) -> tuple[Array, list[Call]]:
-    """An integer input as floats without its zero point, and the calls that make it so."""
+    """An integer input as floats without its zero point, and the calls that convert it."""
     tensor, zero_point = node.inputs[position], dtype.type(_zero_points(node)[position])
     if target is None:
         return node.cached(("operand", position, dtype, zero_point), [tensor], lambda: tensor.data.astype(dtype) - zero_point), []
@@ -137,8 +139,8 @@ def _bind_quantized(node: Node, product: MatrixProduct) -> Thunk:
     if output.type == _INT32:
         return run_calls([*program, (partial(np.copyto, casting="unsafe"), (output.data, sums.data))])
     columns = product.columns
-    with np.errstate(all="ignore"):  # where scales are 0, what is no number counts as 0
-        # The product in single precision, as LiteRT has it.
+    with np.errstate(all="ignore"):  # with scales of 0, NaN counts as 0
+        # The product in single precision, as in LiteRT.
         scales = (np.float32(left.scale) * _column_scales(right, columns)).astype(np.float64) / output.scale
     requantizer = Requantizer(
         np.broadcast_to(scales, (columns,)),
@@ -184,7 +186,7 @@ def _bind_hybrid(node: Node, product: MatrixProduct) -> Thunk:
     if source.size:
         program.append((quantize, (source.reshape(quantized.shape), quantized, scales, spare)))
     size = block_size(right)
-    # Scales of blocks are part of the matrices.
+    # Blockwise scales are applied to the matrices.
     columns = np.ones(1, np.float32) if size else _column_scales(right, product.columns)
     if len(columns) == 1:
         program.append((np.multiply, (scales, columns, scales)))

@@ -1,4 +1,4 @@
-"""BATCH_TO_SPACE_ND: batches become pixels that lie a block apart; the inverse of SPACE_TO_BATCH_ND.
+"""BATCH_TO_SPACE_ND: moves batches to pixels at distances of a block; the inverse of SPACE_TO_BATCH_ND.
 
 Numerics: tflite/kernels/internal/reference/batch_to_space_nd.h
 """

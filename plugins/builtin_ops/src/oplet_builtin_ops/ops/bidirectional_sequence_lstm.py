@@ -1,7 +1,7 @@
-"""BIDIRECTIONAL_SEQUENCE_LSTM: an LSTM over a sequence and another against it; their states are variable tensors.
+"""BIDIRECTIONAL_SEQUENCE_LSTM: one LSTM over a sequence forwards and another backwards; their states are variable tensors.
 
-Float, or hybrid (float activations, int8 weights). An auxiliary input is a second input of both LSTMs if there are weights
-for it, else the input of the backward one. Numerics: tflite/kernels/bidirectional_sequence_lstm.cc, lstm_eval.cc
+Float, or hybrid (float activations, int8 weights). An auxiliary input is a second input of both LSTMs if there are weights for it,
+else the input of the backward one. Numerics: tflite/kernels/bidirectional_sequence_lstm.cc, lstm_eval.cc
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.schema.options import BidirectionalSequenceLSTMOptions
-from oplet_builtin_ops.recurrent.bidirectional import output_views, read_sources, resize_outputs
+from oplet_builtin_ops.recurrent.bidirectional import in_order, output_views, read_sources, resize_outputs
 from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
 from oplet_builtin_ops.recurrent.lstm_tensors import LstmSettings, read_lstm
 from oplet_builtin_ops.recurrent.sequences import sequence_layout
@@ -25,7 +25,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_type(node.inputs[0], TensorType.FLOAT32)
     layout = sequence_layout(node.inputs[0], options.time_major)
     settings = LstmSettings.of(options)
-    # The forget gate's auxiliary weights tell whether there are any.
+    # There are auxiliary weights if the forget gate has some.
     weighted = node.has_input(41)
     for position in (41, 42, 43, 45, 46, 47):
         ensure(node.has_input(position) == weighted, f"input {position}: auxiliary weights must be given for all gates or none.")
@@ -51,12 +51,7 @@ def bind(context: Context, node: Node) -> Thunk:
     first, second = output_views(node, forward.lstm.outputs, merged)
     run_forward = forward.thunk(sources.forward, sources.auxiliary, first)
     run_backward = backward.thunk(sources.backward, sources.auxiliary, second, backward=True)
-
-    def run() -> None:
-        run_forward()
-        run_backward()
-
-    return run
+    return in_order(run_forward, run_backward)
 
 
 REGISTRATION = Registration(

@@ -1,6 +1,7 @@
-"""BIDIRECTIONAL_SEQUENCE_RNN: a basic recurrent cell over a sequence and another against it.
+"""BIDIRECTIONAL_SEQUENCE_RNN: one basic recurrent cell over a sequence forwards and another backwards.
 
 An auxiliary input is a second input of both if there are weights for it, else the input of the backward cell.
+
 Numerics: tflite/kernels/bidirectional_sequence_rnn.cc, internal/kernel_utils.cc
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.schema.options import BidirectionalSequenceRNNOptions
-from oplet_builtin_ops.recurrent.bidirectional import output_views, read_sources, resize_outputs
+from oplet_builtin_ops.recurrent.bidirectional import in_order, output_views, read_sources, resize_outputs
 from oplet_builtin_ops.recurrent.rnn_cell import RnnCell, RnnTensors
 from oplet_builtin_ops.recurrent.sequences import sequence_layout
 
@@ -44,18 +45,13 @@ def bind(context: Context, node: Node) -> Thunk:
     sources, forward, backward = node.prepared
     layout, options = forward.layout, node.options(BidirectionalSequenceRNNOptions)
     first, second = output_views(node, forward.tensors.units, options.merge_outputs)
-    # Two ways of LiteRT: without time_major both cells read the input, and hybrid cells go through the sequence
-    # as often as it has steps.
+    # As in LiteRT: without time_major both cells read the input, and hybrid cells run over the
+    # sequence as many times as it has steps.
     against = sources.backward if layout.time_major else sources.forward
     passes = layout.steps if layout.time_major and forward.inputs.hybrid else 1
     run_forward = forward.thunk(sources.forward, sources.auxiliary, first, passes=passes)
     run_backward = backward.thunk(against, sources.auxiliary, second, backward=True, passes=passes)
-
-    def run() -> None:
-        run_forward()
-        run_backward()
-
-    return run
+    return in_order(run_forward, run_backward)
 
 
 REGISTRATION = Registration(

@@ -1,4 +1,4 @@
-"""BITCAST: the same bytes read as another type. A dimension appears or goes where the sizes of the types differ.
+"""BITCAST: the same bytes as another type. A dimension is added or removed if the sizes of the types differ.
 
 Numerics: tflite/kernels/bitcast.cc
 """
@@ -10,24 +10,9 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk, copier
 from oplet.kernels.operands import ensure_operands
+from oplet_builtin_ops.types import NUMBERS
 
-TYPES = (
-    TensorType.FLOAT32,
-    TensorType.FLOAT16,
-    TensorType.BFLOAT16,
-    TensorType.FLOAT64,
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.UINT16,
-    TensorType.INT32,
-    TensorType.UINT32,
-    TensorType.INT64,
-    TensorType.UINT64,
-    TensorType.BOOL,
-    TensorType.COMPLEX64,
-    TensorType.COMPLEX128,
-)
+TYPES = (*NUMBERS, TensorType.COMPLEX128)
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import TensorType
 from oplet_builtin_ops.elementwise.pairwise import pairwise_registration
+from oplet_builtin_ops.types import INTEGERS
 
-REGISTRATION = pairwise_registration(
-    np.bitwise_xor,
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.UINT16,
-    TensorType.INT32,
-    TensorType.UINT32,
-)
+REGISTRATION = pairwise_registration(np.bitwise_xor, *INTEGERS)

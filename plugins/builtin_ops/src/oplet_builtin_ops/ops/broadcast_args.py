@@ -1,4 +1,4 @@
-"""BROADCAST_ARGS: the shape in which two shapes meet. Numerics: tflite/kernels/internal/reference/broadcast_args.h"""
+"""BROADCAST_ARGS: the shape to which two shapes broadcast. Numerics: tflite/kernels/internal/reference/broadcast_args.h"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def prepare(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     output = node.outputs[0].data
     shapes = [shape.data for shape in node.inputs]
-    # The shorter shape gets ones in front.
+    # The shorter shape is padded with leading ones.
     padded = np.ones((2, output.size), output.dtype)
     tails = [row[output.size - shape.size :] for row, shape in zip(padded, shapes)]
     first, second = padded

@@ -1,4 +1,4 @@
-"""BUCKETIZE: how many of the sorted boundaries are not above a value. Numerics: tflite/kernels/bucketize.cc"""
+"""BUCKETIZE: the number of the sorted boundaries that are not above a value. Numerics: tflite/kernels/bucketize.cc"""
 
 from __future__ import annotations
 

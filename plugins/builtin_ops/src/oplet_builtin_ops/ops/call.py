@@ -1,4 +1,6 @@
-"""CALL: run a subgraph. The format has it, LiteRT has no kernel of it; it works as STABLEHLO_COMPOSITE does there."""
+"""CALL: run a subgraph. The format has it, but LiteRT has no kernel for it; here it works as STABLEHLO_COMPOSITE's
+decomposition.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CALL_ONCE: run a subgraph at the first invoke of the interpreter's life: it fills variables and tables.
+"""CALL_ONCE: run a subgraph at the first invoke of the interpreter, to fill variables and tables.
 
 Behaviour: tflite/kernels/call_once.cc. Several nodes, in several signatures, may name the same subgraph.
 """
@@ -12,7 +12,7 @@ from oplet.schema.options import CallOnceOptions
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check that nothing goes in or out."""
+    """Check that the node and its subgraph have no inputs or outputs."""
     count = len(node.inputs), len(node.outputs)
     ensure(count == (0, 0), f"CALL_ONCE has no inputs and no outputs, this node has {count[0]} and {count[1]}.")
     callee = context.callee(node.options(CallOnceOptions).init_subgraph_index)
@@ -23,7 +23,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """The thunk does nothing once the subgraph ran."""
+    """A thunk that does nothing after the subgraph has run once."""
     callee = context.callee(node.options(CallOnceOptions).init_subgraph_index)
 
     def run() -> None:

@@ -1,5 +1,4 @@
-"""CAST: values as another type. Floats are cut off towards zero and bounded by what an integer type can hold; NaN becomes
-its largest number.
+"""CAST: values as another type. Floats are truncated and clamped to the range of an integer type; NaN becomes its largest number.
 
 Numerics: tflite/kernels/cast.cc
 """
@@ -16,27 +15,14 @@ from oplet.kernels.arrays import Array, Thunk, copier
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.arithmetic.half import widen_half
 from oplet_builtin_ops.arithmetic.lookup import lookup
+from oplet_builtin_ops.types import NUMBERS
 
-#: The types that become one another.
-TYPES: Final = (
-    TensorType.FLOAT32,
-    TensorType.FLOAT16,
-    TensorType.BFLOAT16,
-    TensorType.FLOAT64,
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.UINT16,
-    TensorType.INT32,
-    TensorType.UINT32,
-    TensorType.INT64,
-    TensorType.BOOL,
-    TensorType.COMPLEX64,
-)
+#: The types that are cast to one another.
+TYPES: Final = tuple(type for type in NUMBERS if type != TensorType.UINT64)
 SHORT_FLOATS: Final = (TensorType.FLOAT16, TensorType.BFLOAT16)
 FLOATS: Final = (TensorType.FLOAT32, TensorType.FLOAT64, TensorType.COMPLEX64, *SHORT_FLOATS)
 OCTETS: Final = (TensorType.INT8, TensorType.UINT8, TensorType.BOOL)
-#: The types that only FLOAT32 becomes, and that become FLOAT32 only, with their bounds.
+#: The types that are only cast from and to FLOAT32, with their bounds.
 PACKED: Final = {TensorType.INT4: (-8, 7), TensorType.INT2: (-2, 1), TensorType.UINT4: (0, 15)}
 
 
@@ -74,7 +60,7 @@ def bind(context: Context, node: Node) -> Thunk:
     if given == TensorType.FLOAT16 and wanted == TensorType.FLOAT32:
         return partial(widen_half, source, output)
     if given in OCTETS and wanted == TensorType.FLOAT16:
-        # numpy makes halves one by one.
+        # numpy converts halves one by one.
         values: Array = np.arange(256, dtype=np.uint8)
         values = values != 0 if given == TensorType.BOOL else values.view(source.dtype)
         return lookup(values.astype(output.dtype), source, output)
@@ -99,7 +85,7 @@ def _bind_cut_off(source: Array, work: Array, output: Array, bounds: tuple[int, 
     rounded = int(highest) > high
     limit = highest.copy()
     if rounded:
-        # The type's largest number is none of these floats; the one below converts, and what is larger is put in afterwards.
+        # The type's largest number is not a float; the largest float below it is, and values beyond it are set afterwards.
         highest = np.nextafter(highest, np.zeros_like(highest))
 
     def run() -> None:

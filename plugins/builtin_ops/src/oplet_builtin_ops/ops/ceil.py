@@ -1,4 +1,4 @@
-"""CEIL: the smallest integer that is not below. Numerics: tflite/kernels/ceil.cc"""
+"""CEIL: the smallest integer that is not below the value. Numerics: tflite/kernels/ceil.cc"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def prepare(context: Context, node: Node) -> None:
     )
     first, output = node.inputs[0], node.outputs[0]
     ensure_type(first, *_TYPES)
-    # Scalars are laid side by side, as if each were a vector of one.
+    # Scalars are concatenated as vectors of one element.
     axis = resolve_axis(options.axis, max(first.ndim, 1))
     length = 0
     for tensor in node.inputs:
@@ -58,7 +58,7 @@ def _rescales(tensor: Tensor, output: Tensor) -> bool:
 
 
 def _table(tensor: Tensor, output: Tensor) -> Array:
-    """What each of the 256 values becomes in the output's quantization, in LiteRT's float32 arithmetic."""
+    """Each of the 256 values in the output's quantization, in LiteRT's float32 arithmetic."""
     with np.errstate(all="ignore"):
         factor = np.float32(tensor.scale) * (np.float32(1) / np.float32(output.scale))
         real = np.arange(256, dtype=np.float32) * factor + np.float32(-tensor.zero_point) * factor

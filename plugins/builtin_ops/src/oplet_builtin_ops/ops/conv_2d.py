@@ -1,6 +1,8 @@
-"""CONV_2D: windows over the height and width, each multiplied with every filter; in groups of channels if filters are shallow.
+"""CONV_2D: windows over the height and width, each multiplied with every filter; in groups of channels if filters have fewer
+channels.
 
 Float, quantized (uint8, int8, int16 activations with int8 or int4 weights) and hybrid (float activations, integer weights).
+
 Numerics: tflite/kernels/conv.cc, tflite/kernels/internal/reference/conv.h and integer_ops/conv.h
 """
 
@@ -36,7 +38,7 @@ _HYBRID_WEIGHTS = (TensorType.INT8, TensorType.INT4, TensorType.INT2, TensorType
 
 
 def prepare(context: Context, node: Node) -> None:
-    # The bias may be left out (-1), its place may not.
+    # The bias may be left out (-1), but its position must be there.
     ensure_eq(len(node.inputs), 3, "the number of inputs")
     ensure_operands(node, 2, optional=1)
     source, weights = node.inputs[:2]
@@ -87,17 +89,17 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _matrices(node: Node, products: Products, rows: Array, dtype: np.dtype, weights: Tensor, *, scaled: bool = False) -> Array:
-    """The weights as matrices to multiply with, made once if they are constant; the input's shape decides how they are cut.
+    """The weights as matrices to multiply with, made once if they are constant; the input's shape decides their layout.
 
     Args:
-        scaled: whether the rows are, see `QuantizedLayer.fold`.
+        scaled: whether the weights are multiplied with the factors, see `QuantizedLayer.fold`.
     """
     groups = products.groups
 
     def make() -> Array:
         return transposed(rows.reshape(groups, products.filters // groups, -1), dtype)
 
-    # Factors are of weights and bias, and of tensors that keep their quantization.
+    # The factors depend on weights and bias, and on tensors whose quantization does not change.
     key = "matrices", dtype, groups, scaled, node.inputs[0].type, node.outputs[0].type
     return node.cached(key, [weights, node.optional_input(2) if scaled else None], make)
 
@@ -106,7 +108,7 @@ def _bind_float(node: Node, products: Products) -> Thunk:
     source, weights = node.inputs[:2]
     bias = node.optional_input(2)
     if weights.is_constant and products.windows.count > 4:
-        # A matrix read along its rows is multiplied faster; for a few windows the copy would not pay.
+        # BLAS is faster if it reads a matrix along its rows; for a few windows the copy would take longer.
         matrices = _matrices(node, products, weights.data, weights.dtype, weights)
     else:
         matrices = filter_matrices(weights.data, products.groups)
@@ -129,7 +131,7 @@ def _plan_quantized(
         ensure_type(weights, TensorType.UINT8)
         ensure_bias(bias, filters, TensorType.INT32)
     else:
-        # The converter writes int16 filters where the model computes them.
+        # The converter writes int16 filters if the model computes them.
         ensure_type(weights, TensorType.INT8, TensorType.INT4, *([source.type] if source.type == TensorType.INT16 else []))
         ensure_symmetric(weights)
         if source.type == TensorType.INT16:
@@ -146,7 +148,7 @@ def _plan_quantized(
         node, source, weights, bias, output, 0, scales, rounding, activation, weights.zero_point, as_int8=as_int8
     )
     if windows.are_rows:
-        # Patches that have to be gathered take twice as long as float64.
+        # Gathering patches takes twice as long for float64.
         layer.fold(weights.size // filters)
     products = plan_products(
         context, node, windows, filters, source=source.type, compute=layer.compute, groups=groups, added=int(layer.folds)
@@ -176,7 +178,7 @@ def _plan_hybrid(
     filters = weights.shape[0]
     ensure_type(weights, TensorType.FLOAT32, *_HYBRID_WEIGHTS)
     ensure_bias(bias, filters, TensorType.FLOAT32)
-    # LiteRT gives the activations a zero point where it scales each channel by itself, and only there.
+    # LiteRT gives the activations a zero point only if each channel has its own scale.
     scales = weights.quantization.scales if weights.quantization is not None else np.empty(0)
     per_channel = weights.type != TensorType.UINT8 and bool((scales != scales[:1]).any())
     layer = HybridLayer(

@@ -1,6 +1,7 @@
-"""CONV_3D_TRANSPOSE: each value of a volume, times every filter, is added to the outputs around its place.
+"""CONV_3D_TRANSPOSE: each value of a volume, times every filter, is added to the outputs around its position.
 
-With VALID padding the output may have any size, as with TRANSPOSE_CONV: what lies beyond it is cut off.
+With VALID padding the output may have any size, as with TRANSPOSE_CONV: what is beyond it is cut off.
+
 Numerics: tflite/kernels/conv3d_transpose.cc, tflite/kernels/internal/reference/conv3d_transpose.h
 """
 
@@ -67,7 +68,9 @@ def _shapes(node: Node) -> list[Shape]:
 
 
 def _tap(axis: Axis, inputs: int, tap: int) -> tuple[slice, slice]:
-    """Where the inputs' products with one tap land along an axis, and which inputs land inside the output."""
+    """The outputs along an axis that the inputs' products with one tap are added to, and the inputs whose products are inside of
+    the output.
+    """
     low = tap * axis.dilation - axis.before
     high = axis.size - ((inputs - 1) * axis.stride + 1) - low
     return AxisPadding(inputs, low, high, axis.stride - 1).places()

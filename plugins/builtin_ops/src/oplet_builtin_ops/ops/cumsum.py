@@ -1,4 +1,4 @@
-"""CUMSUM: running sums along an axis, from either end, with or without the value at the place itself.
+"""CUMSUM: running sums along an axis, from either end, including or excluding the value at the position itself.
 
 Numerics: tflite/kernels/cumsum.cc
 """
@@ -17,7 +17,7 @@ from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.options import CumsumOptions
 from oplet_builtin_ops.layers.program import Call, run_program
 
-#: From so many sums side by side on, adding them slice by slice is faster, unless they lie along the last axis.
+#: From so many parallel sums on, adding whole slices is faster, unless the axis is the last one.
 _WIDE: Final = 64
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
@@ -55,7 +55,7 @@ def _bind(node: Node) -> Thunk:
 
 
 def _by_slices(source: Array, output: Array, axis: int, start: Array) -> Thunk:
-    """numpy accumulates value after value, along the axis even where that jumps through memory; here whole slices are added."""
+    """Add whole slices; numpy accumulates value after value along the axis, also if these are far apart in memory."""
     slices, sums = np.moveaxis(source, axis, 0), np.moveaxis(output, axis, 0)
 
     def calls() -> Iterator[Call]:

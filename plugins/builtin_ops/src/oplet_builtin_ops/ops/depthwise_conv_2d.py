@@ -1,7 +1,7 @@
-"""DEPTHWISE_CONV_2D: every input channel is convolved with filters of its own.
+"""DEPTHWISE_CONV_2D: every input channel is convolved with its own filters.
 
-Float, quantized (uint8, int8, int16 activations with int8 or int4 weights) and hybrid (float activations, int8 weights). A single
-input channel makes an ordinary convolution. Numerics: tflite/kernels/depthwise_conv.cc,
+Float, quantized (uint8, int8, int16 activations with int8 or int4 weights) and hybrid (float activations, int8 weights). With a
+single input channel it is an ordinary convolution. Numerics: tflite/kernels/depthwise_conv.cc,
 tflite/kernels/internal/reference/depthwiseconv_float.h, depthwiseconv_uint8.h and integer_ops/depthwise_conv.h
 """
 
@@ -17,9 +17,9 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.requantization import Rounding
 from oplet.kernels.windows import window_axis
 from oplet.schema.options import DepthwiseConv2DOptions
-from oplet_builtin_ops.arithmetic.requantize import Rounding
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.convolution import Products, plan_products
 from oplet_builtin_ops.layers.depthwise import Taps, plan_taps
@@ -37,7 +37,7 @@ from oplet_builtin_ops.layers.weights import ensure_bias
 from oplet_builtin_ops.layers.windows import Strip, Windows
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
-#: The dimension of the filters that counts output channels.
+#: The axis of the filters along which output channels are.
 _CHANNELS = 3
 
 
@@ -88,7 +88,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DOptions) -> QuantizedLayer | HybridLayer | None:
-    """Check types and quantization; what a layer of integer weights needs, None for a float one."""
+    """Check types and quantization; return the parameters of a layer of integer weights, None for a float one."""
     source, weights = node.inputs[:2]
     bias, output, activation = node.optional_input(2), node.outputs[0], options.fused_activation_function
     if source.type == TensorType.FLOAT32:
@@ -105,7 +105,7 @@ def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DO
         ensure_type(weights, TensorType.UINT8)
         ensure_bias(bias, filters, TensorType.INT32)
     else:
-        # The converter writes int16 filters where the model computes them.
+        # The converter writes int16 filters if the model computes them.
         ensure_type(weights, TensorType.INT8, TensorType.INT4, *([source.type] if source.type == TensorType.INT16 else []))
         if source.type == TensorType.INT16:
             ensure_symmetric(source, output)
@@ -113,7 +113,7 @@ def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DO
     scales = channel_scales(source, weights, output, filters, _CHANNELS, narrow=source.type == TensorType.UINT8)
     if source.type == TensorType.UINT8:
         ensure_bias_scale(source, weights, bias, output)
-    # Only LiteRT's optimized kernel takes 4-bit weights.
+    # Only LiteRT's optimized kernel supports 4-bit weights.
     rounding = Rounding.UP if weights.type == TensorType.INT4 and source.type == TensorType.INT8 else rounding_of(source, bias)
     as_int8 = weights.type == TensorType.INT16
     return QuantizedLayer(
@@ -133,7 +133,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _arranged(node: Node, plan: Products | Taps, rows: Array, dtype: Any) -> Array:
-    """The weights as the plan multiplies them, of the type to compute in; made once a plan if they are constant."""
+    """The weights in the form that the plan multiplies, of the type to compute in; made once per plan if they are constant."""
     _, height, width, filters = node.inputs[1].shape
 
     def make() -> Array:

@@ -1,4 +1,4 @@
-"""DILATE: values moved apart, with a padding value in between. Numerics: tflite/kernels/dilate.cc"""
+"""DILATE: spreads values apart, with a padding value in between. Numerics: tflite/kernels/dilate.cc"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DIV: the quotient of two tensors that broadcast, with a fused activation; integers are cut off towards zero.
+"""DIV: the quotient of two tensors that broadcast, with a fused activation; integers are truncated.
 
 Numerics: tflite/kernels/div.cc, internal/reference/div.h
 """
@@ -29,7 +29,7 @@ Int64s = NDArray[np.int64]
 
 
 class Scaling(NamedTuple):
-    """How the quotient of two quantized values becomes the output's."""
+    """The scaling of the quotient of two quantized values to the output."""
 
     multiplier: int
     shift: int
@@ -40,7 +40,7 @@ class Scaling(NamedTuple):
         """The output for values without zero points; y must not be 0."""
         x, y = np.where(y < 0, -x, x), np.abs(y)
         inverse, bits_over_unit = reciprocal(y, 31)
-        # x is shifted to the left as far as it goes.
+        # x is shifted to the left as far as possible.
         headroom = 31 - np.frexp(np.where(x < 0, ~x, x).astype(np.float64))[1].astype(np.int64)
         quotient = saturating_rounding_doubling_high_mul(x << headroom, inverse)
         scaled = saturating_rounding_doubling_high_mul(quotient, self.multiplier)
@@ -95,7 +95,7 @@ def _bind_integers(node: Node, activation: ActivationFunctionType) -> Thunk:
     lowest, highest = (np.array(bound, np.float64) for bound in activation_range(activation, TensorType.INT32, 1.0, 0))
 
     def run() -> None:
-        # Exact: a quotient of int32 values that is not an integer is further from one than double precision reaches.
+        # Exact: a quotient of int32 values that is no integer differs from one by more than double precision's rounding.
         np.divide(a, b, quotient, dtype=double)
         np.trunc(quotient, quotient)
         clip(quotient, lowest, highest, quotient)

@@ -1,4 +1,4 @@
-"""EMBEDDING_LOOKUP: rows of a table, by number; rows of a quantized table are dequantized if the output is a float.
+"""EMBEDDING_LOOKUP: rows of a table, by index; rows of a quantized table are dequantized if the output is float.
 
 Numerics: tflite/kernels/embedding_lookup.cc
 """
@@ -14,7 +14,7 @@ from oplet_builtin_ops.layers.blocks import block_size, ensure_blocks
 
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 _FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16)
-#: How many values of a packed type share a byte.
+#: The values of a packed type per byte.
 _PER_BYTE = {TensorType.INT4: 2, TensorType.INT2: 4}
 _TYPES = all_types_but(TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT)
 
@@ -51,7 +51,7 @@ def _check_blocks(table: Tensor, output: Tensor) -> None:
 def _check_scales(table: Tensor, output: Tensor) -> None:
     quantization = table.quantization
     if quantization is None or not len(quantization.scales):
-        return  # everything is times zero, as in LiteRT
+        return  # without scales all values are 0, as in LiteRT
     first = table.zero_point
     ensure(first == 0 or output.type != TensorType.FLOAT32, f"{table} has zero point {first}; it must have none.")
     if quantization.per_channel:
@@ -92,7 +92,7 @@ def bind(context: Context, node: Node) -> Thunk:
         scale = factors[numbers] if len(factors) > 1 else factors
         if not output.size:
             return
-        # Scales per row, or per block of a row.
+        # One scale per row, or per block of a row.
         blocks = picked.reshape(len(numbers), scale.shape[1], -1)
         output[...] = (blocks * scale[..., None]).reshape(output.shape)
 
@@ -110,13 +110,13 @@ def _factors(table: Tensor) -> Array:
 
 
 def _pick(table: Tensor, numbers: Array) -> Array:
-    """The rows, as float32, (how many, values)."""
+    """The rows as float32, (number of rows, values)."""
     values = table.data.view(np.int8) if table.type == TensorType.UINT8 else table.data
     columns = int(np.prod(table.shape[1:]))
     packed = _PER_BYTE.get(table.type, 1)
     if columns % packed == 0:
         return np.asarray(values.reshape(table.shape[0], columns)[numbers].astype(np.float32))
-    # LiteRT starts at the byte in which a row begins, which may hold the end of the row before.
+    # LiteRT reads from the byte in which a row begins, which may also have the end of the row before.
     starts = numbers.astype(np.int64) * columns // packed * packed
     return np.asarray(values.reshape(-1)[starts[:, None] + np.arange(columns)].astype(np.float32))
 

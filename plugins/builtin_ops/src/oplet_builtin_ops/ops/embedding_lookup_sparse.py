@@ -1,4 +1,4 @@
-"""EMBEDDING_LOOKUP_SPARSE: weighted sums, or means, of rows of a table, for each row of a sparse matrix of row numbers.
+"""EMBEDDING_LOOKUP_SPARSE: weighted sums, or means, of rows of a table, for each row of a sparse matrix of row indices.
 
 Numerics: tflite/kernels/embedding_lookup_sparse.cc
 """
@@ -16,7 +16,7 @@ from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import CombinerType
 from oplet.schema.options import EmbeddingLookupSparseOptions
 
-#: Bytes that a value takes on its way to a sum; what masks the numbers of sums between two looks at the clock.
+#: Bytes of scratch per value of a sum; a mask of row numbers: a checkpoint follows each time that its bits are 0.
 _SCRATCH, _OFTEN = 8, 1023
 
 
@@ -62,7 +62,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _combine(sums: Array, values: Array, rows: Array, buckets: Array, weights: Array, combiner: CombinerType) -> None:
-    """Add up row after row; a run of rows of the same bucket is divided when it ends."""
+    """Add up one row after the other; the sum of a bucket is divided after its last row."""
     if not len(rows):
         return
     starts = np.append(0, np.flatnonzero(np.diff(buckets)) + 1)

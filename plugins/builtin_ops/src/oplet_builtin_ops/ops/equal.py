@@ -1,4 +1,4 @@
-"""EQUAL: whether two values are. Numerics: tflite/kernels/comparisons.cc (EqualEval)"""
+"""EQUAL: whether two values are equal. Numerics: tflite/kernels/comparisons.cc (EqualEval)"""
 
 from __future__ import annotations
 

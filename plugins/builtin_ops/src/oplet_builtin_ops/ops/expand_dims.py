@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
-from oplet.kernels.arrays import Shape, Thunk, copier
+from oplet.kernels.arrays import Shape, Thunk
 from oplet.kernels.axes import read_int, resolve_axis
 from oplet.kernels.operands import ensure_operands, ensure_same_quantization, take_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
+from oplet_builtin_ops.shaping.reshaping import bind_reshaped
 
 
 def _shapes(node: Node) -> list[Shape]:
@@ -25,13 +26,8 @@ def prepare(context: Context, node: Node) -> None:
     node.in_place = [source]
 
 
-def _bind(node: Node) -> Thunk:
-    output = node.outputs[0].data
-    return copier(output, node.inputs[0].data.reshape(output.shape))
-
-
 def bind(context: Context, node: Node) -> Thunk:
-    return defer_or_run(context, node, _shapes, _bind)
+    return defer_or_run(context, node, _shapes, bind_reshaped)
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,4 +1,4 @@
-"""FAKE_QUANT: floats rounded to what so many bits between a minimum and a maximum can express.
+"""FAKE_QUANT: floats rounded to the values that `num_bits` bits between a minimum and a maximum represent.
 
 Numerics: tflite/kernels/fake_quant.cc, internal/quantization_util.cc (NudgeQuantizationRange, FakeQuantizeArray)
 """
@@ -14,12 +14,12 @@ from oplet.kernels.arrays import Thunk
 from oplet.schema.options import FakeQuantOptions
 from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
 
-#: Added before what follows the point is cut off, it rounds halves up; a half itself would carry 0.49999997 up to 1.
+#: The largest float below 0.5: adding it before truncation rounds halves up; 0.5 itself would round 0.49999997 up to 1.
 _HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
 class Range(NamedTuple):
-    """The range with its ends moved so that 0 is one of the steps."""
+    """The range, with its ends moved so that 0 is one of the steps."""
 
     low: np.float32
     high: np.float32
@@ -49,7 +49,7 @@ def bind(context: Context, node: Node) -> Thunk:
     per_step, half = np.array(np.float32(1) / step), np.array(_HALF)
 
     def run() -> None:
-        np.fmax(source, low, out=output)  # no number becomes the lowest one
+        np.fmax(source, low, out=output)  # NaN becomes the lowest value
         np.minimum(output, high, out=output)
         np.subtract(output, low, output)
         np.multiply(output, per_step, output)

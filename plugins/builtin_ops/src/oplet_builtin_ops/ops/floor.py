@@ -1,4 +1,4 @@
-"""FLOOR: the largest integer that is not above. Numerics: tflite/kernels/floor.cc"""
+"""FLOOR: the largest integer that is not above the value. Numerics: tflite/kernels/floor.cc"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FLOOR_MOD: what FLOOR_DIV leaves; it has the divisor's sign. Numerics: tflite/kernels/floor_mod.cc"""
+"""FLOOR_MOD: the remainder of FLOOR_DIV; it has the divisor's sign. Numerics: tflite/kernels/floor_mod.cc"""
 
 from __future__ import annotations
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.errors import PrepareError
+from oplet.kernels.activations import CLAMPS
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.shapes import has_placeholder, refusing
+from oplet.kernels.shapes import failing_thunk, has_placeholder
 from oplet.schema.enums import FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
-from oplet_builtin_ops.layers.weights import CLAMPS
 
-#: The modules that only some nodes need, by the types of their inputs; builds leave out those that no node of their models needs.
+#: Modules that only some nodes need, by the types of their inputs; builds leave out those that no node of their models needs.
 VARIANTS = {
     "oplet_builtin_ops.layers.float_rows": {"inputs": ((TensorType.FLOAT32,), (TensorType.FLOAT32,))},
     "oplet_builtin_ops.layers.hybrid_rows": {
@@ -29,7 +29,7 @@ VARIANTS = {
 
 _SHUFFLED = FullyConnectedOptionsWeightsFormat.SHUFFLED4x16INT8
 _NARROW = (TensorType.INT8, TensorType.INT4, TensorType.INT2)
-#: The types of weights and of the output that go with each type of input.
+#: The types of weights and output by the type of the input.
 _TYPES = {
     TensorType.FLOAT32: ((TensorType.FLOAT32, TensorType.UINT8, *_NARROW), (TensorType.FLOAT32,)),
     TensorType.UINT8: ((TensorType.UINT8,), (TensorType.UINT8, TensorType.INT16)),
@@ -52,7 +52,7 @@ def prepare(context: Context, node: Node) -> None:
     except PrepareError as error:
         if not has_placeholder(node):
             raise
-        node.prepared = str(error)  # the input may be resized before the run, which refuses it if it is not
+        node.prepared = str(error)  # the input may be resized before the run, which raises this if it is not
         context.set_dynamic(output)
         return
     ensure(bias is None or bias.size == units, lambda: f"{bias} must have {units} values, one for each row of {weights}.")
@@ -85,7 +85,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _rows(source: Tensor, weights: Tensor, options: FullyConnectedOptions) -> int:
-    """How many rows the input has, once it is sure to be made of rows as long as those of the weights."""
+    """The number of the input's rows, after a check that they are as long as those of the weights."""
     depth = weights.shape[1]
     if options.keep_num_dims:
         ensure(
@@ -106,14 +106,14 @@ def _rows(source: Tensor, weights: Tensor, options: FullyConnectedOptions) -> in
 
 def bind(context: Context, node: Node) -> Thunk:
     if isinstance(node.prepared, str):
-        return refusing(node.prepared)
+        return failing_thunk(node.prepared)
     if not node.outputs[0].size:
         return lambda: None
     thunk: Thunk = node.prepared.thunk()
     return thunk
 
 
-# XNNPACK, which alone runs half-precision layers with quantized weights, takes each row's zero point from its values.
+# XNNPACK, which alone runs half-precision layers with quantized weights, computes each row's zero point from its values.
 REGISTRATION = takes_halves(
     Registration(prepare=prepare, bind=bind, pure=True, sparse=frozenset({1}), types=tuple(_TYPES)),
     0,

@@ -1,4 +1,4 @@
-"""GATHER: slices along an axis, picked by positions; the first `batch_dims` axes go in step with the positions'.
+"""GATHER: slices along an axis, selected by indices; the first `batch_dims` axes are common to input and indices.
 
 Numerics: tflite/kernels/gather.cc
 """
@@ -14,10 +14,10 @@ from oplet import Context, Node, Registration, TensorType, charge, checkpoint, e
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import resolve_axis
 from oplet.kernels.operands import ensure_operands, take_type
-from oplet.kernels.shapes import refused_in_the_run
+from oplet.kernels.shapes import defer_refusals
 from oplet.schema.options import GatherOptions
 
-#: Batches whose slices are taken in a call of their own, and about how many slices are taken together where there are more.
+#: The most batches whose slices are each taken in a call of their own, and about the slices per call if there are more.
 _FEW: Final = 64
 _BLOCK: Final = 1 << 15
 
@@ -57,7 +57,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _check(positions: Array, length: int) -> None:
-    # A negative position seen as unsigned is a large one, so that one comparison finds both kinds.
+    # A negative index as an unsigned number is a large one, so that one comparison finds both kinds of wrong indices.
     if positions.size and positions.view(np.uint64).max() >= length:
         wrong = positions[(positions < 0) | (positions >= length)][0]
         ensure(False, f"position {wrong} is outside the axis gathered from, which has length {length}.")
@@ -91,18 +91,18 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _by_batch(pieces: list[tuple[Array, Array, Array]]) -> Thunk:
-    """What takes the slices of one batch after the other."""
+    """A thunk that takes the slices of one batch after the other."""
 
     def take() -> None:
         for row, pick, target in pieces:
-            # Positions are in range by now; "clip" is the mode in which take writes straight into its target.
+            # Indices were checked; with mode "clip", take writes directly into its target.
             row.take(pick, 1, target, "clip")
 
     return take
 
 
 def _in_blocks(rows: Array, picks: Array, targets: Array) -> Thunk:
-    """What takes the slices of many batches, as many together as there is room for their positions among all slices."""
+    """A thunk that takes the slices of many batches, as many at a time as there is memory for their indices."""
     batches, before, length, after = rows.shape
     count = picks.shape[1]
     slices, found = rows.reshape(batches * before * length, after), targets.reshape(batches * before * count, after)
@@ -123,4 +123,4 @@ def _in_blocks(rows: Array, picks: Array, targets: Array) -> Thunk:
     return take
 
 
-REGISTRATION = Registration(prepare=prepare, bind=refused_in_the_run(bind), pure=True, types=_TYPES)
+REGISTRATION = Registration(prepare=prepare, bind=defer_refusals(bind), pure=True, types=_TYPES)

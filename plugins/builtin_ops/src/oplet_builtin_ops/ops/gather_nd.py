@@ -1,4 +1,4 @@
-"""GATHER_ND: slices picked by positions in the first axes. Numerics: tflite/kernels/gather_nd.cc"""
+"""GATHER_ND: slices selected by indices into the first axes. Numerics: tflite/kernels/gather_nd.cc"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import prod
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.shapes import refused_in_the_run
+from oplet.kernels.shapes import defer_refusals
 from oplet_builtin_ops.shaping.positions import row_finder
 
 _TYPES = (
@@ -40,7 +40,7 @@ def bind(context: Context, node: Node) -> Thunk:
     picks = row_finder(node.inputs[1], depth, source.shape)
 
     def run() -> None:
-        # Positions are in range by now; "clip" is the mode in which take writes straight into its target.
+        # Indices were checked; with mode "clip", take writes directly into its target.
         rows.take(picks(), 0, target, "clip")
 
     return run
@@ -48,7 +48,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 REGISTRATION = Registration(
     prepare=prepare,
-    bind=refused_in_the_run(bind),
+    bind=defer_refusals(bind),
     pure=True,
     types=_TYPES,
     differences="a position without coordinates picks the whole tensor, where LiteRT finds it out of bounds",

@@ -1,4 +1,4 @@
-"""GREATER: whether the first value is. Numerics: tflite/kernels/comparisons.cc (GreaterEval)"""
+"""GREATER: whether the first value is greater than the second. Numerics: tflite/kernels/comparisons.cc (GreaterEval)"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """HARD_SWISH: x * min(max(x + 3, 0), 6) / 6.
 
-Quantized, the two factors are 16-bit fixed-point numbers, each shifted left as far as it goes before it is rounded.
+For quantized types the two factors are 16-bit fixed-point numbers, each shifted left as far as possible before it is rounded.
+
 Numerics: tflite/kernels/internal/reference/hard_swish.h
 """
 
@@ -43,7 +44,7 @@ def prepare(context: Context, node: Node) -> None:
         fine = _wrap16((values - source.zero_point) << 7)
         product = _high_product(fine, output_factor)
         gate = _gate(fine, gate_factor, gate_exponent)
-        # This product is cut towards zero, unlike the others, which cancels their bias.
+        # This product is truncated, unlike the others, which cancels their bias.
         cut = _saturate16(np.trunc(gate * product / 32768).astype(np.int64))
         return _wrap16(_shift_right(cut, -output_exponent) + output.zero_point)
 
@@ -69,7 +70,7 @@ def _gate(fine: Int64s, factor: int, exponent: int) -> Int64s:
 
 
 def _left_factor(amount: int) -> int:
-    """What a shift to the left multiplies with: 2**31 is negative, and beyond nothing is left."""
+    """The factor of a left shift: 2**31 wraps around to a negative number, larger shifts give 0."""
     return (1 << amount) - (1 << 32 if amount == 31 else 0) if amount < 32 else 0
 
 
@@ -81,7 +82,7 @@ def _high_product(a: Int64s, factor: int) -> Int64s:
 def _shift_right(values: Int64s, exponent: int) -> Int64s:
     if exponent < 16:
         return rounding_divide_by_pot(values, exponent)
-    # LiteRT's mask of the bits that are shifted out overflows 16 bits here, and every value rounds away from zero.
+    # LiteRT's mask of the bits that are shifted out overflows 16 bits here, so that every value is rounded away from zero.
     return np.where(values < 0, -1, 1)
 
 

@@ -1,4 +1,4 @@
-"""HASHTABLE: the handle of a hash table, which it makes at first use. See `oplet_builtin_ops.control.resources`.
+"""HASHTABLE: the handle of a hash table, which is made at first use. See `oplet_builtin_ops.control.resources`.
 
 Tables map INT64 to STRING or STRING to INT64, as in tflite/kernels/hashtable.cc.
 """
@@ -26,7 +26,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """The thunk writes the number and sees to it that the table exists."""
+    """A thunk that writes the number, and makes the table if it does not exist."""
     output, options = node.outputs[0].data, node.options(HashtableOptions)
 
     def run() -> None:

@@ -8,12 +8,12 @@ from oplet import Context, Node, Registration, charge, ensure
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.control.resources import MAPPINGS, HashTable, find, table_handle
 
-#: Bytes that a key and its value take on the way.
+#: Bytes of scratch for a key and its value.
 _ENTRY = 48
 
 
 def prepare(context: Context, node: Node) -> None:
-    """The output has the keys' shape."""
+    """Give the output the keys' shape."""
     ensure_operands(node, 3)
     handle, keys, default = node.inputs
     output = node.outputs[0]
@@ -28,7 +28,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """The thunk looks one key up after the other."""
+    """A thunk that looks up one key after the other."""
     handle, keys, default = (tensor.data for tensor in node.inputs)
     output = node.outputs[0].data.reshape(-1)
 

@@ -1,4 +1,4 @@
-"""HASHTABLE_IMPORT: fill a hash table, once; later imports change nothing. Behaviour: tflite/kernels/hashtable_import.cc."""
+"""HASHTABLE_IMPORT: fill a hash table, once; later imports have no effect. Behaviour: tflite/kernels/hashtable_import.cc."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from oplet import Context, Node, Registration, charge, ensure
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.control.resources import MAPPINGS, HashTable, find, table_handle
 
-#: Bytes of an entry, and of what it is made from.
+#: Bytes of an entry, and of the Python objects that it is made from.
 _ENTRY = 160
 
 
@@ -25,7 +25,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """The thunk keeps the first of equal keys."""
+    """A thunk that fills the table; of equal keys it keeps the first."""
     handle, keys, values = (tensor.data for tensor in node.inputs)
 
     def run() -> None:

@@ -1,6 +1,7 @@
-"""HASHTABLE_LOOKUP: rows of a value tensor whose keys are looked up by binary search; zeros where a key is missing.
+"""HASHTABLE_LOOKUP: rows of a value tensor whose keys are looked up by binary search; zeros if a key is missing.
 
-Numerics: tflite/kernels/hashtable_lookup.cc. Keys that are not sorted or not unique give what the C library's bsearch finds.
+Numerics: tflite/kernels/hashtable_lookup.cc. For keys that are not sorted or not unique the result is that of the C library's
+bsearch.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from oplet.kernels.operands import ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:
-    """One row of output and one hit (0 or 1) for each key looked up."""
+    """Size the outputs: one row of values and one hit (0 or 1) for each key looked up."""
     ensure_operands(node, 3, 2)
     wanted, keys, values = node.inputs
     output, hits = node.outputs
@@ -33,7 +34,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """The thunk searches all keys at once."""
+    """A thunk that looks up all keys at once."""
     wanted, keys, values = (tensor.data for tensor in node.inputs)
     output, hits = (tensor.data for tensor in node.outputs)
     missing = b"" if node.inputs[2].type is TensorType.STRING else 0
@@ -49,14 +50,14 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
 
 
 def _search_sorted(keys: Array, wanted: Array) -> Array:
-    """`_search` where any search meets the same key."""
+    """`_search` for sorted, unique keys, for which any binary search finds the same key."""
     rows = keys.searchsorted(wanted)
     rows[keys.take(rows, mode="clip") != wanted] = -1
     return rows
 
 
 def _search(keys: Array, wanted: Array) -> Array:
-    """For each wanted key the position where a binary search meets it first, or -1."""
+    """For each wanted key the position at which bsearch finds it, or -1."""
     low, high = np.zeros(wanted.shape, np.intp), np.full(wanted.shape, keys.size)
     found = np.full(wanted.shape, -1)
     while True:

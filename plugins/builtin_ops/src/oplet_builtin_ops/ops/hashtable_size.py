@@ -1,4 +1,4 @@
-"""HASHTABLE_SIZE: how many keys a hash table holds. Behaviour: tflite/kernels/hashtable_size.cc."""
+"""HASHTABLE_SIZE: the number of keys in a hash table. Behaviour: tflite/kernels/hashtable_size.cc."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oplet_builtin_ops.control.resources import TABLES, HashTable, find, table_h
 
 
 def prepare(context: Context, node: Node) -> None:
-    """The output is of shape [1]."""
+    """Give the output the shape [1]."""
     ensure_operands(node, 1)
     table_handle(node.inputs[0])
     ensure_type(node.outputs[0], TensorType.INT64)
@@ -18,7 +18,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """The thunk counts 0 for a table that was not filled yet."""
+    """A thunk that writes the number of keys; 0 for a table that was not filled yet."""
     handle, output = node.inputs[0].data, node.outputs[0].data
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""L2_NORMALIZATION along the last dimension: x divided by the root of the sum of squares.
+"""L2_NORMALIZATION along the last dimension: x divided by the square root of the sum of squares.
 
 Numerics: tflite/kernels/l2norm.cc, internal/reference/l2normalization.h, integer_ops/l2normalization.h
 """
@@ -21,7 +21,7 @@ TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
 _EPSILON = 1e-6
 #: The output's scale is 2**-7.
 _OUTPUT_BITS = 7
-#: Values at a time, and the bytes that each takes meanwhile.
+#: The values per block, and their bytes of scratch.
 _BLOCK, _SCRATCH = 1 << 16, 32
 
 

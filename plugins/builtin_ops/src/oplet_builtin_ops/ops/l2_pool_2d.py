@@ -1,4 +1,4 @@
-"""L2_POOL_2D: the root of the mean square of each window, of the values inside the map. Numerics: tflite/kernels/pooling.cc"""
+"""L2_POOL_2D: the root mean square of each window's values inside the map. Numerics: tflite/kernels/pooling.cc"""
 
 from __future__ import annotations
 

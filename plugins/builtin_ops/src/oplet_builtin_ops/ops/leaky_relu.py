@@ -29,7 +29,7 @@ def prepare(context: Context, node: Node) -> None:
 
     def rule(values: NDArray[np.int64]) -> NDArray[np.int64]:
         values = values - source.zero_point
-        # A negative slope is rounded as its magnitude would be.
+        # A negative slope is rounded by its magnitude.
         below = scaled(values, abs(slope)) * (-1 if slope < 0 else 1)
         return np.where(values >= 0, scaled(values, ratio), below) + output.zero_point
 
@@ -40,8 +40,8 @@ def bind(context: Context, node: Node) -> Thunk:
     if node.inputs[0].type != TensorType.FLOAT32:
         return bind_lookup(node)
     alpha = np.array(node.options(LeakyReluOptions).alpha, np.float32)
-    # Of x and alpha * x, the one that is wanted is the larger as long as alpha is at most 1. The forms that pass over
-    # NaN keep an infinite x where alpha is 0.
+    # The result is the larger of x and alpha * x as long as alpha is at most 1. fmax and fmin, which ignore NaN, keep an infinite x
+    # if alpha is 0.
     choose = np.fmax if alpha <= 1 else np.fmin
 
     def calls(x: Array, y: Array, scaled_down: Array) -> list[Call]:

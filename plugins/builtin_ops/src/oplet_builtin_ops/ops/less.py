@@ -1,4 +1,4 @@
-"""LESS: whether the first value is. Numerics: tflite/kernels/comparisons.cc (LessEval)"""
+"""LESS: whether the first value is less than the second. Numerics: tflite/kernels/comparisons.cc (LessEval)"""
 
 from __future__ import annotations
 

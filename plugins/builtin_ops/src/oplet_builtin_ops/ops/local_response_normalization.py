@@ -35,7 +35,7 @@ def bind(context: Context, node: Node) -> Thunk:
     alpha, bias, beta = (np.array(value, np.float64) for value in (options.alpha, options.bias, -options.beta))
 
     def run() -> None:
-        # Sums up to each channel, in double precision, so that the difference of two loses nothing.
+        # Sums up to each channel in double precision, so that the difference of two of them is accurate.
         np.square(source, scales)
         sums[..., 0] = 0
         np.add.accumulate(scales, -1, out=sums[..., 1:])

@@ -18,7 +18,7 @@ def _table(source: Tensor, output: Tensor) -> Array:
     lowest = np.float32(quantized_range(source.type)[0] - output.zero_point) * np.float32(output.scale)
 
     def log(x: NDArray[Any]) -> NDArray[Any]:
-        # What has no logarithm becomes the smallest number that the output can hold; what is no number stays that.
+        # Values without a logarithm become the smallest number of the output; NaN stays NaN.
         return np.where(x <= 0, lowest, np.log(np.where(x <= 0, 1, x).astype(np.float64)))
 
     return function_table(source, output, log)

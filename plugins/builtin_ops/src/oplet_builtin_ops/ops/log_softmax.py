@@ -1,4 +1,4 @@
-"""LOG_SOFTMAX along the last dimension: x less the logarithm of the sum of all exp(x).
+"""LOG_SOFTMAX along the last dimension: x - log(sum(exp(x))).
 
 Numerics: tflite/kernels/activations.cc (LogSoftmaxPrepare), internal/reference/log_softmax.h, integer_ops/log_softmax.h
 """
@@ -8,68 +8,15 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
-from oplet.kernels.arrays import Array, Thunk
-from oplet.kernels.fixed_point import multiply_by_quantized_multiplier
-from oplet_builtin_ops.arithmetic.fixed_point_functions import logarithm
+from oplet.kernels.arrays import Thunk
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
-from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, distance_scaling, fits_fixed_point
+from oplet_builtin_ops.arithmetic.quantized_softmax import LogSoftmax8, fits_fixed_point
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.arithmetic.tabled_softmax import TabledLogSoftmax
 from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
 from oplet_builtin_ops.shaping.row_folds import fold_rows
 
 TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
-#: Steps of the output's scale, 1/16, in the fixed point of a distance from the largest value.
-_STEP_BITS = 31 - 5 - 4
-#: In that fixed point, a distance of which no output is near enough to the largest; less some logarithm it is still an int32.
-_LEAST = -20 << 4 + _STEP_BITS
-#: Sums have 12 integer bits. More than 4096, which takes as many values near the largest one, count as that; LiteRT's overflow.
-_LARGEST = np.int64((1 << 31) - 1)
-
-
-class Quantized:
-    """The tables of a node.
-
-    Attributes:
-        summands: what each possible distance from a row's largest value adds to the sum.
-        distances: what each scales to, below zero; those that no output shows are cut.
-    """
-
-    def __init__(self, source: Tensor) -> None:
-        self.summands = Softmax8(source, 1.0).summands.astype(np.int32)
-        multiplier, shift, farthest = distance_scaling(source, 1.0)
-        distances = np.arange(256, dtype=np.int32)
-        scaled = multiply_by_quantized_multiplier(-distances, multiplier, shift)
-        self.distances = np.maximum(np.where(distances <= farthest, scaled, _LEAST), _LEAST).astype(np.int32)
-
-    def bind(self, x: Array, y: Array, largest: Array, below: Array, steps: Array, places: Array) -> Thunk:
-        """The thunk: `largest` has one element a row, the other arrays are scratch of the input's shape."""
-        octets, top = x.view(np.uint8), largest.view(np.uint8)
-        info = np.iinfo(y.dtype)
-        lowest, highest, bits = (np.array(value, np.int32) for value in (info.min, info.max, _STEP_BITS))
-        half = (1 << _STEP_BITS - 1) - 1
-        totals = np.empty(largest.shape, np.int64)
-        find_largest, add_up = fold_rows(np.maximum, x, largest), fold_rows(np.add, steps, totals)
-
-        def run() -> None:
-            find_largest()
-            # The difference of the bit patterns is that of the values, signed or not.
-            np.subtract(top, octets, below)
-            # `take` would copy indices of any other type than int64.
-            np.copyto(places, below)
-            self.summands.take(places, None, steps, "clip")
-            add_up()
-            np.minimum(totals, _LARGEST, out=totals)
-            logarithms = logarithm(totals)
-            self.distances.take(places, None, steps, "clip")
-            # Never above zero, so that this rounds halves away from it.
-            np.subtract(steps, (logarithms - half).astype(np.int32), steps)
-            np.right_shift(steps, bits, steps)
-            np.add(steps, highest, steps)
-            np.maximum(steps, lowest, out=steps)
-            y[...] = steps
-
-        return run
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -91,19 +38,19 @@ def prepare(context: Context, node: Node) -> None:
     context.add_temporary(node, source.shape, TensorType.INT64)
 
 
-def _tables(source: Tensor, output: Tensor) -> Quantized | TabledLogSoftmax:
-    return Quantized(source) if fits_fixed_point(source, 1.0) else TabledLogSoftmax(source, output, 1.0)
+def _tables(source: Tensor, output: Tensor) -> LogSoftmax8 | TabledLogSoftmax:
+    return LogSoftmax8(source) if fits_fixed_point(source, 1.0) else TabledLogSoftmax(source, output, 1.0)
 
 
 def bind(context: Context, node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
     temporaries = [temporary.data for temporary in node.temporaries]
-    if not output.ndim:  # a row of one
+    if not output.ndim:  # a row of one value
         source, output, *temporaries = (array.reshape(1) for array in (source, output, *temporaries))
     if not output.size:
         return lambda: None
     if node.inputs[0].type != TensorType.FLOAT32:
-        tables: Quantized | TabledLogSoftmax = node.prepared
+        tables: LogSoftmax8 | TabledLogSoftmax = node.prepared
         return tables.bind(source, output, *temporaries)
     exponentials, row = temporaries
     find_largest, add_up = fold_rows(np.maximum, source, row), fold_rows(np.add, exponentials, row)

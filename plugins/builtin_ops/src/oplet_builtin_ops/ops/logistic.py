@@ -23,7 +23,7 @@ def prepare(context: Context, node: Node) -> None:
     offer_in_place(node)
     if source.type in FLOATS:
         if source.type != TensorType.FLOAT32:
-            # Short floats are computed in single precision and rounded once.
+            # float16 and bfloat16 are computed in single precision and rounded once.
             context.add_temporary(node, source.shape, TensorType.FLOAT32)
         return
     if source.type == TensorType.INT16:
@@ -64,7 +64,7 @@ def _chain(source: NDArray[np.float32], output: NDArray[np.float32]) -> Thunk:
     one = np.array(1, np.float32)
 
     def run() -> None:
-        # Where this is infinite the result is 0.
+        # If exp(-x) is infinite the result is 0.
         np.negative(source, output)
         np.exp(output, output)
         np.add(output, one, output)

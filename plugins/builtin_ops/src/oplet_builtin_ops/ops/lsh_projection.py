@@ -14,7 +14,7 @@ from oplet.schema.enums import LSHProjectionType
 from oplet.schema.options import LSHProjectionOptions
 from oplet_builtin_ops.arithmetic.farmhash import fingerprint64
 
-#: Bytes of an item besides its own; what masks the numbers of the items between two looks at the clock.
+#: Bytes of an item's Python object; a mask of item numbers: a checkpoint follows each time that its bits are 0.
 _OBJECT, _OFTEN = 64, 255
 _TYPES = all_types_but(TensorType.STRING)
 
@@ -65,7 +65,7 @@ def _sign(seed: bytes, keys: list[bytes], factors: list[float]) -> bool:
 
 
 def _numbers(signs: Array) -> Array:
-    """The bits of each hash as a number, in a range of its own; in 32 bits."""
+    """The bits of each hash as a 32-bit number, each hash in a range of its own."""
     hashes, bits = signs.shape
     powers = np.int64(1) << np.arange(bits - 1, -1, -1)
     ranges = np.arange(hashes, dtype=np.int64) << (bits & 31)

@@ -1,7 +1,7 @@
-"""LSTM: one step. The full kernel keeps its states in variable tensors; the basic one has 5 inputs and 4 outputs.
+"""LSTM: one step. The full kernel has its states in variable tensors; the basic one has 5 inputs and 4 outputs.
 
-Full: float, hybrid (float activations, int8 weights), integer with 5 intermediate scales (products added in int16) or 12
-(products cut to int8). Numerics: tflite/kernels/lstm.cc, lstm_eval.cc
+Full: float, hybrid (float activations, int8 weights), integer with 5 intermediate scales (products added in int16) or 12 (products
+rounded to int8). Numerics: tflite/kernels/lstm.cc, lstm_eval.cc
 """
 
 from __future__ import annotations

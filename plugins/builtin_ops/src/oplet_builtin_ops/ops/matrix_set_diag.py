@@ -7,7 +7,7 @@ from math import prod
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_type
-from oplet.kernels.shapes import refusing
+from oplet.kernels.shapes import failing_thunk
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 
@@ -25,7 +25,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _misfit(node: Node) -> str:
-    """Why the diagonals do not fit the matrices, "" if they do; those of an input that is still to be resized may not."""
+    """Why the diagonals do not fit the matrices, "" if they do. It is no error in `prepare`, as an input may still be resized."""
     source, diagonal = node.inputs
     wanted = (*source.shape[:-2], min(source.shape[-2:]))
     return (
@@ -35,7 +35,7 @@ def _misfit(node: Node) -> str:
 
 def bind(context: Context, node: Node) -> Thunk:
     if wrong := _misfit(node):
-        return refusing(wrong)
+        return failing_thunk(wrong)
     source, values, output = node.inputs[0].data, node.inputs[1].data, node.outputs[0].data
     rows, columns = source.shape[-2:]
     length = min(rows, columns)

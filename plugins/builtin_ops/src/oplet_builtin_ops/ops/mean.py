@@ -35,7 +35,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _fits_float(node: Node) -> bool:
-    """Whether float32, whose sums BLAS finds much faster, holds each sum of integers exactly."""
+    """Whether float32, whose sums BLAS computes much faster, holds each sum of integers exactly."""
     source = node.inputs[0]
     count = prod(source.shape[axis] for axis in reduced_axes(node))
     return 0 < count * int(np.iinfo(source.dtype).max + 1) < 2**24
@@ -61,7 +61,7 @@ def _bind_integer(node: Node) -> Thunk:
 
     def run() -> None:
         sums = np.add.reduce(source, axes, dtype=np.int64, keepdims=True)
-        # C++ divides towards zero, numpy downwards.
+        # C++ division truncates, numpy's rounds down.
         convert(output, np.sign(sums) * (np.abs(sums) // count))
 
     return run
@@ -72,12 +72,12 @@ def _bind_quantized(node: Node) -> Thunk:
     values, target = source.data, output.data.reshape(kept_shape(node))
     count = prod(source.shape[axis] for axis in axes)
     multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
-    # The division by the count becomes part of the multiplier, as far as its 31 bits allow.
+    # The division by the count is folded into the multiplier, as far as its 31 bits allow.
     bits = min(count.bit_length() - 1, 32, 31 + shift)
     multiplier, shift = (multiplier << bits) // count, shift - bits
     offset = np.array([source.zero_point * count]).astype(np.int32)
     limits = np.iinfo(target.dtype)
-    # Where the axes arrive at run time, so does the size of what they leave.
+    # If the axes are not constant, the output's size is only known at run time.
     types = np.int32, np.int64, np.int64
     sums, wide, spare, *floats = [tensor.data for tensor in node.temporaries] or [np.empty(target.size, type) for type in types]
     bounds = int(limits.min), int(limits.max)
@@ -101,7 +101,7 @@ def _bind_quantized(node: Node) -> Thunk:
 def _bind(node: Node) -> Thunk:
     source, output = node.inputs[0], node.outputs[0]
     if source.size == 0:
-        # The mean of nothing is NaN, which LiteRT writes as 0 where there is no NaN.
+        # The mean of no values is NaN, which LiteRT writes as 0 for integers.
         return partial(output.data.fill, np.nan if source.type == TensorType.FLOAT32 else 0)
     if source.type == TensorType.FLOAT32:
         return _bind_float(node)

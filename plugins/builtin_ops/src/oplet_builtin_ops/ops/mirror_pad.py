@@ -1,4 +1,4 @@
-"""MIRROR_PAD: a border that repeats the values inside backwards, with the outermost (SYMMETRIC) or without it (REFLECT).
+"""MIRROR_PAD: a border that mirrors the values inside, including the outermost ones (SYMMETRIC) or not (REFLECT).
 
 Numerics: tflite/kernels/mirror_pad.cc
 """
@@ -6,7 +6,7 @@ Numerics: tflite/kernels/mirror_pad.cc
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape, Thunk, copies
 from oplet.kernels.axes import along, read_ints
 from oplet.kernels.operands import PLAIN_TYPES, ensure_operands, ensure_plain, ensure_same_quantization, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
@@ -16,7 +16,7 @@ from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 
 
 def _omitted(node: Node) -> int:
-    """How many of the outermost values the border leaves out."""
+    """The number of outermost values that the border leaves out."""
     mode = node.options(MirrorPadOptions).mode
     ensure(mode in (MirrorPadMode.REFLECT, MirrorPadMode.SYMMETRIC), f"mode is {mode!r}; it must be REFLECT or SYMMETRIC.")
     return 1 if mode == MirrorPadMode.REFLECT else 0
@@ -58,24 +58,18 @@ def prepare(context: Context, node: Node) -> None:
 
 def _bind(node: Node) -> Thunk:
     source, output, pairs, omitted = node.inputs[0].data, node.outputs[0].data, _pairs(node), _omitted(node)
-    # First the middle, then axis by axis the borders, each from what is there by then.
+    # First the middle is copied, then axis by axis the borders, each from what is written by then.
     middle = tuple(slice(before, before + dim) for (before, _), dim in zip(pairs, source.shape))
-    copies: list[tuple[Array, Array]] = [(output[middle], source)]
+    steps: list[tuple[Array, Array]] = [(output[middle], source)]
     for axis, ((before, after), dim) in enumerate(zip(pairs, source.shape)):
         band = output[along(axis, slice(None), *middle[axis + 1 :])]
         end = before + dim
         front, first = slice(0, before), before + omitted
         back, last = slice(end, end + after), end - omitted
         backwards = along(axis, slice(None, None, -1))
-        copies.append((band[along(axis, front)], band[along(axis, slice(first, first + before))][backwards]))
-        copies.append((band[along(axis, back)], band[along(axis, slice(last - after, last))][backwards]))
-    copies = [(target, values) for target, values in copies if target.size]
-
-    def run() -> None:
-        for target, values in copies:
-            target[...] = values
-
-    return run
+        steps.append((band[along(axis, front)], band[along(axis, slice(first, first + before))][backwards]))
+        steps.append((band[along(axis, back)], band[along(axis, slice(last - after, last))][backwards]))
+    return copies([step for step in steps if step[0].size])
 
 
 def bind(context: Context, node: Node) -> Thunk:

@@ -5,8 +5,6 @@ Numerics: tflite/kernels/mul.cc, tflite/kernels/internal/reference/mul.h and int
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +18,7 @@ from oplet.schema.options import MulOptions
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, rescaler
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
+from oplet_builtin_ops.elementwise.pair_scaling import ProductScaling
 
 PLAIN = (
     TensorType.FLOAT32,
@@ -31,14 +30,6 @@ PLAIN = (
 )
 EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 _TYPES = (*PLAIN, *EIGHT_BITS, TensorType.INT16)
-
-
-class Scaling(NamedTuple):
-    """How the product of two quantized values becomes the output's."""
-
-    multiplier: int
-    shift: int
-    bounds: tuple[int, int]
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -61,15 +52,15 @@ def prepare(context: Context, node: Node) -> None:
     ensure_quantized(output)
     bounds = activation_range(activation, output.type, output.scale, output.zero_point)
     if narrowed:
-        # Both inputs are fractions of 2**15 and so is their product, cut to 8 bits; scales do not matter.
-        node.prepared = Scaling(0, 0, bounds)
+        # Both inputs are fractions of 2**15, and so is their product, rounded to 8 bits; scales are ignored.
+        node.prepared = ProductScaling(0, 0, bounds)
         _add_scratch(context, node)
         return
     ensure_quantized(a, b)
     with np.errstate(all="ignore"):
         # LiteRT computes this in single precision.
         real = float(np.float32(a.scale) * np.float32(b.scale) / np.float32(output.scale))
-    node.prepared = Scaling(*quantize_multiplier(real), bounds)
+    node.prepared = ProductScaling(*quantize_multiplier(real), bounds)
     if a.type == TensorType.INT16:
         ensure_zero_point_is_zero(a, b, output)
         _add_scratch(context, node)
@@ -84,7 +75,7 @@ def _add_scratch(context: Context, node: Node) -> None:
 
 def bind(context: Context, node: Node) -> Thunk:
     plan = node.prepared
-    if not isinstance(plan, Scaling):
+    if not isinstance(plan, ProductScaling):
         return binary.bind_elementwise(np.multiply, node, plan, context)
     a, b = node.inputs
     output = node.outputs[0]
@@ -94,7 +85,7 @@ def bind(context: Context, node: Node) -> Thunk:
     def rule(x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.int64]:
         product = ((x - a.zero_point) * (y - b.zero_point)).astype(np.int32)
         scaled = multiply_by_quantized_multiplier(product, plan.multiplier, plan.shift)
-        # The sum may wrap around, as it does in LiteRT.
+        # The sum may wrap around, as in LiteRT.
         return np.asarray(np.clip(scaled + np.int32(output.zero_point), *plan.bounds), np.int64)
 
     return binary.bind_pairs(node, rule)
@@ -104,7 +95,7 @@ def _bind_int16(
     a: Tensor,
     b: Tensor,
     output: Tensor,
-    plan: Scaling,
+    plan: ProductScaling,
     product: NDArray[np.int32],
     wide: NDArray[np.int64],
     scratch: NDArray[np.int64],

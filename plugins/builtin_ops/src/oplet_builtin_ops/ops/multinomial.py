@@ -13,17 +13,17 @@ from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.control.philox import PhiloxRandom, uniform_doubles
 from oplet_builtin_ops.control.randoms import Stream
 
-#: Blocks that one invoke takes from the stream for each sample; it uses far fewer.
+#: The blocks by which an invoke advances the stream for each sample; it uses far fewer.
 _RESERVED = 2 * 256
-#: Logits, or samples, at a time; blocks that are drawn at least; classes that are counted one by one.
+#: Logits, or samples, per part; the least blocks to draw; the most classes that are counted one by one.
 _PART, _BLOCKS, _FEW = 1 << 16, 1 << 10, 16
-#: Bytes that a logit takes on its way to a running sum.
+#: Bytes of scratch per logit for the running sums.
 _SCRATCH = 40
 _TYPES = (TensorType.FLOAT32,)
 
 
 def prepare(context: Context, node: Node) -> None:
-    """The output has a row of samples for each row of logits."""
+    """Size the output: a row of samples for each row of logits."""
     ensure_operands(node, 2)
     logits, samples = node.inputs
     ensure_type(logits, *_TYPES)
@@ -47,7 +47,7 @@ def _count(node: Node) -> int:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """The thunk looks uniform numbers up in each row's cumulative probabilities."""
+    """A thunk that looks up uniform numbers in each row's cumulative probabilities."""
     stream: Stream = node.prepared
     logits, output = node.inputs[0].data, node.outputs[0]
 
@@ -70,10 +70,10 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
 
 
 class _Doubles:
-    """Uniform numbers of a stream, in order, a part at a time; each block gives two.
+    """The uniform numbers of a stream, in order, a part at a time; each block gives two.
 
     Args:
-        blocks: how many the stream moves on.
+        blocks: the number of blocks by which the stream advances.
     """
 
     def __init__(self, generator: PhiloxRandom, blocks: int) -> None:
@@ -82,7 +82,7 @@ class _Doubles:
         self._spare = np.empty(0)
 
     def take(self, count: int) -> Array:
-        """The next ones."""
+        """The next `count` numbers."""
         parts = [self._spare]
         there = len(self._spare)
         if there < count:
@@ -95,7 +95,7 @@ class _Doubles:
 
 
 def _pick(totals: Array, drawn: _Doubles, samples: Array) -> None:
-    """Look numbers up in the running sums of their rows."""
+    """Look up numbers in the running sums of their rows."""
     rows, classes = totals.shape
     count = samples.shape[1]
     if rows == 1:
@@ -111,12 +111,12 @@ def _pick(totals: Array, drawn: _Doubles, samples: Array) -> None:
             target[...] = np.searchsorted(row, wanted, side="right")
         return
     samples.fill(0)
-    for column in totals.T:  # many rows at once, class by class
+    for column in totals.T:  # many rows at a time, class by class
         samples += column[:, None] <= numbers
 
 
 def _cumulative(logits: Array) -> Array:
-    """The running sums of exp(logit - max) of each row, in double; infinite and undefined logits count as impossible."""
+    """The running sums of exp(logit - max) of each row, in double precision; infinite and NaN logits have probability 0."""
     finite = np.isfinite(logits)
     highest = np.where(finite, logits, np.finfo(np.float32).min).max(1, keepdims=True).astype(np.float64)
     weights = np.exp(np.where(finite, logits, 0) - highest, where=finite, out=np.zeros(logits.shape))

@@ -1,4 +1,4 @@
-"""NON_MAX_SUPPRESSION_V4: boxes chosen by score, without those that overlap a better one.
+"""NON_MAX_SUPPRESSION_V4: selects boxes by score, without those that overlap a better one.
 
 Numerics: tflite/kernels/internal/reference/non_max_suppression.h
 """

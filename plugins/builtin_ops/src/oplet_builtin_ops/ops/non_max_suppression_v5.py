@@ -1,4 +1,4 @@
-"""NON_MAX_SUPPRESSION_V5: boxes chosen by score, those that overlap a better one dropped or lowered in score.
+"""NON_MAX_SUPPRESSION_V5: selects boxes by score; those that overlap a better one are dropped, or get a lower score.
 
 Numerics: tflite/kernels/internal/reference/non_max_suppression.h
 """

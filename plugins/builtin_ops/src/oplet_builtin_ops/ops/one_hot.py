@@ -1,4 +1,4 @@
-"""ONE_HOT: a new axis, "on" where its position is the index and "off" elsewhere. Numerics: tflite/kernels/one_hot.cc"""
+"""ONE_HOT: a new axis with "on" at the index and "off" elsewhere. Numerics: tflite/kernels/one_hot.cc"""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def _bind(node: Node) -> Thunk:
     indices, _, on, off = (tensor.data for tensor in node.inputs)
     on, off = on.reshape(()), off.reshape(())
     output, axis = node.outputs[0].data, _axis(node)
-    if not output.size:  # the axis may be as long as it likes
+    if not output.size:  # the new axis may have any length then
         return partial(output.fill, 0)
     expanded = np.expand_dims(indices, axis)
     steps = np.arange(output.shape[axis], dtype=np.int32).reshape([-1 if i == axis else 1 for i in range(output.ndim)])
     hot = np.empty(output.shape, np.bool_)
 
     def run() -> None:
-        # LiteRT cuts indices of 64 bits to 32.
+        # LiteRT truncates 64-bit indices to 32 bits.
         np.equal(expanded.astype(np.int32), steps, hot)
         output[...] = off
         np.copyto(output, on, where=hot)

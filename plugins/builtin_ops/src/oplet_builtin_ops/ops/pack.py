@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Thunk
+from oplet.kernels.arrays import Thunk, copies
 from oplet.kernels.axes import along, resolve_axis
 from oplet.kernels.operands import ensure_operands, ensure_same_quantization, ensure_same_type
 from oplet.schema.options import PackOptions
@@ -31,14 +31,9 @@ def prepare(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     output = node.outputs[0].data
     axis = resolve_axis(node.options(PackOptions).axis, output.ndim)
-    # The trailing ellipsis keeps a view where an index alone would give a scalar.
+    # The trailing ellipsis gives a view also where an index alone would give a scalar.
     pairs = [(output[along(axis, i, ...)], tensor.data) for i, tensor in enumerate(node.inputs)]
-
-    def run() -> None:
-        for target, source in pairs:
-            target[...] = source
-
-    return run
+    return copies(pairs)
 
 
 REGISTRATION = Registration(

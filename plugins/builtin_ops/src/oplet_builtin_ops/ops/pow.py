@@ -8,7 +8,7 @@ from oplet import Context, Node, Registration, TensorType, charge, ensure
 from oplet.kernels.arrays import Array, Thunk
 from oplet_builtin_ops.elementwise.pairwise import bind_steps, prepare_pairwise
 
-#: How near to an integer a single exponent of many bases is taken for it.
+#: A single float exponent of many bases counts as an integer within this distance, as in LiteRT.
 _TOLERANCE = np.float32(1e-5)
 _TYPES = (TensorType.FLOAT32, TensorType.INT32)
 
@@ -25,7 +25,7 @@ def bind(context: Context, node: Node) -> Thunk:
     if not one_exponent:
         return bind_steps(node, np.power)
     bases, exponent = node.inputs[0].data, node.inputs[1].data.reshape(-1)
-    # A base of more dimensions has the output's shape; one of fewer has as many elements.
+    # A base of more dimensions has the output's shape; one of fewer dimensions has as many elements.
     output = node.outputs[0].data.reshape(bases.shape)
 
     def run() -> None:
@@ -47,15 +47,15 @@ def _ensure_not_negative(exponents: Array) -> None:
 
 
 def _multiplied(bases: Array, exponents: Array, output: Array) -> None:
-    """A power with one exponent is multiplied out, and wraps around."""
+    """Powers with a single exponent, by multiplication, which wraps around."""
     _ensure_not_negative(exponents)
     np.power(bases, exponents, output)
 
 
 def _power_of_integers(bases: Array, exponents: Array, output: Array) -> None:
-    """Powers with many exponents go through double precision; what an int32 cannot hold becomes the lowest one."""
+    """Powers with many exponents, in double precision; those beyond int32 become the lowest int32."""
     _ensure_not_negative(exponents)
-    charge(10 * output.size)  # a double and two flags each
+    charge(10 * output.size)  # a double and two booleans each
     powers, fits = np.empty(output.shape, np.float64), np.empty(output.shape, np.bool_)
     np.power(bases, exponents, out=powers, dtype=np.float64)
     np.greater(powers, -(2.0**31), out=fits)

@@ -55,7 +55,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _largest(node: Node) -> float | None:
-    """The largest value of a constant alpha, -inf if it has none; None where it is not constant, or not finite."""
+    """The largest value of a constant alpha, -inf if it has no values; None if it is not constant, or not finite."""
     alpha = node.inputs[1]
     if not alpha.is_constant:
         return None
@@ -63,7 +63,7 @@ def _largest(node: Node) -> float | None:
     def find() -> float | None:
         low = np.minimum.reduce(alpha.data, None, initial=np.inf)
         high = np.maximum.reduce(alpha.data, None, initial=-np.inf)
-        return float(high) if not alpha.size or (low > -np.inf and high < np.inf) else None  # a NaN is neither
+        return float(high) if not alpha.size or (low > -np.inf and high < np.inf) else None  # this is false for NaN too
 
     return node.cached("largest alpha", [alpha], find)
 
@@ -97,7 +97,7 @@ def _bind_float(context: Context, node: Node) -> Thunk:
     scratch = node.temporaries[0].data
     largest = _largest(node)
     if largest is not None and largest <= 1:
-        # The second passes over the NaN of an infinite x times an alpha of 0.
+        # fmax ignores the NaN of an infinite x times an alpha of 0.
         return run_blocks(
             context,
             arrays,
@@ -110,7 +110,7 @@ def _bind_float(context: Context, node: Node) -> Thunk:
         infinity, minus_infinity = np.array(np.inf, np.float32), np.array(-np.inf, np.float32)
 
         def calls(x: Array, alpha: Array, output: Array, scratch: Array) -> list[Call]:
-            # The parts above and below zero: five times as fast as copying where a mask says so.
+            # The sum of the positive and the negative part; five times as fast as copying by a mask.
             return [
                 (clip, (x, minus_infinity, zero, scratch)),
                 (np.multiply, (scratch, alpha, scratch)),

@@ -1,4 +1,4 @@
-"""QUANTIZE: real numbers to integers with a scale and zero point, or integers from one such form to another.
+"""QUANTIZE: real numbers to integers with a scale and zero point, or integers from one such quantization to another.
 
 Numerics: tflite/kernels/quantize.cc, internal/reference/quantize.h, internal/reference/requantize.h
 """
@@ -17,11 +17,11 @@ from oplet.kernels.arrays import Thunk
 from oplet.kernels.fixed_point import clip, multiply_by_quantized_multiplier, quantize_multiplier, quantized_range, quotient
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.arithmetic.lookup import lookup, lookup_table
-from oplet_builtin_ops.arithmetic.quantization import channel_parameters, ensure_quantized
+from oplet_builtin_ops.arithmetic.quantization import channel_parameters, ensure_quantized, wraps_large_values
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, rescaler
 from oplet_builtin_ops.layers.program import convert
 
-#: What each type may become.
+#: The output types by input type.
 TARGETS: Final = {
     TensorType.FLOAT16: (TensorType.INT8, TensorType.UINT8),
     TensorType.FLOAT32: (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT4, TensorType.UINT4),
@@ -47,8 +47,8 @@ def prepare(context: Context, node: Node) -> None:
         context.add_temporary(node, output.shape, TensorType.FLOAT32)
         return
     ensure_quantized(output)
-    # Integers without a scale, or with a scale of 0, stand for nothing but 0: quantizers write the one around ops that they
-    # do not know, and the other for constants of zeros.
+    # Integers without a scale, or with a scale of 0, all mean 0: quantizers write the first around ops that they do not know, and
+    # the second for constants of zeros.
     if source.scale != 0:
         ensure_quantized(source)
     ratio = quotient(source.scale, output.scale)
@@ -69,7 +69,7 @@ def prepare(context: Context, node: Node) -> None:
 
 def _prepare_reals(context: Context, node: Node, source: Tensor, output: Tensor) -> None:
     scales, zero_points = channel_parameters(output, source.shape)
-    zero_points = zero_points.astype(np.int32).astype(np.int64)  # LiteRT keeps no more of them
+    zero_points = zero_points.astype(np.int32).astype(np.int64)  # LiteRT keeps 32 bits of them
     per_channel = scales.size > 1
     ensure(not per_channel or output.type not in _FOUR_BITS, f"{output} has {scales.size} scales; QUANTIZE gives it only one.")
     node.prepared = scales, zero_points
@@ -81,7 +81,7 @@ def _prepare_reals(context: Context, node: Node, source: Tensor, output: Tensor)
 
 
 def _bounds(output: Tensor, zero_points: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many steps a value may be from zero, downwards and upwards."""
+    """The largest distances from zero, in steps, downwards and upwards."""
     low, high = _FOUR_BITS[output.type] if output.type in _FOUR_BITS else quantized_range(output.type)
     return low - zero_points, high - zero_points
 
@@ -92,7 +92,7 @@ def bind(context: Context, node: Node) -> Thunk:
     if source.type == TensorType.FLOAT32:
         scales, zero_points = node.prepared
         clamped = _bind_reals(source.data, output.data, scales, zero_points, _bounds(output, zero_points), *temporaries)
-        return _with_lost(clamped, node, scales, zero_points) if loses(output.type, scales) else clamped
+        return _with_lost(clamped, node, scales, zero_points) if wraps_large_values(output.type, scales) else clamped
     if source.type == TensorType.FLOAT16:
         return partial(_quantize_halves, source.data, output.data, output.scale, output.zero_point, *temporaries)
     if source.type != TensorType.INT32:
@@ -110,16 +110,8 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-def loses(type: TensorType, scales: NDArray[np.float32]) -> bool:
-    """Whether what is beyond int32 becomes the lowest int32 before it is clamped.
-
-    LiteRT's kernels without XNNPACK do that always; XNNPACK clamps, and takes 8-bit outputs of scales that are not too small.
-    """
-    return type == TensorType.INT16 or bool((scales < np.finfo(np.float32).smallest_normal).any())
-
-
 def _with_lost(run: Thunk, node: Node, scales: NDArray[np.float32], zero_points: NDArray[np.int64]) -> Thunk:
-    """A thunk that sets what is beyond int32 right after another thunk, which clamped it."""
+    """A thunk that runs another one, which clamps, and then sets the values beyond int32 to the lowest one."""
     values, output, maximum = node.inputs[0].data, node.outputs[0].data, np.maximum.reduce
     flat, info = values.reshape(-1), np.iinfo(output.dtype)
     least = (zero_points.astype(np.int32) + np.array([-(2**31)], np.int32)).astype(np.int64)  # which may wrap around
@@ -128,8 +120,8 @@ def _with_lost(run: Thunk, node: Node, scales: NDArray[np.float32], zero_points:
 
     def run_and_correct() -> None:
         run()
-        # What is too far below zero is the lowest value already, as zero points of int16 are 0.
-        if limit > 1e-30 and maximum(flat, initial=0) < limit:  # nor is it so of NaNs
+        # Values too far below zero are the lowest value already, as int16 has zero points of 0.
+        if limit > 1e-30 and maximum(flat, initial=0) < limit:  # this is false for NaN too
             return
         with np.errstate(all="ignore"):
             beyond = ~(np.abs(values / scales) < 2.0**31 - 0.5)
@@ -148,8 +140,8 @@ def _bind_reals(
     halves: NDArray[Any],
     signs: NDArray[Any],
 ) -> Thunk:
-    # Half steps are counted, k of them without the fraction. Where k is below zero k >> 1, else (k + 1) >> 1, is what rounding
-    # to whole steps gives, halves away from zero; and in integers that is exact.
+    # With k half steps, fraction dropped, rounding to whole steps, halves away from zero, gives k >> 1 for negative k and (k + 1)
+    # >> 1 otherwise; in integers that is exact.
     half_scales: NDArray[np.float32] = np.maximum(scales / np.float32(2), np.finfo(np.float32).smallest_subnormal)
     lowest, highest = (np.asarray(2 * bound, np.float32) for bound in bounds)
     one, offset = np.array(1, halves.dtype), np.asarray(2 * zero_points + 1, halves.dtype)
@@ -160,10 +152,10 @@ def _bind_reals(
 
     def run() -> None:
         np.divide(values, half_scales, steps)
-        # NaN becomes the highest value, as it does in LiteRT's default mode; the maximum is NaN if there is one.
+        # NaN becomes the highest value, as in LiteRT's default mode; the maximum is NaN if there is one.
         if math.isnan(maximum(flat)):
             np.fmin(steps, highest, out=steps)
-        # The bounds are integers, so that values may be cut to them before they are rounded.
+        # The bounds are integers, so that values may be clamped before they are rounded.
         clip(steps, lowest, highest, steps)
         convert(halves, steps)
         np.right_shift(halves, sign_bit, signs)
@@ -178,7 +170,9 @@ def _bind_reals(
 def _quantize_halves(
     values: NDArray[np.float16], output: NDArray[Any], scale: float, zero_point: int, steps: NDArray[np.float32]
 ) -> None:
-    """As XNNPACK does it, which alone takes halves: times the reciprocal scale rounded to a half, halves of steps to even ones."""
+    """Quantize halves as XNNPACK, which alone supports them: times the reciprocal scale rounded to a half, halves of steps to
+    even.
+    """
     with np.errstate(all="ignore"):
         reciprocal = np.float32(1) / np.float32(scale)
         short = np.float16(reciprocal)

@@ -1,4 +1,4 @@
-"""RANDOM_STANDARD_NORMAL: normally distributed floats, of mean 0 and deviation 1.
+"""RANDOM_STANDARD_NORMAL: normally distributed floats with mean 0 and standard deviation 1.
 
 Numerics: tflite/kernels/random_ops.cc, see `oplet_builtin_ops.control.philox`.
 """

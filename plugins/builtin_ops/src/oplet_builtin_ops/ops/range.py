@@ -1,4 +1,4 @@
-"""RANGE: start, start + delta, ... up to but without the limit. Numerics: tflite/kernels/range.cc"""
+"""RANGE: start, start + delta, ... up to but not including the limit. Numerics: tflite/kernels/range.cc"""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _bind(node: Node) -> Thunk:
     output = node.outputs[0].data
 
     def run() -> None:
-        # LiteRT adds step by step, and floats round at each.
+        # LiteRT adds delta step by step, and floats are rounded at each step.
         output[:1] = start
         output[1:] = delta
         np.add.accumulate(output, 0, output.dtype, output)

@@ -1,4 +1,4 @@
-"""RANK: the number of the input's dimensions, known before anything runs. Numerics: tflite/kernels/rank.cc"""
+"""RANK: the number of the input's dimensions; a constant. Numerics: tflite/kernels/rank.cc"""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """READ_VARIABLE: a resource variable's value. Behaviour: tflite/kernels/read_variable.cc.
 
-The output has the shape that the model gives it, or, where that is a scalar (which may stand for an unknown shape), the
-shape of the value.
+The output has the shape in the model, or, if that is a scalar (which may mean an unknown shape), the value's shape.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from oplet_builtin_ops.control.resources import HANDLES, Variable, check_handle,
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the handle; the variable may not be there yet."""
+    """Check the handle; the variable may not exist yet."""
     ensure_operands(node, 1)
     check_handle(node.inputs[0])
     if node.cached("is scalar", (), lambda: not node.outputs[0].shape):
@@ -24,7 +23,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """The thunk finds the variable anew each time: an assignment may have replaced its value."""
+    """A thunk that looks up the variable each time, as an assignment may have replaced its value."""
     handle, output = node.inputs[0].data, node.outputs[0]
     dynamic = output.is_dynamic
 

@@ -34,11 +34,11 @@ from oplet_builtin_ops.shaping.reduction import (
     reduced_axes,
 )
 
-#: So many products cost less one by one than as an array.
+#: The most products for which Python numbers are faster than an array.
 _FEW: Final = 8
-#: How often to look whether all products are zero by now.
+#: Factors between two checks whether all products are zero.
 _STRETCH: Final = 32
-#: What wraps numbers of Python to 32 bits.
+#: Half of the range of int32, for wrapping Python numbers around.
 _HALF_RANGE: Final = 1 << 31
 _MASK: Final = (1 << 32) - 1
 
@@ -64,7 +64,7 @@ def prepare(context: Context, node: Node) -> None:
 def _bind_quantized(node: Node) -> Thunk:
     source, output, axes = node.inputs[0], node.outputs[0], reduced_axes(node)
     count = prod(source.shape[axis] for axis in axes)
-    # Each of the `count` factors brings its share of the output's scale.
+    # Each of the `count` factors contributes an equal part of the output's scale.
     multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale ** (1.0 / count)))
     kept = [axis for axis in range(source.ndim) if axis not in axes]
     reduced_first = source.data.transpose(*axes, *kept)
@@ -74,7 +74,7 @@ def _bind_quantized(node: Node) -> Thunk:
 
     def run() -> None:
         charge(8 * reduced_first.size)
-        # numpy 1 would stay with the narrow type.
+        # numpy 1 would keep the narrow type.
         factors = np.subtract(reduced_first.reshape(count, output.size), offset, dtype=np.int64)
         product = fold(factors, multiplier, shift)
         result = multiply_by_quantized_multiplier_int64(product, multiplier, shift).astype(np.int64) + zero_point
@@ -100,12 +100,12 @@ def _fold(factors: NDArray[np.int64], multiplier: int, shift: int) -> NDArray[np
         convert(narrow, product)
         convert(product, narrow)
         if number % _STRETCH == 0 and not product.any():
-            break  # once zero, always zero
+            break  # once zero, a product stays zero
     return product
 
 
 def _fold_one_by_one(factors: NDArray[np.int64], multiplier: int, shift: int) -> NDArray[np.int64]:
-    """As `_fold`, for so few columns that numbers of Python cost less than arrays."""
+    """`_fold` for so few columns that Python numbers are faster than arrays."""
     scale, amount = single_rounding(multiplier, shift)
     half = (1 << amount) >> 1
     products = []

@@ -1,4 +1,4 @@
-"""REDUCE_WINDOW: windows slide over a tensor, and each is folded into one value.
+"""REDUCE_WINDOW: windows slide over a tensor, and each is reduced to one value.
 
 Numerics: tflite/kernels/stablehlo_reduce_window.cc
 """

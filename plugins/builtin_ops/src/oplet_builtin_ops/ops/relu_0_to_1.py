@@ -1,4 +1,4 @@
-"""RELU_0_TO_1: x between 0 and 1. Numerics: tflite/kernels/activations.cc (Relu0to1Eval)"""
+"""RELU_0_TO_1: min(max(x, 0), 1). Numerics: tflite/kernels/activations.cc (Relu0to1Eval)"""
 
 from __future__ import annotations
 

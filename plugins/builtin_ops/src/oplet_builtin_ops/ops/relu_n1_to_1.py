@@ -1,4 +1,4 @@
-"""RELU_N1_TO_1: x between -1 and 1. Numerics: tflite/kernels/activations.cc (Relu1Eval)"""
+"""RELU_N1_TO_1: min(max(x, -1), 1). Numerics: tflite/kernels/activations.cc (Relu1Eval)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RESHAPE: the same values in another shape; one dimension of -1 takes what is left.
+"""RESHAPE: the same values in another shape; a dimension of -1 is computed from the others.
 
 Numerics: tflite/kernels/reshape.cc, tflite/kernels/internal/reshape_utils.h
 """
@@ -8,18 +8,19 @@ from __future__ import annotations
 from math import prod
 
 from oplet import Context, Node, Registration, TensorType, ensure
-from oplet.kernels.arrays import Shape, Thunk, copier
+from oplet.kernels.arrays import Shape, Thunk
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import ReshapeOptions
+from oplet_builtin_ops.shaping.reshaping import bind_reshaped
 
-#: What numpy arrays can have, and far more than models do.
+#: The most dimensions of a numpy array, far more than models have.
 _MOST_DIMENSIONS = 64
 
 
 def _shape_in_tensor(node: Node) -> bool:
-    # LiteRT goes by the options when the shape tensor is not a vector of int32.
+    # LiteRT uses the options if the shape tensor is not a vector of int32.
     shape = node.optional_input(1)
     return shape is not None and shape.ndim == 1 and shape.type == TensorType.INT32
 
@@ -53,7 +54,7 @@ def _shapes(node: Node) -> list[Shape]:
 
 
 def _hint(node: Node, size: int) -> str:
-    """What to do where a model that was made for one batch size is given another."""
+    """A hint for a model that was made for one batch size and gets another."""
     fixed = not _shape_in_tensor(node) or node.inputs[1].is_constant
     if not fixed or not size or node.inputs[0].size % size:
         return ""
@@ -67,13 +68,8 @@ def prepare(context: Context, node: Node) -> None:
     node.in_place = node.inputs[:1]
 
 
-def _bind(node: Node) -> Thunk:
-    output = node.outputs[0].data
-    return copier(output, node.inputs[0].data.reshape(output.shape))
-
-
 def bind(context: Context, node: Node) -> Thunk:
-    return defer_or_run(context, node, _shapes, _bind)
+    return defer_or_run(context, node, _shapes, bind_reshaped)
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,7 +1,8 @@
 """RESIZE_BILINEAR: each output pixel is a weighted mean of the four input pixels around it.
 
-Integers use LiteRT's weights of 10 bits, with sums that are exact in the float they are held in; uint8 follows the
-reference kernel's float32 arithmetic, operation by operation unless all of them are exact.
+Integers use LiteRT's weights of 10 bits, with sums that are exact in the float type; uint8 follows the reference kernel's float32
+arithmetic, operation by operation unless all of them are exact.
+
 Numerics: tflite/kernels/resize_bilinear.cc, tflite/kernels/internal/reference/resize_bilinear.h
 """
 
@@ -33,9 +34,10 @@ from oplet_builtin_ops.shaping.resize import prepare_resize, resized_shapes
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
-#: Fractions of so many bits along both axes, times values of 8 bits, leave room for the half in the 24 bits of a float32.
+#: The most fraction bits of both axes together for which products with 8-bit values, and the half for rounding, are exact in
+#: float32.
 _EXACT_BITS: Final = 7
-#: What is known of an output along an axis.
+#: Bytes of the tables per output row or column.
 _NEIGHBOUR_BYTES: Final = 12
 
 
@@ -61,12 +63,12 @@ def _scratch_shapes(node: Node) -> list[Shape]:
 
 
 def _is_one_pixel(node: Node) -> bool:
-    """Whether each output is the mean of four times the same value, which is that value."""
+    """Whether each output is the mean of four times the same input pixel, and so equal to it."""
     return node.inputs[0].shape[1:3] == (1, 1)
 
 
 def _is_exact(node: Node) -> bool:
-    """Whether products and sums of 8-bit values and these fractions fit into float32, so that any order gives the same."""
+    """Whether products and sums of 8-bit values and these fractions are exact in float32, in any order."""
     return all(not (axis.fraction * np.float32(1 << _EXACT_BITS) % 1).any() for axis in _neighbours(node))
 
 
@@ -144,7 +146,7 @@ def _bind_uint8(node: Node) -> Thunk:
 
 def _bind(node: Node) -> Thunk:
     source = node.inputs[0]
-    if not node.outputs[0].size:  # its other sides may be as long as they like
+    if not node.outputs[0].size:  # its other dimensions may be of any size
         return run_calls([])
     charge(_NEIGHBOUR_BYTES * sum(node.outputs[0].shape[1:3]))
     if _is_one_pixel(node):

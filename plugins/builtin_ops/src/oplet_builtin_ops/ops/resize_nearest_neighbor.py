@@ -20,7 +20,7 @@ _TYPES = (
     TensorType.UINT16, TensorType.INT32, TensorType.UINT32, TensorType.BOOL,
 )  # fmt: skip
 
-#: Pixels whose positions are looked up at once; positions take eight times the memory of what they point at.
+#: The pixels whose positions are looked up at a time; positions take eight times the memory of the pixels.
 _MANY = 1 << 20
 
 
@@ -34,7 +34,7 @@ def _nearest(length: int, outputs: int, align_corners: bool, half_pixel_centers:
     scale = np.float32(steps) / np.float32(spaces)
     first, end = (0, outputs) if part is None else (part.start, part.stop)
     real = (np.arange(first, end, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale
-    # Corners are aligned by rounding to the nearest, halves up.
+    # With aligned corners, positions are rounded to nearest, halves up.
     whole = np.floor(real.astype(np.float64) + 0.5) if align_corners else np.floor(real)
     return np.asarray(np.clip(whole.astype(np.int64), 0, length - 1))
 
@@ -42,7 +42,7 @@ def _nearest(length: int, outputs: int, align_corners: bool, half_pixel_centers:
 def _bind(node: Node) -> Thunk:
     options = node.options(ResizeNearestNeighborOptions)
     source, output = node.inputs[0].data, node.outputs[0].data
-    if not output.size:  # its other sides may be as long as they like
+    if not output.size:  # its other dimensions may be of any size
         return partial(output.fill, 0)
     (batch, height, width, channels), (_, out_height, out_width, _) = source.shape, output.shape
     if out_height * out_width > _MANY:
@@ -60,12 +60,12 @@ def _bind(node: Node) -> Thunk:
         return copier(blocks, source[:, :, None, :, None])
     pixels = (rows[:, None] * width + columns).ravel()
     flat = source.reshape(batch, height * width, channels)
-    # Positions are in range; "clip" is the mode in which take writes straight into its target.
+    # Positions are in range; with mode "clip", take writes directly into its target.
     return partial(flat.take, pixels, 1, output.reshape(batch, pixels.size, channels), "clip")
 
 
 def _in_parts(source: Array, output: Array, options: ResizeNearestNeighborOptions) -> None:
-    """Resize to more pixels than there is memory for their positions."""
+    """Resize in parts, if there is not enough memory for all positions."""
     mode = options.align_corners, options.half_pixel_centers
     (_, height, width, _), (_, out_height, out_width, _) = source.shape, output.shape
     across = min(out_width, _MANY // 16)

@@ -1,4 +1,4 @@
-"""REVERSE_SEQUENCE: in each batch, the first so many steps reversed. Numerics: tflite/kernels/reverse_sequence.cc"""
+"""REVERSE_SEQUENCE: in each batch, a given number of first steps reversed. Numerics: tflite/kernels/reverse_sequence.cc"""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_type
-from oplet.kernels.shapes import has_placeholder, refusing
+from oplet.kernels.shapes import failing_thunk, has_placeholder
 from oplet.schema.options import ReverseSequenceOptions
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 
 
-#: What masks the numbers of batches between two looks at the clock.
+#: A mask of batch numbers: a checkpoint follows each time that its bits are 0.
 _OFTEN = 255
 
 
@@ -33,7 +33,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _misfit(node: Node) -> str:
-    """Why the lengths do not fit the input, "" if they do; those of an input that is still to be resized may not."""
+    """Why the lengths do not fit the input, "" if they do. It is no error in `prepare`, as an input may still be resized."""
     source, lengths = node.inputs
     batches = source.shape[node.options(ReverseSequenceOptions).batch_dim]
     if lengths.shape == (batches,):
@@ -43,7 +43,7 @@ def _misfit(node: Node) -> str:
 
 def bind(context: Context, node: Node) -> Thunk:
     if wrong := _misfit(node):
-        return refusing(wrong)
+        return failing_thunk(wrong)
     options = node.options(ReverseSequenceOptions)
     order = (options.batch_dim, options.seq_dim)
     source, output = (np.moveaxis(tensor.data, order, (0, 1)) for tensor in (node.inputs[0], node.outputs[0]))

@@ -1,4 +1,4 @@
-"""RFFT2D: the Fourier transform of real matrices, cut or padded with zeros to the transform's lengths.
+"""RFFT2D: the Fourier transform of real matrices, truncated or padded with zeros to the transform's lengths.
 
 LiteRT computes in double precision. Numerics: tflite/kernels/rfft2d.cc
 """

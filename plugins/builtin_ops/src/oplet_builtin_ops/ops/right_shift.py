@@ -1,4 +1,4 @@
-"""RIGHT_SHIFT: bits shifted right, keeping the sign; the amount is cut to what the type has.
+"""RIGHT_SHIFT: arithmetic right shift; the amount is clamped to the type's bits.
 
 Numerics: tflite/kernels/right_shift.cc
 """
@@ -7,23 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType
+from oplet import Context, Node, Registration
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.fixed_point import clip
 from oplet_builtin_ops.elementwise.pairwise import prepare_pairwise
-
-TYPES = (
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.UINT16,
-    TensorType.INT32,
-    TensorType.UINT32,
-)
+from oplet_builtin_ops.types import INTEGERS
 
 
 def prepare(context: Context, node: Node) -> None:
-    prepare_pairwise(context, node, *TYPES)
+    prepare_pairwise(context, node, *INTEGERS)
     b = node.inputs[1]
     context.add_temporary(node, b.shape, b.type)
 
@@ -40,4 +32,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=INTEGERS)

@@ -15,7 +15,7 @@ from oplet_builtin_ops.arithmetic.lookup import lookup_table
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import function_table, table_registration
 
-#: Fraction bits that the root of a value keeps until it is scaled.
+#: The fraction bits of a root before it is scaled.
 _FRACTION_BITS = 20
 
 

@@ -1,4 +1,4 @@
-"""SCATTER_ND: updates added into zeros at given positions. Numerics: tflite/kernels/scatter_nd.cc"""
+"""SCATTER_ND: updates added to zeros at given indices. Numerics: tflite/kernels/scatter_nd.cc"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oplet_builtin_ops.shaping.segments import combined, grouped
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.BOOL, TensorType.INT8, TensorType.INT32, TensorType.INT64)
 
-#: So many updates of one place are added one after the other; where there are more of them, the rest is sorted.
+#: The most updates of one index that are added one after the other; if there are more of them, the rest is sorted.
 _ROUNDS: Final = 8
 
 
@@ -64,7 +64,7 @@ def _bind(node: Node) -> Thunk:
     charge(np.intp().itemsize * (len(target) + count))
     owner, numbers = np.zeros(len(target), np.intp), np.arange(count)
 
-    # While it runs: rows, owners and places of the slices, and the slices beside what they are added to.
+    # Scratch while it runs: rows, owners and indices of the slices, and the slices with the rows that they are added to.
     scratch = 4 * np.intp().itemsize * count + 2 * slices.nbytes
 
     def run() -> None:
@@ -77,9 +77,13 @@ def _bind(node: Node) -> Thunk:
 
 
 def _add(target: Array, rows: Array, slices: Array, owner: Array, left: Array) -> None:
-    """Add each slice to a row of `target`, in order, those that are the first at their place together.
+    """Add each slice to a row of `target`, in order; the first slices of all rows are added together, then the second ones, and so
+    on.
 
     Args:
+        target: the output.
+        rows: the row of each slice.
+        slices: the slices.
         owner: scratch, as long as the target.
         left: the numbers of the slices.
     """

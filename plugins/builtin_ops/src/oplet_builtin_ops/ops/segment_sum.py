@@ -1,4 +1,4 @@
-"""SEGMENT_SUM: sums of neighbouring rows that carry the same id. Numerics: tflite/kernels/segment_sum.cc"""
+"""SEGMENT_SUM: sums of consecutive rows with the same id. Numerics: tflite/kernels/segment_sum.cc"""
 
 from __future__ import annotations
 

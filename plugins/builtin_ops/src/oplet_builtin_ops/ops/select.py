@@ -1,4 +1,4 @@
-"""SELECT: x where the condition holds, else y. A condition of one dimension chooses slices.
+"""SELECT: x where the condition is true, else y. A condition of one dimension selects slices.
 
 Numerics: tflite/kernels/select.cc (kVersionOne)
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure
 from oplet.kernels.arrays import Thunk
-from oplet_builtin_ops.elementwise.selection import TYPES, bind_selection, keeps_declared_shape, prepare_selection
+from oplet_builtin_ops.elementwise.selection import bind_selection, keeps_declared_shape, prepare_selection
+from oplet_builtin_ops.types import NUMBERS
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -28,4 +29,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return bind_selection(node, slices=True)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=NUMBERS)

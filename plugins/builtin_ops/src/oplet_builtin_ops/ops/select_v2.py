@@ -1,10 +1,11 @@
-"""SELECT_V2: x where the condition holds, else y; all three broadcast. Numerics: tflite/kernels/select.cc (kVersionTwo)"""
+"""SELECT_V2: x where the condition is true, else y; all three broadcast. Numerics: tflite/kernels/select.cc (kVersionTwo)"""
 
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure
 from oplet.kernels.arrays import Thunk
-from oplet_builtin_ops.elementwise.selection import TYPES, bind_selection, keeps_declared_shape, prepare_selection
+from oplet_builtin_ops.elementwise.selection import bind_selection, keeps_declared_shape, prepare_selection
+from oplet_builtin_ops.types import NUMBERS
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -31,4 +32,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return bind_selection(node)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=NUMBERS)

@@ -1,4 +1,4 @@
-"""SKIP_GRAM: the n-grams of a sentence's words, with up to so many words left out between two.
+"""SKIP_GRAM: the n-grams of a sentence's words, with at most a given number of words skipped between two.
 
 Numerics: tflite/kernels/skip_gram.cc
 """
@@ -13,9 +13,9 @@ from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import SkipGramOptions
 
 _SPACES = b" \t\n\v\f\r"
-#: Bytes that a word of a few letters takes for each of them; that an n-gram takes besides its own, in the list and the output.
+#: Bytes of a short word's object per letter; bytes of an n-gram besides its own, in the list and the output.
 _WORD, _OBJECT = 24, 33 + 2 * 8
-#: Bytes of n-grams between two looks at what is allowed, and what masks the numbers of those between two looks at the clock.
+#: Bytes of n-grams between two charges; a mask of the number of those: a checkpoint follows each time that its bits are 0.
 _COUNTED, _OFTEN = 1 << 18, 15
 
 
@@ -56,7 +56,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _words(sentence: bytes) -> list[bytes]:
-    """What lies between white space; white space at the start belongs to the first word, as in LiteRT."""
+    """The words between white space; leading white space is a part of the first word, as in LiteRT."""
     words = []
     start = 0
     for position in range(1, len(sentence)):
@@ -70,7 +70,9 @@ def _words(sentence: bytes) -> list[bytes]:
 
 
 def _choices(count: int, size: int, skipped: int) -> Iterator[list[int]]:
-    """Ascending positions, at most `size`, with up to `skipped` left out between two; longer ones before their beginnings."""
+    """Ascending positions, at most `size`, with at most `skipped` left out between two; longer combinations before their
+    beginnings.
+    """
     chosen, following = [0], [1]
     while chosen:
         last = chosen[-1]

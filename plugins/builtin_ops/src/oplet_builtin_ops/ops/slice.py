@@ -38,16 +38,16 @@ def _extent(box: tuple[slice, ...]) -> Shape:
 
 
 def _index(box: tuple[slice, ...]) -> tuple[Any, ...]:
-    # The ellipsis keeps a view of a scalar, which has no axis to slice.
+    # The ellipsis gives a view also of a scalar, which has no axis to slice.
     return (*box, ...)
 
 
 def _shape(node: Node) -> Shape | None:
-    """The output's shape as far as it is known before the values of `begin` and `size` are."""
+    """The output's shape as far as it is known without the values of `begin` and `size`."""
     _, begin, size = node.inputs
     if size.is_constant and (begin.is_constant or -1 not in read_ints(size)):
         return _extent(_box(node)) if begin.is_constant else tuple(read_ints(size))
-    # Like LiteRT, trust a model that declares the shape in full, so that what follows stays static.
+    # As in LiteRT, a fully declared shape is trusted, so that the following shapes stay static.
     declared = node.outputs[0].shape_signature
     return declared if declared and -1 not in declared else None
 
@@ -59,7 +59,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_same_type(source, output)
     for tensor in (begin, size):
         ensure_type(tensor, TensorType.INT32, TensorType.INT64)
-        if tensor.is_constant:  # else its shape may be a placeholder until it is resized
+        if tensor.is_constant:  # else its shape may be a placeholder until a resize
             _ensure_a_value_per_axis(source, tensor)
     try:
         node.prepared = _shape(node)

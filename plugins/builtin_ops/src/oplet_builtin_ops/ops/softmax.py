@@ -22,10 +22,10 @@ from oplet_builtin_ops.layers.program import lane_count, run_calls, run_lanes
 from oplet_builtin_ops.layers.rows import even_slices
 from oplet_builtin_ops.shaping.row_folds import fold_rows
 
-#: About how many seconds a value takes.
+#: About the seconds of a value.
 _VALUE: Final = 1e-9
 
-#: What each type may become.
+#: The output types by input type.
 TARGETS: Final = {
     TensorType.FLOAT32: (TensorType.FLOAT32,),
     TensorType.FLOAT16: (TensorType.FLOAT16,),
@@ -111,7 +111,7 @@ def _bind_float(x: Array, y: Array, beta: float, row: Array) -> Thunk:
 
 
 def _bind_half(x: Array, y: Array, beta: float, row: Array, work: Array) -> Thunk:
-    """float16, in single precision: the exponentials are rounded before they are divided, not before they are added."""
+    """float16, in single precision: the exponentials are rounded before they are divided, but not before they are added."""
     factor = np.array(beta, np.float32)
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""SPACE_TO_BATCH_ND: pixels that lie a block apart become batches of their own.
+"""SPACE_TO_BATCH_ND: moves pixels at distances of a block to batches.
 
 Numerics: tflite/kernels/internal/reference/space_to_batch_nd.h
 """

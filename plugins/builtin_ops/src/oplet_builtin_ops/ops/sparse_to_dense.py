@@ -1,4 +1,4 @@
-"""SPARSE_TO_DENSE: values at given positions, one value everywhere else. Numerics: tflite/kernels/sparse_to_dense.cc"""
+"""SPARSE_TO_DENSE: values at given positions, a default value everywhere else. Numerics: tflite/kernels/sparse_to_dense.cc"""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _bind(node: Node) -> Thunk:
 
     def run() -> None:
         target[...] = background
-        # Of several values for one position the last stays.
+        # Of several values for one position the last one counts.
         target[places()] = values
 
     return run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Shape, Thunk
+from oplet.kernels.arrays import Shape, Thunk, copies
 from oplet.kernels.axes import along, read_int, resolve_axis
 from oplet.kernels.operands import ensure_operands, take_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
@@ -45,12 +45,7 @@ def _bind(node: Node) -> Thunk:
     axis = resolve_axis(read_int(node.inputs[0]), source.ndim)
     step = source.shape[axis] // len(node.outputs)
     pairs = [(output.data, source[along(axis, slice(i * step, (i + 1) * step))]) for i, output in enumerate(node.outputs)]
-
-    def run() -> None:
-        for target, piece in pairs:
-            target[...] = piece
-
-    return run
+    return copies(pairs)
 
 
 def bind(context: Context, node: Node) -> Thunk:

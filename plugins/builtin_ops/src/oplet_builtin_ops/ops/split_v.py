@@ -1,11 +1,11 @@
-"""SPLIT_V: pieces of given sizes along an axis; one size of -1 takes what is left. Numerics: tflite/kernels/split_v.cc"""
+"""SPLIT_V: pieces of given sizes along an axis; one size of -1 is computed from the others. Numerics: tflite/kernels/split_v.cc"""
 
 from __future__ import annotations
 
 from itertools import accumulate
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Shape, Thunk
+from oplet.kernels.arrays import Shape, Thunk, copies
 from oplet.kernels.axes import along, read_int, read_ints, resolve_axis
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
@@ -55,12 +55,7 @@ def _bind(node: Node) -> Thunk:
     ends = list(accumulate(_sizes(node)))
     starts = [0, *ends]
     pairs = [(output.data, source[along(axis, slice(*at))]) for output, at in zip(node.outputs, zip(starts, ends))]
-
-    def run() -> None:
-        for target, piece in pairs:
-            target[...] = piece
-
-    return run
+    return copies(pairs)
 
 
 def bind(context: Context, node: Node) -> Thunk:

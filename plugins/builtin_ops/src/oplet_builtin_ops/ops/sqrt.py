@@ -1,4 +1,4 @@
-"""SQRT: quantized results are cut off, not rounded. Numerics: tflite/kernels/elementwise.cc (SqrtEval)"""
+"""SQRT: quantized results are truncated, not rounded. Numerics: tflite/kernels/elementwise.cc (SqrtEval)"""
 
 from __future__ import annotations
 

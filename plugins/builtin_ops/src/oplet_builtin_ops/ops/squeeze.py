@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure
-from oplet.kernels.arrays import Thunk, copier
+from oplet.kernels.arrays import Thunk
 from oplet.kernels.axes import resolve_axis
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.options import SqueezeOptions
+from oplet_builtin_ops.shaping.reshaping import bind_reshaped
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -26,8 +27,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    output = node.outputs[0].data
-    return copier(output, node.inputs[0].data.reshape(output.shape))
+    return bind_reshaped(node)
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

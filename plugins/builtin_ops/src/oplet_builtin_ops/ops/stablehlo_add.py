@@ -1,4 +1,4 @@
-"""STABLEHLO_ADD: the sum, value by value; of booleans, whether one is true.
+"""STABLEHLO_ADD: elementwise sum; logical OR of booleans.
 
 Numerics: tflite/kernels/stablehlo_elementwise.h
 """

@@ -1,4 +1,4 @@
-"""STABLEHLO_AND: bitwise AND, value by value; of booleans, whether both are true.
+"""STABLEHLO_AND: elementwise bitwise AND; logical AND of booleans.
 
 Numerics: tflite/kernels/stablehlo_elementwise.h
 """

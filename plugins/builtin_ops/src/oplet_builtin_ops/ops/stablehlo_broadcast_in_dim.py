@@ -1,4 +1,4 @@
-"""STABLEHLO_BROADCAST_IN_DIM: a tensor repeated to the output's shape, its axes put where the options say."""
+"""STABLEHLO_BROADCAST_IN_DIM: a tensor broadcast to the output's shape, with its axes at the positions in the options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STABLEHLO_CASE: run one of several subgraphs, by number; the last one when the number is none of theirs.
+"""STABLEHLO_CASE: run one of several subgraphs, by index; the last one if the index is out of range.
 
 Behaviour: tflite/kernels/stablehlo_case.cc, which however compares all subgraphs of the model, branches or not.
 """
@@ -13,7 +13,7 @@ from oplet_builtin_ops.control.calls import Call, prepare_branches, prepare_call
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Prepare every branch for the inputs behind the index."""
+    """Prepare every branch for the inputs after the index."""
     ensure(node.has_input(0), "STABLEHLO_CASE takes the branch's index as its first input, this node has none.")
     index = node.inputs[0]
     ensure_type(index, TensorType.INT32)
@@ -24,7 +24,7 @@ def prepare(context: Context, node: Node) -> None:
     callees = []
     for branch in [] if branches is None else branches.tolist():
         callee = context.callee(branch)
-        # A branch works with the quantization of the node's tensors, whatever its own say.
+        # A branch computes with the quantization of the node's tensors, whatever its own tensors have.
         for tensor, given in (*zip(callee.inputs, inputs), *zip(callee.outputs, outputs)):
             if given is not None:
                 tensor.quantization = given.quantization
@@ -33,7 +33,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """The thunk picks the bound call of one branch."""
+    """A thunk that runs the bound call of one branch."""
     callees, dynamic = node.prepared
     calls = [Call(context, callee, node.inputs[1:], node.outputs, dynamic=dynamic) for callee in callees]
     index = node.inputs[0].data.reshape(-1)

@@ -1,4 +1,4 @@
-"""STABLEHLO_CLAMP: values brought between a smallest and a largest one, each a scalar or of the shape of the values."""
+"""STABLEHLO_CLAMP: values clamped between two bounds, each a scalar or of the shape of the values."""
 
 from __future__ import annotations
 

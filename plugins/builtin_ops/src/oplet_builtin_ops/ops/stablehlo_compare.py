@@ -1,6 +1,6 @@
 """STABLEHLO_COMPARE: whether a relation holds between two values.
 
-In the total order of floats, -0 is below 0 and a NaN is beyond the infinity of its sign.
+In the total order of floats, -0 is below 0, and NaNs are beyond the infinity of their sign.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""STABLEHLO_COMPOSITE: an op that a compiler knows by name, run as the subgraph that defines it.
+"""STABLEHLO_COMPOSITE: an op that compilers know by name, run as the subgraph that defines it (its decomposition).
 
 Behaviour: tflite/kernels/stablehlo_composite.cc.
 """
@@ -25,7 +25,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """The thunk is the bound call."""
+    """The thunk is the bound call of the subgraph."""
     callee, dynamic = node.prepared
     return Call(context, callee, node.inputs, node.outputs, dynamic=dynamic)
 

@@ -1,7 +1,7 @@
 """STABLEHLO_CONVERT: values as another type.
 
-Floats become integers by dropping the fraction. Where StableHLO leaves it open, this is what XLA does: floats out of range
-become the nearest integer of the type, NaN becomes 0; integers keep their low bits.
+Floats become integers by truncation. Where StableHLO leaves the result open, it is XLA's: floats out of range become the nearest
+integer of the type, NaN becomes 0; integers keep their low bits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _saturate(target: Array, source: Array) -> None:
     limits = np.iinfo(target.dtype)
     whole = np.asarray(np.trunc(source.astype(np.float64)))
     whole[np.isnan(whole)] = 0
-    # The largest int64 is no float64, so what would become it is taken care of last.
+    # The largest int64 is no float64, so that values beyond it are set afterwards.
     target[...] = np.clip(whole, limits.min, limits.max)
     target[whole >= float(limits.max)] = limits.max
 

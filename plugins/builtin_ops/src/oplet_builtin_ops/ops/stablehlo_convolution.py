@@ -21,16 +21,16 @@ from oplet_builtin_ops.stablehlo import FLOATS, INTEGERS, attribute, ensure_axes
 
 @dataclass(frozen=True)
 class Plan:
-    """Where the axes are, and what is convolved.
+    """The axes, and the convolution that is computed.
 
     Attributes:
-        left: the batch axis, the spatial axes and the channels of the maps.
-        right: the spatial axes of the filters, their channels, and the filters.
-        result: as `left`, of the output.
+        left: the batch axis, the spatial axes and the channel axis of the maps.
+        right: the spatial axes of the filters, their channel axis, and the axis of filters.
+        result: as `left`, for the output.
         paddings: of the maps, along `left`.
-        reversals: how the filters are read, along `right`.
-        work: one convolution of a group of the batch.
-        batch_groups: how many such groups there are, each with filters of its own.
+        reversals: whether filters are reversed, along `right`.
+        work: the convolution of one group of the batch.
+        batch_groups: the number of such groups, each with its own filters.
     """
 
     left: list[int]
@@ -129,7 +129,7 @@ def bind(context: Context, node: Node) -> Thunk:
     output = node.outputs[0].data
     maps, weights, columns, sums = (temporary.data for temporary in node.temporaries)
     work = plan.work
-    # The filters of a group of the batch, side by side.
+    # The filters of one group of the batch.
     picked = weights
     if plan.batch_groups > 1:
         charge(weights.nbytes // plan.batch_groups)

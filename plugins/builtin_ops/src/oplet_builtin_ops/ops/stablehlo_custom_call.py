@@ -1,4 +1,4 @@
-"""STABLEHLO_CUSTOM_CALL: a call of code outside the model, which only the compiler that wrote it knows. It is refused."""
+"""STABLEHLO_CUSTOM_CALL: a call of code outside of the model, which only its compiler knows; it is refused."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""STABLEHLO_DIVIDE: the quotient, value by value; of integers, rounded towards zero.
+"""STABLEHLO_DIVIDE: elementwise quotient; of integers, truncated.
 
-Where StableHLO leaves it open, this is what XLA does: an integer divided by zero has all bits set.
+Where StableHLO leaves the result open, it is XLA's: an integer divided by zero has all bits set.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _divide(a: Array, b: Array, target: Array) -> None:
         return
     by_zero = b == 0
     divisor = np.where(by_zero, b.dtype.type(1), b)
-    # What is left without the remainder divides evenly, so that rounding down does no harm.
+    # Less the remainder, the dividend is a multiple of the divisor, so that rounding down is exact.
     np.floor_divide(a - np.fmod(a, divisor), divisor, target)
     np.copyto(target, ~target.dtype.type(0), where=by_zero)
 

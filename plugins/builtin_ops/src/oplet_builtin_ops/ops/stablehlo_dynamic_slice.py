@@ -1,4 +1,6 @@
-"""STABLEHLO_DYNAMIC_SLICE: a block of a tensor, at a place known when invoked and moved to lie inside the tensor."""
+"""STABLEHLO_DYNAMIC_SLICE: a block of a tensor at a position that is an input, clamped so that the block is inside of the
+tensor.
+"""
 
 from __future__ import annotations
 

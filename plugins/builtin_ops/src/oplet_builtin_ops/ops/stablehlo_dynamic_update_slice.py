@@ -1,4 +1,4 @@
-"""STABLEHLO_DYNAMIC_UPDATE_SLICE: a tensor with a block of it replaced, at a place known when invoked."""
+"""STABLEHLO_DYNAMIC_UPDATE_SLICE: a tensor with a block replaced, at a position that is an input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STABLEHLO_GATHER: slices of a tensor, at places given by index vectors and moved to lie inside the tensor.
+"""STABLEHLO_GATHER: slices of a tensor at positions given by index vectors, clamped so that slices are inside of the tensor.
 
 Numerics: tflite/kernels/stablehlo_gather.cc
 """
@@ -8,29 +8,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from oplet import Context, Node, Registration, TensorType, charge, ensure
+from oplet import Context, Node, Registration, charge, ensure
 from oplet.kernels.arrays import Thunk
-from oplet.kernels.operands import all_types_but, ensure_operands, ensure_same_type
+from oplet.kernels.operands import PLAIN_TYPES, ensure_operands, ensure_plain, ensure_same_type
 from oplet.schema.stablehlo_options import StablehloGatherOptions
 from oplet_builtin_ops.shaping.index_vectors import ensure_index_vectors, index_vectors
 from oplet_builtin_ops.stablehlo import attribute, ensure_axes
-
-_REFUSED = (
-    TensorType.STRING,
-    TensorType.RESOURCE,
-    TensorType.VARIANT,
-    TensorType.INT4,
-    TensorType.UINT4,
-    TensorType.INT2,
-    TensorType.COMPLEX128,
-)
 
 
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 2)
     source, indices = node.inputs
     output = node.outputs[0]
-    ensure(source.type not in _REFUSED, f"{source} is of type {source.type.name}, which this op does not take.")
+    ensure_plain(source)
     ensure_same_type(source, output)
     options = node.options(StablehloGatherOptions)
     sizes, mapped = attribute(options.slice_sizes), attribute(options.start_index_map)
@@ -48,7 +38,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_axes("offset_dims", offsets, rank)
     ensure(len(offsets) == len(kept), f"offset_dims {offsets} must name a place for each of the axes {kept} that are kept.")
     batch_axes = [axis for axis in range(rank) if axis not in offsets]
-    # Slices fill the offset dimensions from the first to the last, in whatever order the options name them.
+    # Slices fill the offset dimensions from the first to the last, in any order of the options.
     order = batch_axes + sorted(offsets)
     shape = [0] * rank
     for axis, size in zip(order, (*batch, *(sizes[axis] for axis in kept))):
@@ -60,12 +50,12 @@ def prepare(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     sizes, mapped, collapsed, order = node.prepared
     source, indices = (tensor.data for tensor in node.inputs)
-    # Values are moved, not read: types that are none of numpy's own go as integers of their size.
+    # Values are only copied: types that numpy has not are handled as integers of their size.
     bits = source.dtype if source.dtype.isbuiltin == 1 else np.dtype(f"u{source.dtype.itemsize}")
     source = source.view(bits)
     target = node.outputs[0].data.view(bits).transpose(order)
     room = [source.shape[axis] - sizes[axis] for axis in mapped]
-    # All slices that lie inside, as a view: first where they begin along the mapped axes, then the slices themselves.
+    # A view of all slices inside of the tensor: first the axes of their start along the mapped axes, then those of the slices.
     strides = source.strides
     slices = as_strided(
         source,
@@ -78,11 +68,11 @@ def bind(context: Context, node: Node) -> Thunk:
     most = np.array(room, np.int64)
 
     def run() -> None:
-        charge(24 * vectors.size)  # where slices begin, as indices of numpy
+        charge(24 * vectors.size)  # the start indices as numpy's index arrays
         begins = np.clip(vectors, 0, most)
         target[...] = slices[tuple(np.moveaxis(begins, -1, 0))]
 
     return run if target.size else lambda: None
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=all_types_but(*_REFUSED))
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=PLAIN_TYPES)

@@ -9,7 +9,7 @@ from oplet.kernels.arrays import Thunk
 from oplet.schema.stablehlo_options import StablehloIotaOptions
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, INTEGERS, declared_shape, ensure_axes
 
-#: Numbers that are counted at once.
+#: The numbers that are written at a time.
 _PART = 1 << 20
 
 

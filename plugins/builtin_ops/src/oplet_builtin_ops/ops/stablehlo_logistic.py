@@ -1,4 +1,4 @@
-"""STABLEHLO_LOGISTIC: 1 / (1 + e to the power of minus x)."""
+"""STABLEHLO_LOGISTIC: 1 / (1 + exp(-x))."""
 
 from __future__ import annotations
 

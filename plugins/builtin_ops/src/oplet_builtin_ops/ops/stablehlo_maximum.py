@@ -1,4 +1,4 @@
-"""STABLEHLO_MAXIMUM: the larger of two values.
+"""STABLEHLO_MAXIMUM: the larger of two values; the second only if it is larger, so that a NaN there is passed over.
 
 Numerics: tflite/kernels/stablehlo_elementwise.h
 """
@@ -7,17 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet.kernels.arrays import Array
-from oplet_builtin_ops.elementwise.stablehlo_elementwise import ARITHMETIC, litert_binary
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import extremum
 
-
-def _maximum(a: Array, b: Array, target: Array) -> None:
-    if a.dtype.kind != "f":
-        np.maximum(a, b, out=target)
-        return
-    # LiteRT takes the second operand only if it is larger: a NaN there is passed over.
-    np.copyto(target, a)
-    np.copyto(target, b, where=np.less(a, b))
-
-
-REGISTRATION = litert_binary(_maximum, *ARITHMETIC)
+REGISTRATION = extremum(np.maximum, np.greater)

@@ -1,4 +1,4 @@
-"""STABLEHLO_MINIMUM: the smaller of two values.
+"""STABLEHLO_MINIMUM: the smaller of two values; the second only if it is smaller, so that a NaN there is passed over.
 
 Numerics: tflite/kernels/stablehlo_elementwise.h
 """
@@ -7,17 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet.kernels.arrays import Array
-from oplet_builtin_ops.elementwise.stablehlo_elementwise import ARITHMETIC, litert_binary
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import extremum
 
-
-def _minimum(a: Array, b: Array, target: Array) -> None:
-    if a.dtype.kind != "f":
-        np.minimum(a, b, out=target)
-        return
-    # LiteRT takes the second operand only if it is smaller: a NaN there is passed over.
-    np.copyto(target, a)
-    np.copyto(target, b, where=np.less(b, a))
-
-
-REGISTRATION = litert_binary(_minimum, *ARITHMETIC)
+REGISTRATION = extremum(np.minimum, np.less)

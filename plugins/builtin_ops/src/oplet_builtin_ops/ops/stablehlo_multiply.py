@@ -1,4 +1,4 @@
-"""STABLEHLO_MULTIPLY: the product, value by value; of booleans, whether both are true.
+"""STABLEHLO_MULTIPLY: elementwise product; logical AND of booleans.
 
 Numerics: tflite/kernels/stablehlo_elementwise.h
 """

@@ -1,4 +1,4 @@
-"""STABLEHLO_NEGATE: each value with its sign changed; integers wrap around."""
+"""STABLEHLO_NEGATE: -x; integers wrap around."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STABLEHLO_OR: bitwise OR, value by value; of booleans, whether one is true."""
+"""STABLEHLO_OR: elementwise bitwise OR; logical OR of booleans."""
 
 from __future__ import annotations
 

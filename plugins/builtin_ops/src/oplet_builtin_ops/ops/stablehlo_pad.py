@@ -32,7 +32,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure(min(amounts[2]) >= 0, f"the interior padding {amounts[2]} must not be negative.")
     axes = [AxisPadding(*numbers) for numbers in zip(source.shape, *amounts)]
     shape = [axis.padded for axis in axes]
-    # LiteRT leaves nothing of a tensor that is cropped away along one axis.
+    # In LiteRT, a tensor whose values are all cropped along one axis contributes none.
     context.resize_tensor(output, shape if min(shape) > 0 else [0] * len(shape))
     node.prepared = axes
 

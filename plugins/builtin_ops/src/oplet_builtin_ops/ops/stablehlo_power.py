@@ -1,6 +1,6 @@
-"""STABLEHLO_POWER: the first operand to the power of the second, value by value; integers wrap around.
+"""STABLEHLO_POWER: the first operand to the power of the second, elementwise; integers wrap around.
 
-A negative power of an integer is its reciprocal rounded towards zero, and 0 of 0.
+A negative power of an integer is its reciprocal, truncated, and 0 for 0.
 """
 
 from __future__ import annotations

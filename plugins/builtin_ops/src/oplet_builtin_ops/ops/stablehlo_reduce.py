@@ -1,7 +1,7 @@
-"""STABLEHLO_REDUCE: axes of tensors folded away, of several tensors together where the body says so.
+"""STABLEHLO_REDUCE: a reduction over axes of one tensor, or of several together if the body says so.
 
-A body of one sum, product, maximum, minimum, and, or is recognised; any other pure one is run. It combines neighbours in their
-order, where the specification leaves open which values it combines first.
+A body of one sum, product, maximum, minimum, and, or is recognised; any other pure one is run. It combines neighbours in order,
+where the specification leaves the order open.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from oplet_builtin_ops.control.regions import body_function
 from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
 from oplet_builtin_ops.stablehlo import HALVES, VALUES, attribute, ensure_axes, ensure_not_quantized, ensure_values
 
-#: From as many values on, what is folded is cut into pieces that are folded side by side.
+#: From so many values on, they are divided into pieces that are reduced in parallel.
 _LONG = 256
 
 
@@ -52,7 +52,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _pieces(rows: int, folded: int) -> int:
-    """Into how many pieces the values of each row are cut."""
+    """The number of pieces into which the values of each row are divided."""
     return 1 if folded < _LONG else max(1, min(LANES // max(1, rows), folded // 16))
 
 
@@ -87,7 +87,9 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _fold(body: Body, turned: list[Array], initials: list[Array], outputs: list[Array], folded: int) -> None:
-    """Fold the last axes of tensors: pieces of each row side by side, then what the pieces gave, from the initial values on."""
+    """Reduce the last axes of tensors: first pieces of each row in parallel, then the pieces' results, starting with the initial
+    values.
+    """
     rows = outputs[0].size
     if not rows:
         return
@@ -114,7 +116,7 @@ def _fold(body: Body, turned: list[Array], initials: list[Array], outputs: list[
 
 
 def _copies(arrays: list[Array]) -> list[Array]:
-    """What a body gave, kept while it runs again."""
+    """Copies of a body's results, which its next run overwrites."""
     return [array.copy() for array in arrays]
 
 

@@ -1,4 +1,4 @@
-"""STABLEHLO_REDUCE_WINDOW: tensors are dilated and padded with their initial values, then their windows are folded together.
+"""STABLEHLO_REDUCE_WINDOW: tensors are dilated and padded with their initial values, then their windows are reduced together.
 
 A body of one sum, product, maximum, minimum, and, or is recognised; any other pure one is run, for one value of each window after
 the other. Numerics: tflite/kernels/stablehlo_reduce_window.cc
@@ -106,7 +106,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _fold(body: Body, maps: list[Array], axes: list[WindowAxis], initials: list[Array], outputs: list[Array]) -> None:
-    """Fold windows by a body: all windows side by side, one tap after the other."""
+    """Reduce windows with a body: all windows in parallel, one tap after the other."""
     size = outputs[0].size
     if not size:
         return

@@ -1,6 +1,6 @@
-"""STABLEHLO_REMAINDER: what a division that rounds towards zero leaves; it has the sign of the dividend.
+"""STABLEHLO_REMAINDER: the remainder of a truncated division; it has the sign of the dividend.
 
-Where StableHLO leaves it open, this is what XLA does: an integer divided by zero is left as it is.
+Where StableHLO leaves the result open, it is XLA's: the remainder of an integer divided by zero is the integer.
 """
 
 from __future__ import annotations

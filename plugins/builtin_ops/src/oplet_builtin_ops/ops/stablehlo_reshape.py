@@ -1,4 +1,4 @@
-"""STABLEHLO_RESHAPE: the same values in another shape, the one that the model gives the output."""
+"""STABLEHLO_RESHAPE: the same values in the output's shape of the model."""
 
 from __future__ import annotations
 

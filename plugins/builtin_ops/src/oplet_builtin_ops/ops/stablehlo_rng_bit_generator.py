@@ -1,7 +1,7 @@
-"""STABLEHLO_RNG_BIT_GENERATOR: random bits from a state, and the state after them.
+"""STABLEHLO_RNG_BIT_GENERATOR: random bits from a state, and the next state.
 
-Numerics: tflite/kernels/rng_bit_generator.cc. The state is two words of key, two of the counter and, for Philox and if
-there is a third uint64, the upper half of the counter (the key again, if not).
+Numerics: tflite/kernels/rng_bit_generator.cc. The state is two words of key, two of the counter and, for Philox and if there is a
+third uint64, the upper half of the counter (the key again, if not).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BITS = TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64
 _TYPES = (TensorType.UINT64,)
 
 
-#: Blocks at a time.
+#: The blocks that are computed at a time.
 _BLOCKS = 1 << 16
 
 
@@ -41,7 +41,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """The thunk makes many blocks at once; the counter's lower half moves on by one a block."""
+    """A thunk that computes many blocks at a time; the counter's lower half increases by one per block."""
     threefry = node.options(StablehloRngBitGeneratorOptions).algorithm is RngAlgorithm.THREEFRY
     state, after, output = node.inputs[0].data, node.outputs[0].data, node.outputs[1].data
     target = output.reshape(-1).view(np.uint32)

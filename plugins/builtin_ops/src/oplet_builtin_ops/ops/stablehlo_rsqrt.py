@@ -1,4 +1,4 @@
-"""STABLEHLO_RSQRT: one over the square root."""
+"""STABLEHLO_RSQRT: 1 / sqrt(x)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""STABLEHLO_SCATTER: windows of updates combined into tensors, at places given by index vectors.
+"""STABLEHLO_SCATTER: windows of updates combined with tensors, at positions given by index vectors.
 
-Updates that land outside the tensors are left out. A body that replaces the value, or of one sum, product, maximum, minimum, and, or is
-recognised; any other pure one is run, for one update of each place after the other.
+Updates outside of the tensors are left out. A body that replaces the value, or of one sum, product, maximum, minimum, and, or is
+recognised; any other pure one is run, for one update of each position after the other.
+
 Numerics: tflite/kernels/stablehlo_scatter.cc
 """
 
@@ -22,7 +23,7 @@ from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
 from oplet_builtin_ops.shaping.index_vectors import ensure_index_vectors, index_vectors
 from oplet_builtin_ops.stablehlo import VALUES, attribute, ensure_axes, ensure_values
 
-#: What the places of updates take while they are worked out, in bytes for each value.
+#: Bytes of scratch per value for the positions of updates.
 _PLACE_BYTES = 48
 
 
@@ -79,7 +80,7 @@ def bind(context: Context, node: Node) -> Thunk:
     flats, values = [output.reshape(-1) for output in outputs], [array.reshape(-1) for array in arrays[count + 1 :]]
 
     def along(axis: int, position: int) -> np.ndarray:
-        """How far each update is from the first of its window, along an axis of the source."""
+        """The distance of each update from the first one of its window, along an axis of the source."""
         steps = np.arange(updates.shape[position])
         return steps.reshape([-1 if i == position else 1 for i in range(updates.ndim)])
 
@@ -101,7 +102,7 @@ def bind(context: Context, node: Node) -> Thunk:
             places += place * strides[axis]
         chosen = places[inside]
         given = [array[inside.reshape(-1)] for array in values]
-        # All keep the order of the updates, as LiteRT does: of several that replace one value, the last one stays.
+        # All keep the order of the updates, as in LiteRT: of several updates that replace one value, the last one counts.
         if combine is None:
             flats[0][chosen] = given[0]
         elif isinstance(combine, Body):
@@ -113,7 +114,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _combine(body: Body, flats: list[Array], places: Array, updates: list[Array]) -> None:
-    """Run a body for the first update of each place, then for the second ones, and so on."""
+    """Run a body for the first update of each position, then for the second ones, and so on."""
     if not places.size:
         return
     body.start()

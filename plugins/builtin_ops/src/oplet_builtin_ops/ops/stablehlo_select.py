@@ -1,4 +1,4 @@
-"""STABLEHLO_SELECT: values of one tensor where a condition holds, of another where it does not."""
+"""STABLEHLO_SELECT: values of one tensor where a condition is true, of another one elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STABLEHLO_SHIFT_LEFT: bits moved up, value by value; a shift by as many bits as there are, or more, leaves zero.
+"""STABLEHLO_SHIFT_LEFT: elementwise left shift; by the type's bits or more it gives 0.
 
 Numerics: tflite/kernels/stablehlo_shift_left.cc
 """

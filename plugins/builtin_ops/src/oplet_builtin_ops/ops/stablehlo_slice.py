@@ -1,4 +1,4 @@
-"""STABLEHLO_SLICE: every so-manieth value from a start to a limit, along each axis."""
+"""STABLEHLO_SLICE: values from a start to a limit with a stride, along each axis."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """STABLEHLO_SORT: tensors sorted together along an axis, by any comparator.
 
-A comparator of one comparison of two values of one tensor is recognised, and a NaN comes last there; any other pure one is run. The
-sort is always stable.
+A comparator that is one comparison of two values of one tensor is recognised, and NaNs come last then; any other pure one is run.
+The sort is always stable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from oplet_builtin_ops.control.sorting import sorted_order
 from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
 from oplet_builtin_ops.stablehlo import COMPLEX, VALUES, ensure_values
 
-#: Bytes that a value takes while rows are sorted by a comparison that is recognised, and by any other.
+#: Bytes of scratch per value for a comparison that is recognised, and for any other one.
 _SCRATCH, _BY_BODY = 24, 120
 
 
@@ -45,7 +45,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _order(values: Array, axis: int, ascends: bool) -> Array:
-    """Where the values come from that are sorted along an axis; equal ones keep their order."""
+    """The positions of the values along an axis in sorted order; equal values keep their order."""
     if ascends:
         return np.argsort(values, axis, kind="stable")
     backwards = np.argsort(np.flip(values, axis), axis, kind="stable")
@@ -53,7 +53,7 @@ def _order(values: Array, axis: int, ascends: bool) -> Array:
 
 
 def _order_by(body: Body, tensors: list[Array], axis: int) -> Array:
-    """As `_order`, by a comparator that is run."""
+    """`_order` by a comparator that is run."""
     turned = [np.moveaxis(tensor, axis, -1) for tensor in tensors]
     rows = [tensor.reshape(-1, tensor.shape[-1]) if tensor.size else tensor.reshape(0, 0) for tensor in turned]
     order = sorted_order(body, rows)

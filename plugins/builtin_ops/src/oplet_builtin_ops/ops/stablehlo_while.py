@@ -1,4 +1,4 @@
-"""STABLEHLO_WHILE: run a body subgraph while a condition subgraph says so. LiteRT has no kernel of it; see WHILE."""
+"""STABLEHLO_WHILE: run a body subgraph as long as a condition subgraph returns true. LiteRT has no kernel for it; see WHILE."""
 
 from __future__ import annotations
 

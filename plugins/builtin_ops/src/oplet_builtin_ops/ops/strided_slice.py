@@ -1,4 +1,4 @@
-"""STRIDED_SLICE: Python's slicing, [begin:end:stride] for each axis, with masks for what begin and end leave open.
+"""STRIDED_SLICE: Python's slicing, [begin:end:stride] for each axis, with masks for open begins and ends.
 
 Numerics: tflite/kernels/strided_slice.cc, tflite/kernels/internal/reference/strided_slice.h
 """
@@ -14,7 +14,7 @@ from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.options import StridedSliceOptions
 
-#: What numpy indexes with: slices, integers (axes that vanish) and None (new axes).
+#: A numpy index: slices, integers (for axes that are removed) and None (for new axes).
 Index = tuple[Any, ...]
 
 
@@ -33,10 +33,10 @@ def _ensure_entries_fit(node: Node) -> None:
 
 
 def _axes(node: Node) -> list[tuple[int | None, int | None]]:
-    """Each axis of the input, new ones included: the entry of begin, end and strides that speaks for it, and its length.
+    """For each axis of the input, new ones included, the position of its entry in begin, end and strides, and its length.
 
-    The entry is None for an axis taken whole, the length is None for a new axis. As in LiteRT, an ellipsis stands for
-    at least one axis, also where none is left for it.
+    The entry is None for an axis that is taken whole, the length is None for a new axis. As in LiteRT, an ellipsis stands for at
+    least one axis, also if none is left for it.
     """
     source, begin = node.inputs[:2]
     options = node.options(StridedSliceOptions)
@@ -60,7 +60,7 @@ def _axes(node: Node) -> list[tuple[int | None, int | None]]:
 
 
 def _range(begin: int, end: int, stride: int, dim: int, begin_open: bool, end_open: bool, offset: bool) -> range:
-    """The positions that one entry takes along an axis of length `dim`."""
+    """The positions that one entry selects along an axis of length `dim`."""
     low, high = (0, dim) if stride > 0 else (-1, dim - 1)
     start = min(max(begin + dim if begin < 0 else begin, low), high)
     if begin_open:
@@ -74,7 +74,7 @@ def _range(begin: int, end: int, stride: int, dim: int, begin_open: bool, end_op
 
 
 def _index(node: Node) -> tuple[tuple[int, ...], Index]:
-    """The output's shape, and the numpy index that takes it out of the input."""
+    """The output's shape, and the numpy index that selects it from the input."""
     source = node.inputs[0]
     _ensure_entries_fit(node)
     options = node.options(StridedSliceOptions)
@@ -98,7 +98,7 @@ def _index(node: Node) -> tuple[tuple[int, ...], Index]:
         taken = _range(begin, ends[entry], stride, dim, begin_open, bool(options.end_mask >> entry & 1), options.offset)
         shape.append(len(taken))
         index.append(slice(taken.start, taken.stop if taken.stop >= 0 else None, stride) if len(taken) else slice(0, 0))
-    # The ellipsis keeps a view where the indices alone would give a scalar.
+    # The ellipsis gives a view where the indices alone would give a scalar.
     return tuple(shape), (*index, ...)
 
 

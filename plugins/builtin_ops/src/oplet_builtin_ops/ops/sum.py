@@ -1,8 +1,7 @@
 """SUM: the sum over the axes that the second input names; quantized sums are rescaled to the output's scale.
 
-Numerics: tflite/kernels/reduce.cc. uint8 is scaled in fixed point as by QuantizedMeanOrSum of internal/reference/reduce.h;
-int8 and int16, which that reads as if they were uint8, in float32 as by the function of the same name in
-internal/optimized/reduce.h.
+Numerics: tflite/kernels/reduce.cc. uint8 is scaled in fixed point as by QuantizedMeanOrSum of internal/reference/reduce.h; int8 and
+int16, which that function would read as uint8, in float32 as by the function of the same name in internal/optimized/reduce.h.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from oplet_builtin_ops.shaping.reduction import (
     summing,
 )
 
-#: What a sum takes on its way to the output's type, in bytes.
+#: Bytes of scratch per sum.
 _SUM_BYTES = 36
 
 

@@ -1,9 +1,10 @@
-"""SVDF: a layer whose weights are factored into a feature part and a time part; it remembers the last features.
+"""SVDF: a layer whose weights are factored into a feature part and a time part; its state has the last features.
 
-Float, hybrid (float activations, int8 feature weights) and integer (int8 activations, int16 state). The state is a variable
-tensor, (batches, filters * memory), that the kernel shifts by one step at each invoke.
-Numerics: tflite/kernels/svdf.cc, tflite/kernels/internal/reference/svdf.h. An int8 state with a zero point of its own is tflite-micro's
-(tensorflow/lite/micro/kernels/svdf_common.cc); LiteRT takes it for an int16 one and reads past its end.
+Float, hybrid (float activations, int8 feature weights) and integer (int8 activations, int16 state). The state is a variable tensor,
+(batches, filters * memory), which is shifted by one step at each invoke.
+
+Numerics: tflite/kernels/svdf.cc, tflite/kernels/internal/reference/svdf.h. An int8 state with its own zero point is tflite-micro's
+(tensorflow/lite/micro/kernels/svdf_common.cc); LiteRT reads it as int16, past its end.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.program import Call, convert, run_calls
 from oplet_builtin_ops.layers.quantized_layer import exact_type
 
-#: The types of feature weights, time weights, bias and state that go with each kind of node.
+#: The types of feature weights, time weights, bias and state for each kind of node.
 _FLOAT = (TensorType.FLOAT32, TensorType.FLOAT32, TensorType.FLOAT32, TensorType.FLOAT32)
 _HYBRID = ((TensorType.INT8, TensorType.UINT8), (TensorType.INT8, TensorType.UINT8), TensorType.FLOAT32, TensorType.FLOAT32)
 _INTEGER = (TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT16)
@@ -75,7 +76,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _add_integer_scratch(context: Context, node: Node) -> None:
-    """What `_integer_calls` takes, in its order."""
+    """Request the scratch memory of `_integer_calls`, in its order."""
     (batches, depth), (filters, memory), (_, units) = (node.inputs[0].shape, node.inputs[2].shape, node.outputs[0].shape)
     compute = exact_type(128.0 * 128.0 * depth)
     context.add_temporary(node, (batches, depth), compute)
@@ -88,7 +89,7 @@ def _add_integer_scratch(context: Context, node: Node) -> None:
 
 
 def _factor(a: Tensor, b: Tensor, c: Tensor) -> float:
-    """The factor between products of values of a and b and values of c; LiteRT computes it in float32."""
+    """The factor from products of values of a and b to values of c; LiteRT computes it in float32."""
     scales = [np.float32(ensure_scale(tensor)) for tensor in (a, b, c)]
     with np.errstate(all="ignore"):
         return float(scales[0] * scales[1] / scales[2])
@@ -109,9 +110,9 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _shift_calls(state: Array) -> list[Call]:
-    """Forget the oldest step of each filter.
+    """Drop the oldest step of each filter.
 
-    Its place at the end is written next, so rows may run into one another, and flat arrays may overlap without a copy.
+    The position at the end is written next, so that a flat copy, which moves values into the neighbouring row, is correct.
     """
     flat = state.reshape(-1)
     return [(np.copyto, (flat[:-1], flat[1:]))]
@@ -171,7 +172,7 @@ def _integer_calls(node: Node) -> list[Call]:
         shift = [(np.add, (newest, np.int16(zero_point), newest))]
         centre, centred = [(np.subtract, (state, np.float64(zero_point), weighted))], weighted
     time_weights = times.data.astype(np.float64)
-    # These sums may be too large to be scaled as floats; memory that is free by then holds them as integers.
+    # These sums may be too large to be scaled as floats; memory that is free by then stores them as integers.
     wide, spare = (array.reshape(-1).view(np.int64)[: sums.size] for array in (scratch, weighted))
     finish = rescaler(
         totals.reshape(-1), wide, spare, *quantize_multiplier(second), output.zero_point, (-128, 127), output.data.reshape(-1)

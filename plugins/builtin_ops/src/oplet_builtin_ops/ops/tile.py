@@ -28,7 +28,7 @@ def prepare(context: Context, node: Node) -> None:
 
 def _bind(node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
-    # Each axis of the output seen as two, repetitions and values, so that one broadcast copy does it.
+    # Each axis of the output as two, repetitions and values, so that one broadcast copy suffices.
     pairs = [(t, dim) for t, dim in zip(read_ints(node.inputs[1]), source.shape)]
     repeated = output.reshape([part for pair in pairs for part in pair])
     return copier(repeated, source.reshape([part for _, dim in pairs for part in (1, dim)]))

@@ -1,4 +1,4 @@
-"""TOPK_V2: the k largest values of each row, largest first, and where they were; the first of equals goes first.
+"""TOPK_V2: the k largest values of each row in descending order, and their positions; of equal values the first comes first.
 
 Numerics: tflite/kernels/topk_v2.cc
 """
@@ -16,7 +16,7 @@ from oplet.kernels.axes import read_int
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 
-#: Bytes that a value takes while rows are sorted.
+#: Bytes of scratch per value of a sort.
 _SCRATCH = 16
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 
@@ -45,10 +45,10 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _rank(rows: Array) -> Array:
-    """Integers that are in the opposite order of the rows' values, which are not NaN."""
+    """Integers in the opposite order of the rows' values, which are not NaN."""
     if rows.dtype.kind != "f":
-        return np.invert(rows)  # a sign would overflow
-    # The bits of a float, read as an integer, rise with it, if those below zero are flipped. There is no -0 after this.
+        return np.invert(rows)  # the negative of the lowest integer would overflow
+    # A float's bits as an integer have the order of the floats, if those of negative ones are flipped. There is no -0 after this.
     bits: Array = np.subtract(np.float32(0), rows).view(np.int32)
     bits ^= (bits >> np.int32(31)) & np.int32(0x7FFFFFFF)
     return bits
@@ -68,7 +68,7 @@ def _bind(node: Node) -> Thunk:
         narrow = rows.astype(np.int32) if wide else rows
         if (wide and (narrow != rows).any()) or (floats and np.isnan(np.maximum.reduce(rows, None))):
             return np.argsort(np.negative(rows) if floats else np.invert(rows), -1, "stable")[:, :k]
-        # Value and position in one integer: all are different, so that any quick sort will do.
+        # Value and position in one integer: all are different, so that the sort need not be stable.
         keys = _rank(narrow).astype(np.int64)
         keys <<= 32
         keys |= numbers

@@ -11,7 +11,8 @@ from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet_builtin_ops.layers.program import run_calls
 
-#: Values from which on a copy in a few calls is faster, places on the last axis up to which it is, and on the one before from which on.
+#: The least values for which a copy in a few calls is faster; the most positions of the last axis, and the least of the axis
+#: before, for that.
 _LARGE, _SHORT, _LONG = 8192, 4, 16
 
 
@@ -44,7 +45,7 @@ def _bind(node: Node) -> Thunk:
     pays = output.ndim > 1 and output.size >= _LARGE and 1 < output.shape[-1] <= _SHORT and output.shape[-2] >= _LONG
     if not pays or source.strides[-1] == source.itemsize:
         return copier(output, source)
-    # Numpy's innermost loop would run along an axis that is over at once, so each place on it is copied by itself.
+    # Numpy's innermost loop would be too short, so that each position of this axis is copied by a call of its own.
     return run_calls([(np.copyto, (output[..., i], source[..., i])) for i in range(output.shape[-1])])
 
 

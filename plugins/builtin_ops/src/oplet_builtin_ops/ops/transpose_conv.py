@@ -1,8 +1,9 @@
-"""TRANSPOSE_CONV: the convolution that maps the output to the input, transposed; the first input is the output's shape.
+"""TRANSPOSE_CONV: the transpose of the convolution that maps the output to the input; the first input is the output's shape.
 
-Float, quantized (uint8, int8, int16 activations with int8 weights) and hybrid (float activations, int8 weights).
-With VALID padding the output may have any size: it is cut off where it is smaller than what the input covers (JAX's SAME), and
-the bias alone lies beyond where it is larger.
+Float, quantized (uint8, int8, int16 activations with int8 weights) and hybrid (float activations, int8 weights). With VALID padding
+the output may have any size: a smaller one is cropped (JAX's SAME), and beyond what the input covers a larger one has only the
+bias.
+
 Numerics: tflite/kernels/transpose_conv.cc, tflite/kernels/internal/reference/transpose_conv.h and integer_ops/transpose_conv.h
 """
 
@@ -75,7 +76,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _layer(node: Node) -> QuantizedLayer | HybridLayer | None:
-    """Check types and quantization; what a layer of integer weights needs, None for a float one."""
+    """Check types and quantization; return the parameters of a layer of integer weights, None for a float one."""
     _, weights, source = node.inputs[:3]
     bias, output = node.optional_input(3), node.outputs[0]
     activation = node.options(TransposeConvOptions).fused_activation_function
@@ -106,7 +107,7 @@ def _layer(node: Node) -> QuantizedLayer | HybridLayer | None:
 
 
 def _scatter(node: Node, layer: QuantizedLayer | HybridLayer | None) -> Scatter:
-    """The work, once the output's shape is known."""
+    """The transposed convolution, made when the output's shape is known."""
     shape, weights, source = node.inputs[:3]
     options = node.options(TransposeConvOptions)
     batch, height, width, channels = wanted = read_ints(shape)
@@ -157,7 +158,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _run_sized(context: Context, node: Node, layer: QuantizedLayer | HybridLayer | None) -> None:
-    """Run with an output shape that has just arrived; the scratch depends on it."""
+    """Run with an output shape that is an input of this run, which the scratch memory depends on."""
     scatter = _scatter(node, layer)
     context.resize_tensor(node.outputs[0], tuple(read_ints(node.inputs[0])))
     sizes = _scratch_sizes(node, scatter, layer)

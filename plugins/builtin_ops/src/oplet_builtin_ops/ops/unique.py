@@ -1,4 +1,4 @@
-"""UNIQUE: the different values in the order in which they first appear, and which of them each one is.
+"""UNIQUE: the distinct values in the order in which they first appear, and for each value the index of its distinct one.
 
 Numerics: tflite/kernels/unique.cc
 """
@@ -12,7 +12,7 @@ from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.options import UniqueOptions
 
-#: Bytes that a value takes while all are sorted.
+#: Bytes of scratch per value of the sort.
 _SCRATCH = 40
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Thunk
+from oplet.kernels.arrays import Thunk, copies
 from oplet.kernels.axes import along, resolve_axis
 from oplet.kernels.operands import ensure_operands, ensure_same_quantization, ensure_same_type
 from oplet.schema.options import UnpackOptions
@@ -32,14 +32,9 @@ def prepare(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     source = node.inputs[0].data
     axis = resolve_axis(node.options(UnpackOptions).axis, source.ndim)
-    # The trailing ellipsis keeps a view where an index alone would give a scalar.
+    # The trailing ellipsis gives a view where an index alone would give a scalar.
     pairs = [(output.data, source[along(axis, i, ...)]) for i, output in enumerate(node.outputs)]
-
-    def run() -> None:
-        for target, piece in pairs:
-            target[...] = piece
-
-    return run
+    return copies(pairs)
 
 
 REGISTRATION = Registration(

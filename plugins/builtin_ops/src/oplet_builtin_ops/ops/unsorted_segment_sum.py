@@ -1,4 +1,4 @@
-"""UNSORTED_SEGMENT_SUM: the sum of the rows that carry the same id. Numerics: tflite/kernels/unsorted_segment.cc"""
+"""UNSORTED_SEGMENT_SUM: the sum of the rows with the same id. Numerics: tflite/kernels/unsorted_segment.cc"""
 
 from __future__ import annotations
 

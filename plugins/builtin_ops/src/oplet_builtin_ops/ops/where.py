@@ -1,4 +1,4 @@
-"""WHERE: the positions of all values that are not zero, a row each. Numerics: tflite/kernels/where.cc"""
+"""WHERE: the positions of all values that are not zero, one row each. Numerics: tflite/kernels/where.cc"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.shapes import refusing
+from oplet.kernels.shapes import failing_thunk
 
 _TYPES = (
     TensorType.BOOL, TensorType.FLOAT32, TensorType.INT64, TensorType.INT32, TensorType.INT8, TensorType.UINT8,
@@ -28,7 +28,7 @@ def prepare(context: Context, node: Node) -> None:
 
 def bind(context: Context, node: Node) -> Thunk:
     if not node.inputs[0].ndim:
-        return refusing(f"{node.inputs[0]} must have at least one dimension.")
+        return failing_thunk(f"{node.inputs[0]} must have at least one dimension.")
     condition, output = node.inputs[0].data, node.outputs[0]
     flat, shape, marked = condition.reshape(-1), condition.shape, node.temporaries[0].data
     zero = np.zeros((), condition.dtype)

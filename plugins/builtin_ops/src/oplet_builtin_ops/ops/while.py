@@ -1,4 +1,4 @@
-"""WHILE: run a body subgraph while a condition subgraph says so. See `oplet_builtin_ops.control.loops`."""
+"""WHILE: run a body subgraph as long as a condition subgraph returns true. See `oplet_builtin_ops.control.loops`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The cells of LSTM and RNN, and how they run over a sequence."""
+"""The cells of LSTM and RNN, and their loops over a sequence."""

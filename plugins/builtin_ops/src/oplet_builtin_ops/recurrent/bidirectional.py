@@ -1,18 +1,18 @@
-"""What the ops that run a sequence forward and backward share: the second input, and where the outputs go."""
+"""The common parts of ops that run a sequence forwards and backwards: the auxiliary input, and the places of the outputs."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Array
+from oplet.kernels.arrays import Array, Thunk
 from oplet_builtin_ops.recurrent.sequences import Layout
 
-__all__ = ["Sources", "output_views", "read_sources", "resize_outputs"]
+__all__ = ["Sources", "in_order", "output_views", "read_sources", "resize_outputs"]
 
 
 class Sources(NamedTuple):
-    """What the two directions read.
+    """The inputs of both directions.
 
     Attributes:
         forward: the input of the forward direction.
@@ -26,7 +26,7 @@ class Sources(NamedTuple):
 
     @property
     def auxiliary_depth(self) -> int:
-        """Of the second input; 0 if there is none."""
+        """The depth of the second input; 0 if there is none."""
         return 0 if self.auxiliary is None else self.auxiliary.shape[-1]
 
 
@@ -34,7 +34,8 @@ def read_sources(node: Node, position: int, weighted: bool) -> Sources:
     """The inputs; an auxiliary one without weights is the input of the backward direction.
 
     Args:
-        position: of the auxiliary input.
+        node: the node.
+        position: the position of the auxiliary input.
         weighted: whether there are weights for it.
     """
     source, auxiliary = node.inputs[0], node.optional_input(position)
@@ -51,7 +52,7 @@ def read_sources(node: Node, position: int, weighted: bool) -> Sources:
 
 
 def resize_outputs(context: Context, node: Node, layout: Layout, sizes: tuple[int, int], merged: bool) -> None:
-    """Give the outputs their shapes: one for each direction, or one with both side by side."""
+    """Set the outputs' shapes: one for each direction, or one with both side by side."""
     count = 1 if merged else 2
     ensure(len(node.outputs) == count, f"it has {len(node.outputs)} outputs and gives {count} when merge_outputs is {merged}.")
     for output, size in zip(node.outputs, (sum(sizes),) if merged else sizes):
@@ -60,8 +61,18 @@ def resize_outputs(context: Context, node: Node, layout: Layout, sizes: tuple[in
 
 
 def output_views(node: Node, forward_size: int, merged: bool) -> tuple[Array, Array]:
-    """Where the outputs of the two directions go."""
+    """The views that the outputs of the two directions are written to."""
     if merged:
         both = node.outputs[0].data
         return both[..., :forward_size], both[..., forward_size:]
     return node.outputs[0].data, node.outputs[1].data
+
+
+def in_order(first: Thunk, second: Thunk) -> Thunk:
+    """The thunk that runs the forward cell, and then the backward one."""
+
+    def run() -> None:
+        first()
+        second()
+
+    return run

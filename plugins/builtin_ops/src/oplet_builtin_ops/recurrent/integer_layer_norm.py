@@ -22,7 +22,7 @@ _INT16 = np.array(-32768, np.int64), np.array(32767, np.int64)
 
 
 def _divide(a: int, b: int) -> int:
-    """Towards zero, as C does."""
+    """A truncated quotient, as in C."""
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
@@ -65,7 +65,7 @@ class IntegerLayerNorm:
         coefficients: int16, one per cell, as int64.
         bias: int32, one per cell, as int64.
         multiplier, shift: of the coefficients' scale.
-        guard: what stands for a variance of zero.
+        guard: the variance in place of zero.
     """
 
     coefficients: Array
@@ -82,7 +82,7 @@ class IntegerLayerNorm:
         return cls(coefficients.data.astype(np.int64), bias.data.astype(np.int64), *quantize_multiplier(scale), guard)
 
     def calls(self, values: Array) -> list[Call]:
-        """The calls that normalize int64 values that hold int16, (batches, cells), in place."""
+        """The calls that normalize int64 values within int16, (batches, cells), in place."""
         rescaling = rescale_calls(values, self.multiplier, self.shift + 12, np.empty_like(values))
         return [(self._weigh, (values,)), *rescaling, (clip, (values, *_INT16, values))]
 

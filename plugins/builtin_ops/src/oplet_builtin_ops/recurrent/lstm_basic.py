@@ -33,7 +33,7 @@ _INT8 = np.array(-128, np.int64), np.array(127, np.int64)
 
 
 def prepare_basic(context: Context, node: Node) -> None:
-    """Check the node and size its outputs: the output, the state, and two that hold intermediate results."""
+    """Check the node and size its outputs: the output, the state, and two for intermediate results."""
     ensure_operands(node, 5, 4)
     source, last, weights, bias, state = node.inputs
     ensure(source.ndim == 2, f"{source} must have 2 dimensions.")
@@ -64,7 +64,7 @@ def bind_basic(context: Context, node: Node) -> Thunk:
     _, last, weights, bias, state = node.inputs
     for tensor in (last, state):
         if not tensor.has_data:
-            # Nothing in the graph gives it a value, so it starts from zero.
+            # No node writes it, so that it starts from zero.
             tensor.data = np.zeros(tensor.shape, tensor.dtype)
     make = _float_calls if weights.type == TensorType.FLOAT32 else _integer_calls
     fixed = make(node) if weights.is_constant and bias.is_constant else None
@@ -80,7 +80,7 @@ def bind_basic(context: Context, node: Node) -> Thunk:
 
 
 def _gates(values: Array, cells: int) -> tuple[Array, ...]:
-    """The input, cell, forget and output gates."""
+    """The views of the input, cell, forget and output gates."""
     return tuple(values[:, i * cells : (i + 1) * cells] for i in range(4))
 
 
@@ -141,7 +141,7 @@ def _integer_calls(node: Node) -> list[Call]:
 
 
 def _rescale_calls(values: Array, multiplier: int, shift: int) -> list[Call]:
-    """values * multiplier * 2**(shift - 31) in place. Both roundings take halves up here: LiteRT's matrix library does it."""
+    """values * multiplier * 2**(shift - 31) in place. Both roundings are halves up here, as in LiteRT's matrix library."""
     calls: list[Call] = [
         (np.left_shift, (values, _scalar(max(shift, 0)), values)),
         (np.multiply, (values, _scalar(multiplier), values)),

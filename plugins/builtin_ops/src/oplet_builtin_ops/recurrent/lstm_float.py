@@ -1,6 +1,7 @@
-"""The LSTM cell in float arithmetic, over a sequence; weights are float32, or int8 with activations quantized on the fly.
+"""The LSTM cell in float arithmetic, over a sequence; weights are float32, or int8 with activations quantized while the model runs.
 
-What the input gives to the gates is computed for all steps in one product, before the loop over steps.
+The inputs' contributions to the gates are computed for all steps in one product, before the loop over steps.
+
 Numerics: EvalFloat and EvalHybrid in tflite/kernels/lstm_eval.cc
 """
 
@@ -12,10 +13,11 @@ from oplet import Context, Node, Tensor, checkpoint
 from oplet.kernels.activations import apply_activation
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip
+from oplet.kernels.operands import all_constant
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.recurrent.lstm_tensors import Gate, LstmSettings, LstmTensors
-from oplet_builtin_ops.recurrent.recurrent_products import Product, all_constant, recurrent_products, stacked
+from oplet_builtin_ops.recurrent.recurrent_products import Product, recurrent_products, stacked
 from oplet_builtin_ops.recurrent.sequences import Layout
 
 __all__ = ["FloatLstm"]
@@ -26,7 +28,7 @@ _VARIANCE_FLOOR = np.array(1e-8, np.float32)
 
 
 def sigmoid_calls(values: Array) -> list[Call]:
-    """1 / (1 + exp(-x)), in place; exp may overflow on the way."""
+    """1 / (1 + exp(-x)), in place; exp may overflow."""
     # Not np.negative: numpy 2.4 gives wrong values where source and target have a stride of four values.
     return [
         (np.multiply, (values, _MINUS_ONE, values)),
@@ -44,7 +46,7 @@ def activation_calls(values: Array, activation: ActivationFunctionType) -> list[
 
 
 def clip_calls(values: Array, bound: float) -> list[Call]:
-    """Cut to -bound ... bound, in place, unless the bound is 0."""
+    """Clamp to -bound ... bound, in place, unless the bound is 0."""
     return [(clip, (values, np.array(-bound, np.float32), np.array(bound, np.float32), values))] if bound > 0 else []
 
 
@@ -71,8 +73,11 @@ class FloatLstm:
     """One LSTM, in one direction.
 
     Args:
-        layout: how the sequence lies in its tensors.
-        auxiliary: whether the gates see a second input.
+        context: the node's context.
+        node: the node.
+        lstm: its tensors.
+        settings: its options.
+        layout: the layout of the sequence in its tensors.
     """
 
     def __init__(self, context: Context, node: Node, lstm: LstmTensors, settings: LstmSettings, layout: Layout) -> None:
@@ -89,13 +94,13 @@ class FloatLstm:
         self.spare = context.add_temporary(node, (batches, max(1, len(gates) - 2), lstm.cells))
 
     def thunk(self, source: Tensor, auxiliary: Tensor | None, output: Array, *, backward: bool = False) -> Thunk:
-        """The thunk that runs the sequence.
+        """A thunk that runs the sequence.
 
         Args:
             source: the input of all steps.
             auxiliary: the second input of all steps, if the gates have weights for one.
-            output: where the outputs of all steps go, laid out like the input; may be a view.
-            backward: whether to go from the last step to the first.
+            output: receives the outputs of all steps, in the layout of the input; may be a view.
+            backward: whether to run from the last step to the first.
         """
         if not all_constant(list(self.lstm.constants())):
             return lambda: self._bind(source, auxiliary, output, backward)()
@@ -127,7 +132,7 @@ class FloatLstm:
         return run
 
     def _project_inputs(self, source: Tensor, auxiliary: Tensor | None) -> list[Call]:
-        """What the inputs give to the gates, with the bias where it is not part of the normalization."""
+        """The inputs' contributions to the gates, with the bias where it is not part of the normalization."""
         projected = self.projected[0].data
         calls: list[Call] = []
         if not self.lstm.has_norm:
@@ -140,7 +145,7 @@ class FloatLstm:
         return [*self.inputs.calls(source.data.reshape(len(projected), source.shape[-1]), projected), *calls]
 
     def _step(self, hidden: Array) -> list[Call]:
-        """What follows the recurrent product in each step."""
+        """The calls of each step after the recurrent product."""
         lstm, settings = self.lstm, self.settings
         early = lstm.gates[:-2]
         blocks = self.gates.data.reshape(self.layout.batches, len(lstm.gates), lstm.cells)
@@ -170,7 +175,7 @@ class FloatLstm:
         activation = self.settings.activation
         calls: list[Call] = []
         if activation == ActivationFunctionType.NONE:
-            # Here LiteRT's activation of nothing leaves in place what its buffer had: the cell gate.
+            # As in LiteRT, whose activation NONE copies nothing, so that the buffer keeps the cell gate.
             spare = cell
         elif activation == ActivationFunctionType.TANH:
             calls.append((np.tanh, (state, spare)))

@@ -1,7 +1,8 @@
 """The LSTM cell in integers: int8 activations and weights, int16 gates and cell state.
 
-Gates have 12 fraction bits; what comes out of their activations has 15. All arithmetic here runs in int64, so that nothing
-wraps but where LiteRT's does, and matrix products in floats that are wide enough to be exact.
+Gates have 12 fraction bits; the outputs of their activations have 15. All arithmetic here is in int64, so that values wrap around
+only where LiteRT's do, and matrix products are in floats that are wide enough to be exact.
+
 Numerics: EvalInteger8x8_16 in tflite/kernels/lstm_eval.cc, PopulateQuantizedLstmParams8x8_16 in lstm.cc,
 internal/reference/portable_tensor_utils.cc
 """
@@ -15,13 +16,13 @@ import numpy as np
 from oplet import Context, Node, Tensor, checkpoint, ensure
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip, ensure_scale, quantize_multiplier, quotient
+from oplet.kernels.operands import all_constant
 from oplet_builtin_ops.arithmetic.gate_tables import LOWEST, logistic_table, tanh_table
 from oplet_builtin_ops.arithmetic.integer_products import IntegerProduct, rescale_calls, shift_calls
 from oplet_builtin_ops.arithmetic.scaling import power_of_two_exponent
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.recurrent.integer_layer_norm import IntegerLayerNorm
 from oplet_builtin_ops.recurrent.lstm_tensors import Gate, LstmSettings, LstmTensors
-from oplet_builtin_ops.recurrent.recurrent_products import all_constant
 from oplet_builtin_ops.recurrent.sequences import Layout
 
 __all__ = ["IntegerLstm", "clip_calls", "effective_scale", "look_up_calls", "quantized_clip", "update_cell_calls"]
@@ -44,7 +45,7 @@ def quantized_clip(bound: float, scale: float, largest: int) -> int:
 
 
 def clip_calls(values: Array, bound: int) -> list[Call]:
-    """Cut to -bound ... bound, in place, unless the bound is 0."""
+    """Clamp to -bound ... bound, in place, unless the bound is 0."""
     return [(clip, (values, np.array(-bound, np.int64), np.array(bound, np.int64), values))] if bound > 0 else []
 
 
@@ -65,8 +66,8 @@ def update_cell_calls(
     """state = forget * state + input * cell, saturating; without an input gate it is 1 - forget.
 
     Args:
-        fraction_bits: of the state; gates have 15.
-        bound: what the state is cut to; 0 for none.
+        fraction_bits: the fraction bits of the state; gates have 15.
+        bound: the bound of the state; 0 for none.
     """
     product, spare = spares
     calls: list[Call] = [(np.multiply, (forget, state, state)), *shift_calls(state, 15, spare)]
@@ -108,7 +109,7 @@ class IntegerLstm:
         return ensure_scale(self.node.intermediates[_ORDER[gate.name]]) if self.lstm.has_norm else 2.0**-12
 
     def thunk(self, source: Tensor, auxiliary: Tensor | None, output: Array) -> Thunk:
-        """The thunk that runs the sequence. There is no second input; `output` is laid out like the input."""
+        """A thunk that runs the sequence. There is no second input; `output` has the layout of the input."""
         if not all_constant(list(self.lstm.constants())):
             return lambda: self._bind(source, output)()
         return self._bind(source, output)
@@ -164,7 +165,7 @@ class IntegerLstm:
         return inputs, IntegerProduct(self.node, [gate.recurrent for gate in gates], None, zero_point, scales[1])
 
     def _step(self, gates: Array, state: Array, hidden: Array) -> list[Call]:
-        """What follows the recurrent product in each step."""
+        """The calls of each step after the recurrent product."""
         lstm, shape = self.lstm, state.shape
         early = lstm.gates[:-2]
         blocks = gates.reshape(shape[0], len(lstm.gates), shape[1])
@@ -190,7 +191,7 @@ class IntegerLstm:
         return [*calls, *self._output(state, output, hidden, spares)]
 
     def _corrected(self, values: Array, gate: Gate, state: Array, spares: tuple[Array, Array]) -> list[Call]:
-        """What the cell state and the normalization do to a gate."""
+        """The calls that add the cell state's part to a gate, and normalize it."""
         calls: list[Call] = []
         product, spare = spares
         if gate.peephole is not None:
@@ -203,7 +204,9 @@ class IntegerLstm:
         return calls
 
     def _peephole(self, weights: Array) -> Array:
-        """The peephole weights, for each batch. LiteRT takes as many as there are outputs, over and over, for as many values."""
+        """The peephole weights for each batch. As in LiteRT, which reads as many as there are outputs, they repeat for as many
+        values.
+        """
         batches, cells, outputs = self.layout.batches, self.lstm.cells, self.lstm.outputs
         if outputs >= cells:
             return weights.astype(np.int64)
@@ -220,7 +223,7 @@ class IntegerLstm:
         projection, zero_point = self.lstm.projection, self.hidden.zero_point
         if projection is None:
             return [*calls, (np.add, (product, _scalar(zero_point), hidden)), (clip, (hidden, *_INT8, hidden))]
-        # As in LiteRT the zero point is taken away here and put back by the projection's bias.
+        # As in LiteRT, the zero point is subtracted here and added by the projection's bias.
         calls += [(np.add, (product, _scalar(-zero_point), product)), (clip, (product, *_INT8, product))]
         state_scale = self.lstm.output_state.scale
         scales = [effective_scale(projection.scale, self.hidden.scale, state_scale)]

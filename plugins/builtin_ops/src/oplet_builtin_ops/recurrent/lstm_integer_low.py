@@ -1,6 +1,7 @@
-"""The LSTM cell in integers with 12 intermediate scales: every product is cut to int8 before the gates add them.
+"""The LSTM cell in integers with 12 intermediate scales: every product is rounded to int8 before the gates add them.
 
 Layer normalization and activations of the gates are computed in single precision. The input gate is always 1 - forget gate.
+
 Numerics: EvalInteger8x8_8 in tflite/kernels/lstm_eval.cc, PopulateQuantizedLstmParams8x8_8 in lstm.cc,
 internal/reference/portable_tensor_utils.cc
 """
@@ -17,12 +18,12 @@ from numpy.typing import NDArray
 from oplet import Context, Node, Tensor, ensure
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip, ensure_scale, quantize_multiplier, quotient
+from oplet.kernels.operands import all_constant
 from oplet_builtin_ops.arithmetic.gate_tables import LOWEST
 from oplet_builtin_ops.arithmetic.integer_products import IntegerProduct, rescale_calls, shift_calls
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.recurrent.lstm_integer import clip_calls, effective_scale, look_up_calls, quantized_clip, update_cell_calls
 from oplet_builtin_ops.recurrent.lstm_tensors import Gate, LstmSettings, LstmTensors
-from oplet_builtin_ops.recurrent.recurrent_products import all_constant
 from oplet_builtin_ops.recurrent.sequences import Layout
 
 __all__ = ["LowIntegerLstm"]
@@ -30,13 +31,13 @@ __all__ = ["LowIntegerLstm"]
 _INT16 = np.array(-32768, np.int64), np.array(32767, np.int64)
 _INT8 = np.array(-128, np.int64), np.array(127, np.int64)
 _FLOAT = np.float32
-#: Where a gate's intermediate scales start: of the sum, of the input's product, of the recurrent product.
+#: The first intermediate scale of each gate: of the sum; those of the input's product and the recurrent product follow.
 _SCALES = {"forget": 3, "cell": 6, "output": 9}
 
 
 @functools.cache
 def _table(function: Callable[[Array], Array], fraction_bits: int) -> NDArray[np.int64]:
-    """`function` of every int16, in 2**-15, cut off towards zero."""
+    """`function` of every int16, in steps of 2**-15, truncated."""
     values = np.arange(LOWEST, 32768, dtype=np.float64) * 2.0**-fraction_bits
     reals = function(values).astype(np.float32).astype(np.float64)
     return np.clip(np.trunc(reals * 32768), LOWEST, 32767).astype(np.int64)
@@ -48,10 +49,10 @@ def _logistic(values: Array) -> Array:
 
 
 def _normalize(values: Array, coefficients: Array, bias: Array) -> None:
-    """Layer normalization of int64 values that hold int16, in place, in single precision."""
+    """Layer normalization of int64 values within int16, in place, in single precision."""
     reals = values.astype(np.float32)
     cells = _FLOAT(values.shape[1])
-    # Running sums, as rounding depends on the order.
+    # Running sums, as their rounding depends on the order.
     mean = np.add.accumulate(reals, 1)[:, -1:] / cells
     variance = np.add.accumulate(reals * reals, 1)[:, -1:] / cells - mean * mean
     floor = np.where(variance == 0, _FLOAT(1e-8), variance)
@@ -79,7 +80,7 @@ class LowIntegerLstm:
                 ensure_scale(tensor)
 
     def thunk(self, source: Tensor, auxiliary: Tensor | None, output: Array) -> Thunk:
-        """The thunk that runs the step; there is no second input."""
+        """A thunk that runs the step; there is no second input."""
         if not all_constant(list(self.lstm.constants())):
             return lambda: self._bind(output)()
         return self._bind(output)
@@ -122,7 +123,7 @@ class LowIntegerLstm:
             (recurrent, self.lstm.output_state, hidden, gate.recurrent, first + 2),
         ):
             if position == 11:
-                # LiteRT reads the last scale of the output gate from a wrong place, and finds a factor of zero.
+                # LiteRT reads the last scale of the output gate from a wrong position, and gets a factor of zero.
                 calls.append((product.fill, (0,)))
                 continue
             scale = effective_scale(weights.scale, activations.scale, between[position].scale)
@@ -143,7 +144,7 @@ class LowIntegerLstm:
         return _normalize, (target, (norm.data.astype(np.float32), scale), bias)
 
     def _project(self, values: Array) -> list[Call]:
-        """Outputs of the int16 values, into the output state."""
+        """The outputs of the int16 values, written to the output state."""
         lstm: Any = self.lstm
         state = lstm.output_state
         scale = float(_FLOAT(quotient(lstm.projection.scale * 2.0**-15, state.scale)))

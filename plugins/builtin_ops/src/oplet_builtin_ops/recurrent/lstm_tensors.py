@@ -1,4 +1,4 @@
-"""The tensors of an LSTM: where they are among a node's inputs, and the shapes and types that they must have.
+"""The tensors of an LSTM: their positions among a node's inputs, and the shapes and types that they must have.
 
 Numerics: CheckInputTensorDimensions in tflite/kernels/lstm.cc, unidirectional_sequence_lstm.cc and bidirectional_sequence_lstm.cc
 """
@@ -15,7 +15,7 @@ from oplet.schema.enums import ActivationFunctionType
 
 __all__ = ["SPARSE_WEIGHTS", "Gate", "LstmSettings", "LstmTensors", "ensure_dense", "read_lstm"]
 
-#: Positions of the weights in the list of a full LSTM's inputs; LiteRT has sparse ones of float activations.
+#: Positions of the weights among a full LSTM's inputs that may be sparse; in LiteRT with float activations.
 SPARSE_WEIGHTS = frozenset({*range(1, 9), 16})
 
 _WEIGHTS = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8)
@@ -27,7 +27,7 @@ class LstmSettings:
     """The options that LSTM nodes have in common.
 
     Attributes:
-        activation: of the cell gate and of the state on its way out.
+        activation: the activation of the cell gate and of the state for the output.
         cell_clip: bound on the cell state; 0 for none.
         projection_clip: bound on the output; 0 for none.
         asymmetric: whether activations are quantized with a zero point, if weights are integers.
@@ -40,7 +40,7 @@ class LstmSettings:
 
     @classmethod
     def of(cls, options: Any) -> LstmSettings:
-        """The settings of a node with these options, which are a table of one of the LSTM ops."""
+        """The settings of a node with these options, a table of one of the LSTM ops."""
         clips = options.cell_clip, options.proj_clip
         ensure(
             clips[0] >= 0 and clips[1] >= 0, f"cell_clip is {clips[0]:g} and proj_clip {clips[1]:g}; they may not be negative."
@@ -95,23 +95,23 @@ class LstmTensors:
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return self.output.inputs.shape[0]
 
     @property
     def outputs(self) -> int:
-        """How many values come out of each step."""
+        """The number of outputs of each step."""
         return self.output.recurrent.shape[-1]
 
     @property
     def gates(self) -> list[Gate]:
-        """The gates in the order in which kernels stack their weights: those that go through a sigmoid first, cell last."""
+        """The gates in the order in which kernels stack their weights: first those with a sigmoid, the cell gate last."""
         early = [self.forget] if self.input is None else [self.input, self.forget]
         return [*early, self.output, self.cell]
 
     @property
     def has_peephole(self) -> bool:
-        """Whether gates see the cell state."""
+        """Whether gates read the cell state."""
         return self.output.peephole is not None
 
     @property
@@ -120,7 +120,7 @@ class LstmTensors:
         return self.forget.norm is not None
 
     def constants(self) -> Iterator[Tensor | None]:
-        """Everything but the states."""
+        """All tensors but the states."""
         for gate in self.gates:
             yield from (gate.inputs, gate.recurrent, gate.bias, gate.peephole, gate.norm, gate.auxiliary)
         yield from (self.projection, self.projection_bias)
@@ -181,7 +181,11 @@ def _needed(node: Node, position: int, what: str) -> Tensor:
 
 
 def ensure_dense(node: Node) -> None:
-    """Refuse sparse weights, where LiteRT has none."""
+    """Check that weights are not sparse, where LiteRT does not support that.
+
+    Raises:
+        EnsureError: they are.
+    """
     for tensor in node.inputs:
         ensure(tensor is None or tensor.sparsity is None, f"{tensor} is stored sparse, which this kind of LSTM does not read.")
 

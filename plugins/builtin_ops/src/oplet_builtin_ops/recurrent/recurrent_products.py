@@ -1,6 +1,7 @@
 """Matrix products of recurrent cells: activations times the weights of all gates, in one product.
 
-Weights are float32, or int8 with activations quantized on the fly (hybrid), one scale per row of activations.
+Weights are float32, or int8 with activations quantized while the model runs (hybrid), one scale per row of activations.
+
 Numerics: tflite/kernels/lstm_eval.cc and internal/kernel_utils.cc (MatrixBatchVectorMultiplyAccumulate)
 """
 
@@ -14,17 +15,13 @@ import numpy as np
 from oplet import Context, Node, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.fixed_point import ensure_scale
+from oplet.kernels.operands import all_constant
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.quantized_layer import exact_type
 from oplet_builtin_ops.layers.sparse import densify
 
-__all__ = ["DiagonalProduct", "Product", "all_constant", "recurrent_products", "stacked"]
-
-
-def all_constant(tensors: Sequence[Tensor | None]) -> bool:
-    """Whether every tensor that is there is constant, so that a kernel may keep its values in another layout."""
-    return all(tensor is None or tensor.is_constant for tensor in tensors)
+__all__ = ["DiagonalProduct", "Product", "recurrent_products", "stacked"]
 
 
 def stacked(node: Node, tensors: Sequence[Tensor], dtype: np.dtype[Any] | None = None) -> Array:
@@ -44,17 +41,19 @@ def stacked(node: Node, tensors: Sequence[Tensor], dtype: np.dtype[Any] | None =
 def _values(tensor: Tensor, rank: int) -> Array:
     values = tensor.data if tensor.sparsity is None else densify(tensor.data, tensor.sparsity, tensor.shape)
     if values.ndim < rank:
-        return np.diag(values)  # a diagonal among matrices
+        return np.diag(values)  # a diagonal matrix among full ones
     # LiteRT reads the bytes of uint8 weights as int8.
     return values.view(np.int8) if values.dtype == np.uint8 else values
 
 
 class Product:
-    """Rows of activations times weights: (count, depth) by (columns, depth) transposed.
+    """The product of rows of activations and weights: (count, depth) by (columns, depth) transposed.
 
     Args:
+        context: the node's context.
+        node: the node.
         weights: matrices of equal depth and type, one per gate.
-        count: rows of activations.
+        count: the rows of activations.
         asymmetric: whether activations are quantized with a zero point, if the weights are integers.
     """
 
@@ -101,7 +100,7 @@ class Product:
 
 
 class DiagonalProduct:
-    """Activations times diagonal matrices, which are stored as vectors of float32."""
+    """Activations times diagonal matrices, which are stored as float32 vectors."""
 
     def __init__(self, node: Node, weights: Sequence[Tensor]) -> None:
         self.node = node
@@ -117,7 +116,7 @@ class DiagonalProduct:
 def recurrent_products(
     context: Context, node: Node, weights: Sequence[Tensor], count: int, asymmetric: bool
 ) -> Product | DiagonalProduct:
-    """The product with recurrent weights, which are matrices, or all of them diagonal."""
+    """The product with recurrent weights, which are all matrices, or all diagonal ones."""
     diagonal = [tensor for tensor in weights if tensor.ndim == 1]
     if len(diagonal) == len(weights):
         return DiagonalProduct(node, weights)

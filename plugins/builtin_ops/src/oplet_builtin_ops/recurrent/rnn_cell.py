@@ -1,6 +1,6 @@
 """The basic recurrent cell over a sequence: state = activation(W input + R state + bias), and the state is the output.
 
-Weights are float32, or int8 with activations quantized on the fly. Numerics: tflite/kernels/internal/kernel_utils.cc
+Weights are float32, or int8 with activations quantized while the model runs. Numerics: tflite/kernels/internal/kernel_utils.cc
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import numpy as np
 from oplet import Context, Node, Tensor, TensorType, checkpoint, ensure, ensure_type
 from oplet.kernels.activations import apply_activation
 from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import all_constant
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.recurrent.recurrent_products import Product, all_constant
+from oplet_builtin_ops.recurrent.recurrent_products import Product
 from oplet_builtin_ops.recurrent.sequences import Layout
 
 __all__ = ["RnnCell", "RnnTensors"]
@@ -39,11 +40,15 @@ class RnnTensors:
 
     @property
     def units(self) -> int:
-        """How many values the state has."""
+        """The number of values of the state."""
         return self.inputs.shape[0]
 
     def check(self, depth: int, batches: int, auxiliary_depth: int = 0) -> None:
-        """Refuse tensors of the wrong shape or type."""
+        """Check shapes and types.
+
+        Raises:
+            EnsureError: one is wrong.
+        """
         ensure_type(self.inputs, TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
         ensure(self.inputs.ndim == 2, f"the input weights {self.inputs} must have 2 dimensions.")
         units = self.units
@@ -84,14 +89,14 @@ class RnnCell:
         self.next = context.add_temporary(node, (layout.batches, units))
 
     def thunk(self, source: Tensor, auxiliary: Tensor | None, output: Array, *, backward: bool = False, passes: int = 1) -> Thunk:
-        """The thunk that runs the sequence.
+        """A thunk that runs the sequence.
 
         Args:
             source: the input of all steps.
             auxiliary: the second input, if there are weights for one.
-            output: where the outputs of all steps go, laid out like the input; may be a view.
-            backward: whether to go from the last step to the first.
-            passes: how often to go through the sequence; the state goes on from one pass to the next.
+            output: receives the outputs of all steps, in the layout of the input; may be a view.
+            backward: whether to run from the last step to the first.
+            passes: how many times to run the sequence; the state continues from one pass to the next.
         """
         cell = self.tensors
 

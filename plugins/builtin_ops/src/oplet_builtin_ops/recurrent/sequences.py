@@ -1,4 +1,4 @@
-"""How the sequences of recurrent ops lie in their tensors: time first or batch first."""
+"""The layout of sequences in the tensors of recurrent ops: time first or batch first."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Layout(NamedTuple):
     """The first dimensions of a sequence.
 
     Attributes:
-        steps: of time.
-        batches: sequences side by side.
-        time_major: whether time is the first dimension, else it is the second.
+        steps: the number of steps.
+        batches: the number of sequences.
+        time_major: whether time is the first dimension; otherwise it is the second.
     """
 
     steps: int

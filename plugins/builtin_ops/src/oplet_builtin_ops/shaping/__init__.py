@@ -1,1 +1,1 @@
-"""What operators that move, gather, pad, resize and reduce share."""
+"""The common parts of operators that move, gather, pad, resize and reduce."""

@@ -1,4 +1,5 @@
-"""ARG_MAX and ARG_MIN: where along an axis the largest or smallest value is; the first of equals, NaN never if it can be helped.
+"""ARG_MAX and ARG_MIN: the position along an axis of the largest or smallest value, the first of equal ones; NaN only if there is
+nothing else.
 
 Numerics: tflite/kernels/arg_min_max.cc
 """
@@ -21,16 +22,16 @@ from oplet_builtin_ops.layers.program import Call, run_program
 
 __all__ = ["TYPES", "bind_arg_max", "bind_arg_min", "prepare_arg"]
 
-#: Finds, for each line along an axis, the position of the value it looks for.
+#: A function that finds the position of the extreme value of each line along an axis.
 Search = Callable[[Array, int], Array]
 
-#: The longest axis for which comparing whole columns beats a search in each line, and the fewest lines.
+#: The longest axis for which comparing whole columns is faster than searching each line, and the fewest lines.
 _SHORT, _MANY = 24, 128
-#: Values that are compared at a time: what stays in the cache.
+#: The values that are compared at a time, which stay in the cache.
 _BLOCK = 1 << 16
 
 _AXES = (TensorType.INT32, TensorType.INT64)
-#: The type that holds a value of 8 bits and a position of 8 bits.
+#: The integer type for an 8-bit value and an 8-bit position.
 _KEYS = {TensorType.INT8: TensorType.INT16, TensorType.UINT8: TensorType.UINT16}
 TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT32, TensorType.BOOL)
 
@@ -46,7 +47,7 @@ def _shapes(node: Node) -> list[Shape]:
 
 
 def prepare_arg(context: Context, node: Node, options: type[ArgMaxOptions] | type[ArgMinOptions]) -> None:
-    """Check an ARG_MAX or ARG_MIN node and size its output, if the axis is known by now."""
+    """Check an ARG_MAX or ARG_MIN node and size its output, if the axis is constant."""
     ensure_operands(node, 2)
     source, axis = node.inputs
     ensure_type(source, *TYPES)
@@ -90,7 +91,7 @@ def _suits_keys(type: TensorType, shape: Shape, axis: int) -> bool:
 
 
 def _key_calls(node: Node, extreme: np.ufunc) -> Iterator[Call]:
-    """The calls that search longer lines of 8-bit values: the position becomes the low octet of a key, larger for what goes first."""
+    """The calls that search longer lines of 8-bit values: the position is the low byte of a key, larger for earlier positions."""
     keys, best = (temporary.data for temporary in node.temporaries)
     length = keys.shape[1]
     source, output = node.inputs[0].data.reshape(-1, length), node.outputs[0].data.reshape(-1)
@@ -113,7 +114,9 @@ def _key_calls(node: Node, extreme: np.ufunc) -> Iterator[Call]:
 
 
 def _column_calls(node: Node, extreme: np.ufunc) -> Iterator[Call]:
-    """The calls that search many short lines at once: what equals the best of its line gets the more points the earlier it is."""
+    """The calls that search many short lines at a time: values equal to the line's extreme get points, more for earlier
+    positions.
+    """
     columns, best, equal, points = (temporary.data for temporary in node.temporaries)
     length = len(columns)
     source, output = node.inputs[0].data.reshape(-1, length), node.outputs[0].data.reshape(-1)
@@ -145,7 +148,7 @@ def _bind(node: Node, search: Search, extreme: np.ufunc, worst: float) -> Thunk:
         many = run_program(partial(_key_calls if len(node.temporaries) == 2 else _column_calls, node, extreme))
 
     def run() -> None:
-        # numpy would take a NaN before any number; the maximum is NaN if there is one.
+        # numpy would prefer a NaN to any number; the maximum is NaN if there is one.
         if floats and np.isnan(np.maximum.reduce(source, None)):
             output[...] = _ignoring_nan(source, search, worst, axis)
         elif many is not None:
@@ -163,5 +166,5 @@ def _picked(values: Array, at: Array, axis: int) -> Array:
 def _ignoring_nan(source: Array, search: Search, worst: float, axis: int) -> Array:
     masked = np.where(np.isnan(source), np.float32(worst), source)
     found = search(masked, axis)
-    # Where nothing is better than the stand-in for NaN, the first number wins; where all is NaN, the first of all.
+    # If nothing is better than the value in place of NaN, the first number counts; if all are NaN, the first of all.
     return np.where(_picked(masked, found, axis) == worst, np.argmax(~np.isnan(source), axis), found)

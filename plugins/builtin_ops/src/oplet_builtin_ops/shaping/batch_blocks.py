@@ -1,4 +1,4 @@
-"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: pixels that lie a block apart, gathered into batches of their own, and back.
+"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: pixels at distances of a block are moved to batches, and back.
 
 Numerics: tflite/kernels/internal/reference/space_to_batch_nd.h, tflite/kernels/internal/reference/batch_to_space_nd.h
 """
@@ -21,20 +21,20 @@ from oplet_builtin_ops.layers.program import Call, places, run_program
 __all__ = ["bind_batch_to_space", "bind_space_to_batch", "prepare_batch_to_space", "prepare_space_to_batch"]
 
 _QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
-#: Places within blocks that are copied one after the other, as long as there are not more of them than blocks.
+#: The most positions within blocks that are copied one after the other, as long as there are no more of them than blocks.
 _MANY = 64
-#: Two numbers for each spatial axis: what is added (or cut off) in front and behind.
+#: For each spatial axis the padding (or cropping) before and after.
 Margins = list[tuple[int, int]]
 
 
 def prepare_space_to_batch(context: Context, node: Node) -> None:
-    """Check a SPACE_TO_BATCH_ND node and size its output, if blocks and paddings are known by now."""
+    """Check a SPACE_TO_BATCH_ND node and size its output, if blocks and paddings are constant."""
     _check(node)
     defer_or_resize(context, node, node.inputs[1:], _batched_shapes)
 
 
 def prepare_batch_to_space(context: Context, node: Node) -> None:
-    """Check a BATCH_TO_SPACE_ND node and size its output, if blocks and crops are known by now."""
+    """Check a BATCH_TO_SPACE_ND node and size its output, if blocks and crops are constant."""
     _check(node)
     defer_or_resize(context, node, node.inputs[1:], _spatial_shapes)
 
@@ -105,17 +105,17 @@ def _spatial_shapes(node: Node) -> list[Shape]:
 
 
 def _pairs(batched: Array, image: Array, blocks: list[int], margins: Margins) -> Iterator[tuple[Array, Array]]:
-    """Views of the batches and of the image's pixels that belong together.
+    """Pairs of views: of the batches, and of the image's pixels that correspond to them.
 
-    There is a pair for each place within a block; along axes whose blocks are long and few, for each block instead. So there are never
-    more pairs than the square root of the number of values.
+    There is a pair for each position within a block; along axes with few long blocks, one for each block instead. So there are
+    never more pairs than the square root of the number of values.
     """
     batch, depth = image.shape[0], image.shape[-1]
     cells = batched.shape[1:-1]
     by_block = [block > max(_MANY, count) for block, count in zip(blocks, cells)]
     apart = batched.reshape(*blocks, batch, *cells, depth)
     rank = len(blocks)
-    # What is left of the axes of `apart` once each pair has picked a place or a block along each axis, in the order of the image.
+    # The axes of `apart` that are left when each pair has selected a position or a block along each axis, in the image's order.
     left = [*(axis for axis in range(rank) if by_block[axis]), -1, *(axis for axis in range(rank) if not by_block[axis])]
     order = [left.index(axis) for axis in (-1, *range(rank))]
     counts = [count if whole else block for whole, block, count in zip(by_block, blocks, cells)]
@@ -162,5 +162,5 @@ def _bind_batch_to_space(node: Node) -> Thunk:
 
 
 def _padding(output: Tensor) -> int:
-    # LiteRT writes the zero point byte by byte, which is right for one byte, and for zero.
+    # LiteRT writes the zero point byte by byte, which is correct for one-byte types, and for zero.
     return output.zero_point if output.dtype.itemsize == 1 else 0

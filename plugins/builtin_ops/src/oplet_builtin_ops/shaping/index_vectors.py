@@ -11,7 +11,7 @@ __all__ = ["ensure_index_vectors", "index_vectors"]
 
 
 def ensure_index_vectors(indices: Tensor, axis: int, length: int) -> Shape:
-    """The shape of the batch of vectors, once they are known to have the given length.
+    """The shape of the batch of index vectors, after a check that they have the given length.
 
     Raises:
         EnsureError: the type is wrong, there is no such axis, or the vectors have another length.
@@ -25,5 +25,5 @@ def ensure_index_vectors(indices: Tensor, axis: int, length: int) -> Shape:
 
 
 def index_vectors(indices: Array, axis: int) -> Array:
-    """The view of the indices that has the vectors along its last axis."""
+    """A view of the indices with the vectors along its last axis."""
     return indices[..., None] if axis == indices.ndim else np.moveaxis(indices, axis, -1)

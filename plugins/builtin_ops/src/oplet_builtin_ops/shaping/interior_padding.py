@@ -1,4 +1,4 @@
-"""Padding between the values of a tensor and at its edges, where a negative edge crops; DILATE is its simplest case.
+"""Padding between the values of a tensor and at its edges, where a negative edge crops; also for DILATE.
 
 Numerics: tflite/kernels/stablehlo_pad.cc, dilate.cc
 """
@@ -18,10 +18,10 @@ class AxisPadding:
     """The padding along one axis.
 
     Attributes:
-        size: of the axis before.
-        low: what comes before the first value; if negative, what is cut off there.
-        high: what comes after the last one.
-        interior: what comes between two neighbours.
+        size: the size of the axis before.
+        low: the padding before the first value; if negative, the values that are cropped there.
+        high: the padding after the last value; if negative, the values that are cropped there.
+        interior: the padding between two neighbours.
     """
 
     size: int
@@ -31,11 +31,11 @@ class AxisPadding:
 
     @property
     def padded(self) -> int:
-        """The size of the axis afterwards; negative if more is cut off than there is."""
+        """The size of the axis afterwards; negative if more is cropped than there is."""
         return self.size + max(self.size - 1, 0) * self.interior + self.low + self.high
 
     def places(self) -> tuple[slice, slice]:
-        """Where values land, and which values are not cut off."""
+        """The positions that values are written to, and the values that are not cropped, as slices."""
         step = self.interior + 1
         first = max(0, -(self.low // step))
         end = min(self.size, -((self.low - self.padded) // step))
@@ -49,8 +49,10 @@ def padding_calls(source: Array, axes: list[AxisPadding], value: Array, target: 
     """The calls that pad `source`.
 
     Args:
-        value: what to fill in, an array of one value that is read when the calls are made.
-        target: receives the result; of the shape that `axes` give.
+        source: the tensor.
+        axes: the padding along each axis.
+        value: the value of the padding, an array of one value that is read when the calls are made.
+        target: receives the result; of the shape that follows from `axes`.
     """
     if not target.size:
         return []

@@ -1,8 +1,9 @@
 """Linear interpolation along rows and columns, as products with small matrices.
 
-Each output pixel is a weighted mean of two neighbours along either axis, so resizing an axis is a product with a banded
-matrix. It is done in blocks of a few outputs, which see few inputs, so that BLAS multiplies little that is zero. As zero times infinity
-is no number, outputs that are not finite are computed again from their four neighbours alone (`mend`).
+Each output pixel is a weighted mean of two neighbours along either axis, so that resizing an axis is a product with a banded
+matrix. It is computed in blocks of a few outputs, which depend on few inputs, so that BLAS multiplies few zeros. As zero times
+infinity is NaN, outputs that are not finite are computed again from their four neighbours alone (`mend`).
+
 Numerics: tflite/kernels/internal/reference/resize_bilinear.h
 """
 
@@ -21,39 +22,39 @@ from oplet_builtin_ops.layers.program import Call
 
 __all__ = ["CALL_BYTES", "Neighbours", "between_shape", "float_neighbours", "integer_neighbours", "interpolate", "mend"]
 
-#: Outputs per block: fewer cost calls, more multiply zeros.
+#: The outputs of a block: fewer have more calls, more multiply more zeros.
 _BLOCK = 16
-#: Up to so many channels, one product with a matrix for all channels beats one product per row.
+#: The most channels for which one product with a matrix for all channels is faster than one product per row.
 _FEW_CHANNELS = 4
-#: Up to rows of so many pixels: the matrices for all channels are large.
+#: The most pixels of a row for that, as the matrices for all channels are large.
 _WIDE = 1 << 12
-#: What a product takes with its matrix, unless that is for all channels of a row that is not wide.
+#: Bytes of a product's call with its matrix, unless the matrix is for all channels of a row that is not wide.
 CALL_BYTES = 3 << 10
 #: The integer kernel's fractions have 10 bits.
 _ONE = 1 << 10
 
-#: Outputs whose neighbours are found at once.
+#: The outputs whose neighbours are computed at a time.
 _PART = 1 << 16
-#: What is made for axes up to this length is kept.
+#: The longest axis whose neighbours and matrices are cached.
 _USUAL = 1 << 10
 
-#: What finds neighbours: of the length of an axis, the number of outputs along it, and the two options.
+#: A function that computes neighbours: from the length of an axis, the number of outputs along it, and the two options.
 Find = Callable[[int, int, bool, bool], "Neighbours"]
 
 
-#: A slice of outputs, the inputs that they see, and the matrix between the two.
+#: A slice of outputs, the slice of inputs that they depend on, and the matrix between the two.
 Block = tuple[slice, slice, Array]
 
 
 class Neighbours(NamedTuple):
-    """For each output along an axis: its lower and upper neighbour, and how far towards the upper it lies.
+    """The two neighbours of each output along an axis, and the output's position between them.
 
     Attributes:
-        lower: position of the lower neighbour.
-        upper: position of the upper neighbour.
-        fraction: the way from the lower to the upper, 0 to `one`.
-        one: what counts as the whole way.
-        blocks: the products that interpolate so, once they were asked for, by the character of their type.
+        lower: the position of the lower neighbour.
+        upper: the position of the upper neighbour.
+        fraction: the distance from the lower neighbour, 0 to `one`.
+        one: the distance between two neighbours.
+        blocks: the products that interpolate, by the character of their type, once they were used.
     """
 
     lower: Array
@@ -64,7 +65,7 @@ class Neighbours(NamedTuple):
 
 
 def remembered(find: Find) -> Find:
-    """The same function, which makes the neighbours of axes of usual lengths once: maps are often square, or of one size."""
+    """The same function with a cache for axes of usual lengths: maps are often square, or of one size."""
     kept = lru_cache(maxsize=64)(find)
 
     @wraps(find)
@@ -92,7 +93,7 @@ def float_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_
 
 @remembered
 def integer_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Neighbours:
-    """The neighbours by LiteRT's 10-bit arithmetic, with all fractions cut to lowest terms."""
+    """The neighbours by LiteRT's 10-bit arithmetic, with all fractions in lowest terms."""
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale = (_ONE * steps + spaces // 2) // spaces
     found = Neighbours(np.empty(outputs, np.int32), np.empty(outputs, np.int32), np.empty(outputs, np.int32), _ONE, {})
@@ -101,7 +102,7 @@ def integer_neighbours(length: int, outputs: int, align_corners: bool, half_pixe
         real = np.arange(part.start, part.stop) * scale + (scale // 2 - _ONE // 2 if half_pixel_centers else 0)
         lower = found.lower[part] = np.clip(real // _ONE, 0, length - 1)
         upper = found.upper[part] = np.clip((real + _ONE - 1) // _ONE, 0, length - 1)
-        # Both neighbours may be the same at an end, where the fractions add up to one whatever they are.
+        # Both neighbours may be the same at an end, where the fractions add up to one in any case.
         found.fraction[part] = np.where(lower == upper, 0, real - _ONE * lower)
         terms = int(np.gcd.reduce(found.fraction[part], initial=terms))
     np.floor_divide(found.fraction, terms, found.fraction)
@@ -109,12 +110,12 @@ def integer_neighbours(length: int, outputs: int, align_corners: bool, half_pixe
 
 
 def _parts(outputs: int) -> Iterator[slice]:
-    """Slices of a long axis, so that what is computed on the way takes little memory."""
+    """Slices of a long axis, so that scratch arrays take little memory."""
     return (slice(start, min(start + _PART, outputs)) for start in range(0, outputs, _PART))
 
 
 def between_shape(source: Shape, output: Shape) -> Shape:
-    """The shape between the two steps: whichever order makes it smaller, since columns are the costly ones to make."""
+    """The shape between the two steps, in the order that makes it smaller, since columns take longer."""
     batch, height, width, channels = source
     if output[1] >= height:
         return (batch, height, output[2], channels)
@@ -122,7 +123,7 @@ def between_shape(source: Shape, output: Shape) -> Shape:
 
 
 def _blocks(axis: Neighbours, length: int, dtype: np.dtype[np.generic]) -> Iterable[Block]:
-    """The products that interpolate along an axis of this length; those of usual lengths are kept."""
+    """The products that interpolate along an axis of this length; cached for usual lengths."""
     if max(length, len(axis.lower)) > _USUAL:
         return _made_blocks(axis, length, dtype)
     if dtype.char not in axis.blocks:
@@ -168,7 +169,7 @@ def _resize_columns(source: Array, target: Array, axis: Neighbours) -> Iterator[
 
 
 def interpolate(source: Array, between: Array, target: Array, down: Neighbours, across: Neighbours) -> Iterator[Call]:
-    """The passes that resize maps (NHWC, all three of one float type); the weights of the sums are not divided by `one`."""
+    """The passes that resize maps (NHWC, all three of one float type); the results are not divided by `one`."""
     if not target.size:
         return iter(())
     if target.shape[1] >= source.shape[1]:
@@ -177,11 +178,11 @@ def interpolate(source: Array, between: Array, target: Array, down: Neighbours, 
 
 
 def mend(source: Array, output: Array, down: Neighbours, across: Neighbours) -> None:
-    """Compute again, in the order of the reference kernel, where an input that is not finite took others along.
+    """Compute outputs again, in the order of the reference kernel, that an input which is not finite made NaN.
 
     Args:
         source: float32, (batches, height, width, channels).
-        output: what `interpolate` made of it, (batches, rows, columns, channels).
+        output: the result of `interpolate`, (batches, rows, columns, channels).
         down: the neighbours along the columns.
         across: the neighbours along the rows.
     """

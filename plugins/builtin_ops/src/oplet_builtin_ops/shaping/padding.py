@@ -19,7 +19,7 @@ _PADDING_TYPES = (TensorType.INT32, TensorType.INT64, TensorType.INT8, TensorTyp
 _QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
 
-#: The element types that PAD and PADV2 take.
+#: The element types of PAD and PADV2.
 PADDED_TYPES = (
     TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,
     TensorType.INT32, TensorType.INT64, TensorType.BOOL,
@@ -54,7 +54,7 @@ def bind_pad(context: Context, node: Node) -> Thunk:
 
 
 def _is_quantized(tensor: Tensor) -> bool:
-    # LiteRT pads uint8 as quantized always, the other integers only if they carry parameters.
+    # LiteRT always pads uint8 as quantized, other integers only if they have quantization parameters.
     return tensor.type == TensorType.UINT8 or (tensor.type in _QUANTIZED and tensor.quantization is not None)
 
 
@@ -80,7 +80,7 @@ def _bind(node: Node) -> Thunk:
         filling = np.zeros((), output.dtype)
         filling[...] = output.zero_point if _is_quantized(node.inputs[0]) else 0
     inside = output.data
-    # The arena may have put something else here since the last run, so the border is written each time.
+    # Another tensor may have used the output's memory since the last run, so that the border is written each time.
     border: list[Array] = []
     for axis, (before, after) in enumerate(_pairs(node)):
         if not before and not after:

@@ -1,4 +1,4 @@
-"""Positions in several dimensions, as GATHER_ND, SCATTER_ND and SPARSE_TO_DENSE name them, made into positions of rows."""
+"""Index vectors, as in GATHER_ND, SCATTER_ND and SPARSE_TO_DENSE, as row numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ __all__ = ["row_finder", "row_positions"]
 
 
 def row_finder(indices: Tensor, depth: int, shape: Shape) -> Callable[[], NDArray[np.int64]]:
-    """`row_positions` of a tensor of vectors of `depth` indices: worked out (and checked) here and now if it is constant."""
+    """A function that returns `row_positions` of a tensor of vectors of `depth` indices; computed and checked now if it is
+    constant.
+    """
     vectors = indices.data.reshape(prod(indices.shape) // depth if depth else prod(indices.shape[:-1]), depth)
     find = _finder(vectors, shape)
     if not indices.is_constant:
@@ -25,7 +27,7 @@ def row_finder(indices: Tensor, depth: int, shape: Shape) -> Callable[[], NDArra
 
 
 def row_positions(indices: Array, shape: Shape) -> NDArray[np.int64]:
-    """The row that each vector of `indices` (count, depth) means in an array of `shape`, whose first `depth` axes count rows.
+    """The row number of each vector of `indices` (count, depth) in an array of `shape`, whose first `depth` axes are rows.
 
     Raises:
         EnsureError: an index is negative or not below its dimension.
@@ -36,7 +38,7 @@ def row_positions(indices: Array, shape: Shape) -> NDArray[np.int64]:
 def _finder(indices: Array, shape: Shape) -> Callable[[], NDArray[np.int64]]:
     count, depth = indices.shape
     signed = np.iinfo(indices.dtype)
-    # Seen as an unsigned number a negative index is beyond all bounds.
+    # As an unsigned number a negative index is beyond all bounds.
     unsigned = indices.view(f"u{indices.itemsize}") if indices.size else indices
     bounds = np.array([min(bound, signed.max + 1) for bound in shape[:depth]], unsigned.dtype)
     strides = [np.array(prod(shape[axis + 1 : depth]), np.int64) for axis in range(depth)]

@@ -1,4 +1,4 @@
-"""What the reductions share: which axes go, what shape is left, sums, and all that one ufunc does.
+"""The common parts of reductions: the axes, the output's shape, sums, and reductions by one ufunc.
 
 Numerics: tflite/kernels/reduce.cc
 """
@@ -35,11 +35,11 @@ __all__ = [
     "summing",
 ]
 
-#: The types that most reductions take.
+#: The types of most reductions.
 NUMBERS = (
     TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, TensorType.UINT8, TensorType.INT8, TensorType.INT16,
 )  # fmt: skip
-#: Booleans are summed by "or" and multiplied by "and".
+#: For booleans, a sum is a logical OR, and a product a logical AND.
 NUMBERS_AND_BOOL = (*NUMBERS, TensorType.BOOL)
 QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
@@ -64,7 +64,7 @@ def _shapes(node: Node) -> list[Shape]:
 
 
 def prepare_reduction(context: Context, node: Node, *types: TensorType) -> None:
-    """Check a reduction of tensors of one of `types` and size its output, if the axes are known by now."""
+    """Check a reduction of tensors of one of `types` and size its output, if the axes are constant."""
     ensure_operands(node, 2)
     source, axes = node.inputs
     output = node.outputs[0]
@@ -78,7 +78,7 @@ def prepare_reduction(context: Context, node: Node, *types: TensorType) -> None:
 
 
 def bind_reduction(context: Context, node: Node, bind: Callable[[Node], Thunk]) -> Thunk:
-    """The thunk of a reduction; `bind` binds the node once its output has its shape."""
+    """The thunk of a reduction; `bind` binds the node when its output has its shape."""
     return defer_or_run(context, node, _shapes, bind)
 
 
@@ -93,9 +93,9 @@ def highest(dtype: np.dtype[Any]) -> float:
 
 
 def summing(source: Array, axes: tuple[int, ...], output: Array) -> Thunk:
-    """A thunk: output = the sums over the axes, which `output` keeps with length 1; of its own type, integers wrap around."""
+    """A thunk: output = the sums over the axes, which are 1 in `output`; in its own type, integers wrap around."""
     if source.dtype == np.float32 and axes and axes == tuple(range(axes[0], axes[-1] + 1)):
-        # Neighbouring axes are one axis of a matrix, or of a stack of them, whose columns BLAS adds up.
+        # Neighbouring axes are one axis of a matrix, or of a stack of matrices, whose columns BLAS adds up.
         before, after = prod(source.shape[: axes[0]]), prod(source.shape[axes[-1] + 1 :])
         ones = np.ones((1, prod(source.shape[axis] for axis in axes)), np.float32)
         stack = source.reshape(before, ones.shape[1], after)
@@ -106,7 +106,7 @@ def summing(source: Array, axes: tuple[int, ...], output: Array) -> Thunk:
 
 
 def bind_by_ufunc(node: Node, combine: np.ufunc, of_nothing: Callable[[np.dtype[Any]], float]) -> Thunk:
-    """The thunk of a reduction that folds values as they are; `of_nothing` is what comes out where there are none."""
+    """The thunk of a reduction of stored values by a ufunc; `of_nothing` returns the result of no values, by type."""
     source, output, axes = node.inputs[0].data, node.outputs[0].data, reduced_axes(node)
     if not source.size:
         return partial(output.fill, of_nothing(output.dtype))
@@ -116,7 +116,7 @@ def bind_by_ufunc(node: Node, combine: np.ufunc, of_nothing: Callable[[np.dtype[
 
 
 def reduction_by_ufunc(combine: np.ufunc, of_nothing: Callable[[np.dtype[Any]], float], *types: TensorType) -> Registration:
-    """A reduction of tensors of one of `types` whose quantization, if any, stays what it is."""
+    """A reduction of tensors of one of `types`, whose quantization, if any, is that of the output."""
 
     def prepare(context: Context, node: Node) -> None:
         prepare_reduction(context, node, *types)

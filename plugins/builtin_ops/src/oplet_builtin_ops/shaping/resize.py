@@ -1,4 +1,4 @@
-"""What RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR share: operands and the size that is asked for."""
+"""The common parts of RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: checks, and the output's size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["prepare_resize", "resized_shapes"]
 
 
 def resized_shapes(node: Node) -> list[Shape]:
-    """The output's shape, by the size that the second input has now.
+    """The output's shape, from the present value of the second input.
 
     Raises:
         EnsureError: a dimension is not above zero.
@@ -24,7 +24,7 @@ def resized_shapes(node: Node) -> list[Shape]:
 
 
 def prepare_resize(context: Context, node: Node, *types: TensorType) -> None:
-    """Check a node that resizes maps of one of `types` and size its output, if the size is known by now."""
+    """Check a node that resizes maps of one of `types` and size its output, if the size is constant."""
     ensure_operands(node, 2)
     source, size = node.inputs
     ensure_type(source, *types)

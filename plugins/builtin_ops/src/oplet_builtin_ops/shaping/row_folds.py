@@ -1,4 +1,6 @@
-"""Reductions along the last axis: numpy spends about 30 ns on each row, however short it is, so that short rows go column by column."""
+"""Reductions along the last axis: numpy takes about 30 ns for each row, however short, so that short rows are reduced column by
+column.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,16 @@ from oplet_builtin_ops.layers.program import Call, run_program
 
 __all__ = ["fold_rows"]
 
-#: The longest rows that go column by column, and the fewest.
+#: The longest rows that are reduced column by column, and the fewest.
 _SHORT, _MANY = 16, 64
-#: Values at a time: what stays in the cache from one column to the next.
+#: The values of a block, which stays in the cache from one column to the next.
 _BLOCK = 1 << 15
 
 
 def fold_rows(combine: np.ufunc, values: Array, target: Array) -> Thunk:
-    """A thunk: each row of `values`, which has some, folded into one value of the contiguous `target`.
+    """A thunk: each row of `values`, which is not empty, reduced to one value of the contiguous `target`.
 
-    Where that is of a wider type, a few values must not leave theirs.
+    If the target's type is wider, the sum of a few values must be within the values' type.
     """
     length = values.shape[-1]
     rows, results = values.reshape(-1, length), target.reshape(-1)

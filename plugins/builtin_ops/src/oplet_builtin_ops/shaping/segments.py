@@ -1,4 +1,4 @@
-"""SEGMENT_SUM and UNSORTED_SEGMENT_*: rows that carry the same id, combined.
+"""SEGMENT_SUM and UNSORTED_SEGMENT_*: rows with the same id, combined.
 
 Numerics: tflite/kernels/segment_sum.cc, tflite/kernels/unsorted_segment.cc
 """
@@ -20,12 +20,12 @@ from oplet.kernels.shapes import defer_or_resize, defer_or_run
 
 __all__ = ["Groups", "combined", "grouped", "segment_reduction", "unsorted_segment_reduction"]
 
-#: The value that a segment without rows keeps, from the type of the rows.
+#: The value of a segment without rows, from the type of the rows.
 Initial = Callable[["np.dtype[np.generic]"], float]
 
 
 class Groups(NamedTuple):
-    """Rows sorted by id: their order, where each group of equal ids starts in it, and the ids of the groups."""
+    """Rows sorted by id: their order, the start of each group of equal ids in it, and the groups' ids."""
 
     order: NDArray[np.intp]
     starts: NDArray[np.intp]
@@ -33,8 +33,8 @@ class Groups(NamedTuple):
 
 
 def grouped(ids: Array) -> Groups:
-    """The groups of rows whose ids, one a row, are equal; rows with negative ids are left out."""
-    short = ids.astype(np.int16)  # which numpy sorts many times faster
+    """The groups of rows with equal ids, one id per row; rows with negative ids are left out."""
+    short = ids.astype(np.int16)  # numpy sorts int16 many times faster
     order = np.argsort(short if (short == ids).all() else ids, kind="stable")
     order = order[np.searchsorted(ids, 0, sorter=order) :]
     present = ids[order]
@@ -45,12 +45,12 @@ def grouped(ids: Array) -> Groups:
 
 
 _TYPES = (TensorType.INT32, TensorType.FLOAT32)
-#: From so many rows in a group on, a call for each group costs less than `reduceat`, whose inner loops are slow.
+#: From so many rows in a group on, a call for each group is faster than `reduceat`, whose inner loops are slow.
 _LONG = 16
 
 
 def combined(combine: np.ufunc, rows: Array, groups: Groups) -> Array:
-    """The rows of each group folded into one, of the rows' own type, in the order in which they come."""
+    """The rows of each group reduced to one row, in the rows' type and order."""
     if not rows.size or not groups.ids.size:
         return np.zeros((groups.ids.size, rows.shape[1]), rows.dtype)
     ordered: Array = rows.take(groups.order, 0)
@@ -77,12 +77,12 @@ def _prepare(context: Context, node: Node, inputs: int, shapes: Callable[[Node],
 
 
 def segment_reduction() -> Registration:
-    """SEGMENT_SUM: the ids rise by steps of at most one."""
+    """SEGMENT_SUM: ids increase by steps of at most one."""
     return _registration(2, _sorted_shapes, np.add, lambda dtype: 0)
 
 
 def unsorted_segment_reduction(combine: np.ufunc, initial: Initial) -> Registration:
-    """UNSORTED_SEGMENT_*: ids in any order, those below zero left out; a third input says how many segments there are."""
+    """UNSORTED_SEGMENT_*: ids in any order, negative ones left out; a third input has the number of segments."""
     return _registration(3, _unsorted_shapes, combine, initial)
 
 
@@ -134,8 +134,8 @@ def _bind(node: Node, combine: np.ufunc, initial: Initial) -> Thunk:
     rows = source.reshape(ids.size, prod(output.shape[1:]))
     segments = output.reshape(len(output), rows.shape[1])
     start = np.array(initial(output.dtype), output.dtype)
-    charge((24 + source.dtype.itemsize) * ids.size)  # where the rows of the segments stand, and copies of their values
-    # The ids do not change after this: when they are no constant, each run binds anew.
+    charge((24 + source.dtype.itemsize) * ids.size)  # the order of the rows, and copies of their values
+    # Valid as long as the ids do not change: if they are not constant, each run binds again.
     if rows.shape[1] == 1:
         used = np.flatnonzero(ids >= 0)
         places, values, flat = ids[used], rows.reshape(-1), segments.reshape(-1)

@@ -1,4 +1,4 @@
-"""DYNAMIC_UPDATE_SLICE and its StableHLO twin: a tensor with a block of it replaced, at a place known when invoked.
+"""DYNAMIC_UPDATE_SLICE and STABLEHLO_DYNAMIC_UPDATE_SLICE: a tensor with a block replaced, at a position that is an input.
 
 Numerics: tflite/kernels/dynamic_update_slice.cc
 """
@@ -16,7 +16,11 @@ __all__ = ["clamped_starts", "ensure_scalar_starts", "ensure_update_fits", "upda
 
 
 def ensure_update_fits(operand: Tensor, update: Tensor) -> None:
-    """Refuse an update that differs in type or rank, or is larger along some axis."""
+    """Check that an update has the operand's type and rank, and is not larger along any axis.
+
+    Raises:
+        EnsureError: it is wrong.
+    """
     ensure_same_type(operand, update)
     ensure(
         update.ndim == operand.ndim and all(m <= n for m, n in zip(update.shape, operand.shape)),
@@ -25,7 +29,11 @@ def ensure_update_fits(operand: Tensor, update: Tensor) -> None:
 
 
 def ensure_scalar_starts(operand: Tensor, starts: Sequence[Tensor]) -> None:
-    """Refuse start indices that are not one integer for each axis, all of one type, as StableHLO has them."""
+    """Check that start indices are one integer for each axis, all of one type, as in StableHLO.
+
+    Raises:
+        EnsureError: they are not.
+    """
     ensure(len(starts) == operand.ndim, f"{operand} needs {operand.ndim} start indices, one for each axis, not {len(starts)}.")
     for start in starts:
         ensure_type(start, *INTEGERS)
@@ -34,15 +42,18 @@ def ensure_scalar_starts(operand: Tensor, starts: Sequence[Tensor]) -> None:
 
 
 def clamped_starts(starts: list[int], shape: tuple[int, ...], sizes: tuple[int, ...]) -> list[int]:
-    """Where a block of the given sizes begins once it is moved to lie within the shape."""
+    """The start of a block of the given sizes, clamped so that the block is inside of the shape."""
     return [max(0, min(start, dim - size)) for start, dim, size in zip(starts, shape, sizes)]
 
 
 def update_thunk(operand: Array, update: Array, starts: list[Array], output: Array) -> Thunk:
-    """The thunk that copies `operand` with `update` in it.
+    """A thunk that copies `operand` with `update` in it.
 
     Args:
-        starts: integer arrays that hold, one after the other, where the block begins along each axis.
+        operand: the tensor.
+        update: the block.
+        starts: integer arrays that together have the block's start along each axis.
+        output: receives the result.
     """
     shape, sizes = operand.shape, update.shape
     copy = copier(output, operand)

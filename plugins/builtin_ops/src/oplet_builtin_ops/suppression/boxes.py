@@ -1,4 +1,4 @@
-"""Boxes of which some are chosen in a given order, without those that overlap one that is chosen already."""
+"""Selection of boxes in a given order, without those that overlap a selected one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Floats = NDArray[np.float32]
 
 _ZERO = np.zeros(1, np.float32)
 
-#: Boxes are compared block by block, so that most of those that are suppressed are never compared with each other: how many are
-#: in the first block, and how many pairs with boxes that are chosen already a block may make.
+#: Boxes are compared block by block, so that most suppressed boxes are never compared with each other: the boxes of the first
+#: block, and the most pairs of a block's boxes with selected ones.
 _FIRST_BLOCK, _PAIRS = 64, 1 << 12
-#: Chosen boxes that a block is compared with at a time.
+#: The selected boxes that a block is compared with at a time.
 _CHOSEN = 1 << 12
 
 
@@ -27,12 +27,12 @@ class Boxes:
     """Boxes given by any two opposite corners (y, x, y, x).
 
     Attributes:
-        edges: the upper and left ones with the sign turned around, so that the larger of two is the smaller one here as well;
-            then the lower and right ones. Of each an array of its own, which numpy goes through much faster than through columns.
-        areas: of the boxes.
+        edges: the upper and left edges, negated, so that the minimum of two boxes is their intersection here too; then the
+            lower and right edges. Each is an array of its own, which numpy reads much faster than columns.
+        areas: the areas of the boxes.
 
     Args:
-        flat: whether there may be some without an area.
+        flat: whether there may be boxes without an area.
     """
 
     def __init__(self, edges: Floats, areas: Floats, flat: bool) -> None:
@@ -52,7 +52,7 @@ class Boxes:
         return Boxes(edges, self.areas[chosen], self._flat)
 
     def overlaps(self, others: Boxes) -> Floats:
-        """What each box has in common with each of the others, relative to what the two cover; 0 where one has no area."""
+        """The intersection over union of each box with each of the others; 0 if one has no area."""
         sides = np.minimum(self.edges[:, :, None], others.edges[:, None, :])
         lengths = np.add(sides[2:], sides[:2], sides[2:])
         np.maximum(lengths, _ZERO, out=lengths)
@@ -69,15 +69,15 @@ class Boxes:
 def choose_in_order(
     boxes: Boxes, order: NDArray[np.intp], limit: int, too_much: Callable[[Floats], NDArray[np.bool_]], again: bool = False
 ) -> list[int]:
-    """The numbers of the boxes that are chosen.
+    """The numbers of the boxes that are selected.
 
     Args:
         boxes: all boxes.
-        order: numbers of boxes, the one to choose first first.
-        limit: how many may be chosen.
-        too_much: which overlaps suppress the box that comes later.
-        again: whether a box that is chosen stays in its place, so that it is chosen until the limit is reached unless it
-            overlaps itself too much.
+        order: numbers of boxes, the best first.
+        limit: the most boxes to select.
+        too_much: the overlaps that suppress the later box.
+        again: whether a selected box remains a candidate, so that it is selected until the limit is reached unless it overlaps
+            itself too much.
     """
     found: list[int] = []
     start, size = 0, _FIRST_BLOCK
@@ -94,7 +94,7 @@ def choose_in_order(
                     checkpoint()
         members = boxes[block]
         rows = np.packbits(too_much(members.overlaps(members)), axis=1, bitorder="little")
-        left = (1 << len(block)) - 1  # one bit for each box that may still be chosen
+        left = (1 << len(block)) - 1  # one bit for each box that may still be selected
         while left and len(found) < limit:
             bit = left & -left
             number = bit.bit_length() - 1

@@ -1,8 +1,9 @@
-"""NON_MAX_SUPPRESSION_V4 and _V5: boxes chosen by score, without those that overlap a better one.
+"""NON_MAX_SUPPRESSION_V4 and _V5: selects boxes by score, without those that overlap a better one.
 
-V5 can also lower the scores of boxes that overlap ("soft": a Gaussian of the overlap) in place of dropping them.
-Numerics: tflite/kernels/internal/reference/non_max_suppression.h, whose choice among equal scores follows from the order in
-which C++'s priority queue gives them out.
+V5 can also lower the scores of boxes that overlap ("soft": a Gaussian of the overlap), in place of dropping them.
+
+Numerics: tflite/kernels/internal/reference/non_max_suppression.h, whose selection among equal scores depends on the order of C++'s
+priority queue.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ Floats = NDArray[np.float32]
 #: A box's score and its number.
 Found = tuple[float, int]
 
-#: So many candidates at least are looked at.
+#: The least candidates that are considered.
 _FEWEST_LEADERS = 64
-#: So many pairs of boxes are compared at a time.
+#: The pairs of boxes that are compared at a time.
 _PAIRS = 1 << 14
-#: Of so many pairs what they have in common is kept.
+#: The most pairs of which overlaps are kept.
 _KEPT = 1 << 22
-#: Memory that an entry of the queue takes, and a candidate that is looked at.
+#: Bytes of an entry of the queue, and of a candidate that is considered.
 _ENTRY_BYTES, _LEADER_BYTES = 256, 96
 
 
@@ -95,14 +96,14 @@ def _shape(node: Node) -> tuple[int]:
 
 
 class Leaders:
-    """The best of the candidates, down to a score, by descending score.
+    """The best candidates, down to a score, by descending score.
 
     Attributes:
-        floor: the score of the last of them; those left out have less.
-        numbers: among all candidates.
-        scores: of each.
-        boxes: of each.
-        total: how many candidates there are in all.
+        floor: the score of the last of them; all others have less.
+        numbers: their numbers among all candidates.
+        scores: their scores.
+        boxes: their boxes.
+        total: the number of all candidates.
     """
 
     def __init__(self, corners: Floats, candidates: NDArray[np.intp], scores: Floats, count: int) -> None:
@@ -116,7 +117,7 @@ class Leaders:
         self.boxes = Boxes.at_corners(corners.take(candidates[self.numbers], 0))
 
     def queue(self) -> PriorityQueue[Any]:
-        """All candidates, put in one after the other: the score, the place among the leaders, 0."""
+        """All candidates as a queue's entries: the score, the position among the leaders, 0."""
         charge(_ENTRY_BYTES * len(self.scores))
         queue: PriorityQueue[Any] = PriorityQueue()
         scores, numbers = self.scores.tolist(), self.numbers.tolist()
@@ -129,7 +130,9 @@ class Leaders:
         return queue
 
     def row_of(self, rule: Callable[[Floats], Array]) -> Callable[[int], Array]:
-        """A function: what the rule makes of the overlaps of one of the boxes with all, found for its neighbours as well."""
+        """A function that returns the rule's results for the overlaps of one of the boxes with all; it computes those of its
+        neighbours too.
+        """
         height = 1 + _PAIRS // len(self.scores)
 
         @lru_cache(max(1, _KEPT // (height * len(self.scores))))
@@ -147,7 +150,7 @@ class Leaders:
 def choose_among_best(
     corners: Floats, candidates: NDArray[np.intp], scores: Floats, limit: int, choose: Callable[[Leaders, int], list[Found]]
 ) -> list[Found]:
-    """What `choose` takes from all candidates; it sees more and more of them until it has enough."""
+    """The selection of `choose` among all candidates, of which more and more are considered until it has enough."""
     count = max(_FEWEST_LEADERS, 3 * limit)
     while limit:
         charge(_LEADER_BYTES * min(count, len(scores)))
@@ -162,14 +165,14 @@ def choose_among_best(
 def _choose(leaders: Leaders, limit: int, most_overlap: float) -> list[Found]:
     if (leaders.scores[1:] == leaders.scores[:-1]).any():
         return _choose_among_equals(leaders, limit, most_overlap)
-    # LiteRT puts a chosen box back, to be suppressed by itself: unless it has no area, when it is chosen again.
+    # LiteRT puts a selected box back into the queue, where it suppresses itself; one without an area is selected again.
     order = np.arange(len(leaders.scores))
     found = choose_in_order(leaders.boxes, order, limit, lambda overlaps: overlaps >= most_overlap, again=True)
     return list(zip(leaders.scores[found].tolist(), found))
 
 
 def _choose_among_equals(leaders: Leaders, limit: int, most_overlap: float) -> list[Found]:
-    """As `_choose`, where the queue decides which of several boxes with the same score comes first."""
+    """As `_choose`, with a queue that decides the order of boxes with the same score."""
     queue = leaders.queue()
     row_of = leaders.row_of(lambda overlaps: overlaps >= most_overlap)
     suppressed = np.zeros(len(leaders.scores), np.bool_)
@@ -186,23 +189,23 @@ def _choose_among_equals(leaders: Leaders, limit: int, most_overlap: float) -> l
 
 
 class _Table:
-    """What each chosen box leaves of each score, worked out for all scores when it is chosen."""
+    """The factors of all scores by each selected box, computed for all scores when it is selected."""
 
     def __init__(self, leaders: Leaders, limit: int, rule: Callable[[Floats], Floats]) -> None:
         self._limit, self._row_of = limit, leaders.row_of(rule)
         self._factors = np.empty((len(leaders.scores), limit), np.float32)
 
     def choose(self, place: int, number: int) -> None:
-        """A box is chosen, with which there are so many."""
+        """Select a box, the `number`th one."""
         self._factors[:, self._limit - number] = self._row_of(place)
 
     def of(self, place: int, begin: int, end: int) -> Floats:
-        """What some of the chosen boxes leave of a score, the last one chosen first, as scores are multiplied in that order."""
+        """The product of the factors of some of the selected boxes for a score, the last selected one first, in LiteRT's order."""
         return self._factors[place, self._limit - end : self._limit - begin]
 
 
 class _Chosen:
-    """The same, worked out when it is asked for: a table would hold as many numbers as boxes times the limit."""
+    """As `_Table`, computed when it is needed: a table would have as many numbers as boxes times the limit."""
 
     def __init__(self, leaders: Leaders, limit: int, rule: Callable[[Floats], Floats]) -> None:
         self._boxes, self._limit, self._rule = leaders.boxes, limit, rule
@@ -221,10 +224,10 @@ def _choose_softly(leaders: Leaders, limit: int, most_overlap: float, threshold:
 
     def factors_of(overlaps: Floats) -> Floats:
         factors: Floats = np.exp(scale * overlaps * overlaps)
-        factors[overlaps >= most_overlap] = np.nan  # a score that is above no threshold
+        factors[overlaps >= most_overlap] = np.nan  # NaN, which is above no threshold
         return factors
 
-    # Entries: the present score, the place, and how many of the chosen ones it has been compared with.
+    # Entries: the present score, the position, and the number of selected boxes that it was compared with.
     queue, floor = leaders.queue(), leaders.floor
     found: list[Found] = []
     shares = _Table(leaders, limit, factors_of) if len(leaders.scores) * limit <= _KEPT else _Chosen(leaders, limit, factors_of)

@@ -1,10 +1,10 @@
-"""A priority queue that gives out entries of equal priority in the order in which the C++ library's does.
+"""A priority queue that returns entries of equal priority in the order of the C++ library's.
 
-Python's heapq keeps another order among equals, and an op whose answer depends on it (non-maximum suppression of boxes
-with the same score) must have this one: entries move as in libstdc++'s push_heap and pop_heap.
+Python's heapq has another order of equal entries, and an op whose result depends on it (non-maximum suppression of boxes with the
+same score) needs this one: entries move as in libstdc++'s push_heap and pop_heap.
 
-Entries below a floor are only counted. They never get above another entry, so that where they are among themselves changes
-nothing for the others: a place that is empty here is one of theirs.
+Entries below a floor are only counted. They never move above another entry, so that their order has no effect on the others: a
+position that is empty here has one of them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Entry = TypeVar("Entry", bound="tuple[Any, ...]")
 
 
 class PriorityQueue(Generic[Entry]):
-    """The entries from a floor on, the one of highest priority first out.
+    """The entries from a floor on; the one of highest priority is returned first.
 
     Attributes:
-        count: of all entries that are in the queue, those below the floor included.
+        count: the number of all entries, those below the floor included.
     """
 
     def __init__(self) -> None:
@@ -33,12 +33,12 @@ class PriorityQueue(Generic[Entry]):
         return bool(self._heap)
 
     def append(self, entry: Entry) -> None:
-        """Put an entry in."""
+        """Add an entry."""
         self._rise(self.count, entry)
         self.count += 1
 
     def pop(self) -> Entry:
-        """Take the entry of highest priority out."""
+        """Remove and return the entry of highest priority."""
         heap = self._heap
         top = heap[0]
         self.count -= 1
@@ -52,7 +52,7 @@ class PriorityQueue(Generic[Entry]):
         return top
 
     def _rise(self, hole: int, entry: Entry) -> None:
-        """Move the hole up to where the entry belongs, and put it in."""
+        """Move the hole up to the entry's position, and put the entry in."""
         heap, priority = self._heap, entry[0]
         while hole:
             parent = (hole - 1) >> 1
@@ -65,7 +65,7 @@ class PriorityQueue(Generic[Entry]):
         heap[hole] = entry
 
     def _sink(self) -> int:
-        """Move the hole at the top down, always to the larger child, the second of equals."""
+        """Move the hole at the top down, each time to the larger child, the second of equal ones."""
         heap, hole = self._heap, 0
         while True:
             child = 2 * hole + 2

@@ -1,4 +1,4 @@
-"""Non-maximum suppression of scored boxes: of those that overlap, the one with the highest score stays.
+"""Non-maximum suppression of scored boxes: of those that overlap, the one with the highest score is kept.
 
 Numerics: NonMaxSuppressionSingleClassHelper and what calls it in tflite/kernels/detection_postprocess.cc
 """
@@ -14,14 +14,14 @@ __all__ = ["fast_suppression", "regular_suppression", "suppress"]
 
 
 def suppress(boxes: Boxes, scores: Array, threshold: float, overlap: float, most: int) -> Array:
-    """The numbers of the boxes that stay, by descending score.
+    """The numbers of the boxes that are kept, by descending score.
 
     Args:
-        boxes: all of them.
+        boxes: all boxes.
         scores: one for each box, float32.
-        threshold: boxes that score less do not take part.
-        overlap: boxes whose intersection with a better one is a larger part of their union than this go.
-        most: how many may stay.
+        threshold: boxes of lower scores are dropped.
+        overlap: boxes whose intersection over union with a better one is larger are dropped.
+        most: the most boxes to keep.
     """
     candidates = np.flatnonzero(scores >= np.float32(threshold))
     order = candidates[np.argsort(-scores[candidates], kind="stable")]
@@ -32,7 +32,7 @@ def suppress(boxes: Boxes, scores: Array, threshold: float, overlap: float, most
 def fast_suppression(
     corners: Array, scores: Array, threshold: float, overlap: float, most: int, classes: int
 ) -> tuple[Array, Array]:
-    """Suppression by the best score of each box: the boxes that stay, and the best classes of each, (boxes, classes)."""
+    """Suppression by the best score of each box: the boxes that are kept, and the best classes of each, (boxes, classes)."""
     used = min(classes, scores.shape[1])
     best = np.maximum.reduce(scores, 1)
     if np.isnan(best).any():
@@ -44,7 +44,7 @@ def fast_suppression(
 def regular_suppression(
     corners: Array, scores: Array, threshold: float, overlap: float, most: int, most_per_class: int
 ) -> tuple[Array, Array]:
-    """Suppression in each class apart: the boxes with the best scores of all, and the class of each."""
+    """Suppression in each class by itself: the boxes with the best scores of all, and the class of each."""
     boxes, by_class = Boxes.at_corners(corners), np.ascontiguousarray(scores.T)
     kept = [suppress(boxes, row, threshold, overlap, min(most_per_class, most)) for row in by_class]
     found, classes = np.concatenate(kept), np.repeat(np.arange(len(kept)), [len(part) for part in kept])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
+from oplet.kernels.activations import CLAMPS, float_activation_range
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.windows import padding_before, windows_in
@@ -19,12 +20,6 @@ from oplet_mediapipe_ops.structs import pool_params
 from oplet_mediapipe_ops.windows import taps
 
 _LOWEST = np.finfo(np.float32).min
-_BOUNDS = {
-    ActivationFunctionType.NONE: None,
-    ActivationFunctionType.RELU: (0.0, np.inf),
-    ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
-    ActivationFunctionType.RELU6: (0.0, 6.0),
-}
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -35,7 +30,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_type(positions, TensorType.FLOAT32, TensorType.INT32)
     ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
     params = pool_params(node)
-    ensure(params.activation in _BOUNDS, f"{node.op_name} cannot be followed by the fused activation {params.activation.name}.")
+    ensure(params.activation in CLAMPS, f"{node.op_name} cannot be followed by the fused activation {params.activation.name}.")
     batch, *sizes, channels = source.shape
     small = [
         windows_in(size, window, stride, params.padding) for size, stride, window in zip(sizes, params.strides, params.window)
@@ -56,7 +51,7 @@ def bind(context: Context, node: Node) -> Thunk:
         taps(small, large, stride, window, padding_before(small, large, window, stride))
         for small, large, stride, window in zip(values.shape[1:3], source.shape[1:3], params.strides, params.window)
     )
-    width, bounds = params.window[1], _BOUNDS[params.activation]
+    width, bounds = params.window[1], float_activation_range(params.activation)
     number = positions.dtype.type
     extra = number(0.1)  # none for an integer
 
@@ -71,7 +66,7 @@ def bind(context: Context, node: Node) -> Thunk:
                 np.greater(seen, best, better)
                 np.copyto(best, seen, where=better)
                 np.copyto(place, number(y.offset * width + x.offset) + extra, where=better)
-        if bounds is not None:
+        if params.activation != ActivationFunctionType.NONE:
             np.clip(values, *bounds, out=values)
 
     return run

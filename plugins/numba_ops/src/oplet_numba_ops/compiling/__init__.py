@@ -1,3 +1,3 @@
-"""From a function of Python to machine code that is called with addresses: compilation, caches, arguments, vector instructions. What comes in
-knows no operator.
+"""Compilation of Python functions to machine code that is called with addresses: caches, arguments, vector instructions. What
+comes in knows no operator.
 """

@@ -1,4 +1,4 @@
-"""How machine code gets its arguments from words of memory; `Entry.pack` lays them out."""
+"""The calling convention of compiled kernels: arguments are read from words of memory, which `Entry.pack` writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["unpacker"]
 
 
 def unpacker(kinds: tuple[Any, ...]) -> Any:
-    """What reads, in machine code, arguments of these types from an address: it answers a tuple."""
+    """A function that emits code which reads arguments of these types from an address and returns them as a tuple."""
     result = types.BaseTuple.from_types(kinds)
 
     def unpack(typing_context: Any, words: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Numba without the settings that it takes from the current folder.
+"""Import of numba without the settings that it reads from the current folder.
 
-Numba reads `.numba_config.yaml` of the current folder (where PyYAML is installed) when it is imported, and again before it compiles.
-Such a file says where machine code is kept, and so which machine code runs. The current folder may be a stranger's, so that
-numba is made to read no file. Its environment variables (NUMBA_CACHE_DIR and the others) hold as ever.
+Numba reads `.numba_config.yaml` in the current folder (where PyYAML is installed) when it is imported, and again before it
+compiles. Such a file names the folder of cached machine code, and so decides which machine code runs. As the current folder may be
+a stranger's, numba is made to read no file. Its environment variables (NUMBA_CACHE_DIR and the others) still apply.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from types import CodeType, ModuleType
 __all__ = ["import_numba"]
 
 _MODULE = "numba.core.config"
-#: The file that it reads, and a name that no file has.
+#: The name of the settings file, and a name that no file has.
 _FILE, _NO_FILE = ".numba_config.yaml", ""
 
 
 def import_numba() -> None:
-    """Import numba, which reads no settings from the current folder, now and later.
+    """Import numba so that it reads no settings from the current folder, now or later.
 
-    Where the program has imported numba before, what numba read then holds, as it was the program's doing, but for a folder of
-    machine code that such a file named.
+    If the program has imported numba before, the settings that it read then stay in force, but for a cache folder that the file
+    named.
 
     Raises:
         ImportError: numba is not installed.
@@ -43,7 +43,7 @@ def import_numba() -> None:
 
 
 def _close(config: ModuleType) -> None:
-    """Have numba, which is imported already, read the file no more."""
+    """Stop numba, which is imported already, from reading the file again."""
     config._config_fname = _NO_FILE  # type: ignore[attr-defined]
     reloader = getattr(config, "_env_reloader", None)
     taken = getattr(reloader, "old_environ", None)
@@ -52,12 +52,12 @@ def _close(config: ModuleType) -> None:
     folder = taken.get("NUMBA_CACHE_DIR")
     if folder is not None and folder != os.environ.get("NUMBA_CACHE_DIR") and str(folder) == config.CACHE_DIR:
         config.CACHE_DIR = os.environ.get("NUMBA_CACHE_DIR", "")  # type: ignore[attr-defined]
-    taken.clear()  # or numba would take the file's settings back, of which the program may want some
+    taken.clear()  # else numba would undo the file's settings, some of which the program may want
     taken.update((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
 
 
 class _Finder:
-    """Finds numba's settings only."""
+    """An import finder for numba's settings module alone."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         spec = PathFinder.find_spec(name, path, target) if name == _MODULE else None
@@ -67,7 +67,7 @@ class _Finder:
 
 
 class _Loader(SourceFileLoader):
-    """Loads a module in which the name of the file is no file's."""
+    """An import loader that replaces the settings file's name by one that no file has."""
 
     def get_code(self, fullname: str) -> CodeType | None:
         code = super().get_code(fullname)

@@ -1,10 +1,10 @@
-"""Compiling: a kernel is written as a function of Python, gets its one signature, and becomes machine code when it is first needed.
+"""Compilation of kernels: a Python function with one signature, compiled to machine code when it is first needed.
 
-There are two ways to call the machine code: as a function of Python (`Kernel.compiled`), and by address, with all arguments in
-words of memory (`Kernel.entry`), which is how the threads of `team` call it.
+The machine code can be called as a Python function (`Kernel.compiled`), or by its address with all arguments in words of memory
+(`Kernel.entry`), which is how the threads of `team` call it.
 
-Machine code is cached on disk. Numba keeps it beside the module, or in the user's cache folder where that cannot be written, or
-in the folder that NUMBA_CACHE_DIR names; where none of them can be written it is compiled anew in each process.
+Machine code is cached on disk: beside the module, or in the user's cache folder if that is not writeable, or in the folder that
+NUMBA_CACHE_DIR names. If none of them is writeable, each process compiles anew.
 """
 
 from __future__ import annotations
@@ -37,28 +37,30 @@ _FLOAT, _BITS = struct.Struct("d"), struct.Struct("q")
 
 @functools.cache
 def _sources() -> str:
-    """A number that changes with this package's sources: numba looks at a kernel's own file only, not at what it is made of."""
+    """A hash of this package's sources, for the cache: numba itself only checks the file that defines the kernel."""
     digest = 0
     try:
         for path in sorted(Path(__file__).parents[1].rglob("*.py")):
             digest = zlib.crc32(path.read_bytes(), digest)
-    except OSError:  # not a folder: machine code is not cached then either
+    except OSError:  # the package is no folder; machine code is not cached then either
         return ""
     return f"{digest:08x}"
 
 
 class CompileError(Exception):
-    """A kernel cannot be compiled here; the numpy kernel serves then."""
+    """The error of a kernel that cannot be compiled here; the numpy kernel serves the node then."""
 
 
 class Kernel:
-    """A function that is compiled for one signature, when it is needed.
+    """A function that is compiled for one signature when it is first needed.
 
     Args:
-        function: in the subset of Python that numba compiles; it returns nothing and writes into its arguments.
-        signature: numba's text for the types of its arguments, "void(f4[:,::1], f4[::1], i8)". Contiguous arrays are "[::1]".
-        fastmath: which liberties with floats the compiler may take: False, True, or a set such as {"contract"}.
-        most_on_disk: how many kernels of the same function, with other constants, are kept on disk; the oldest go. None for all.
+        function: Python in the subset that numba compiles; it returns nothing and writes into its arguments.
+        signature: the types of its arguments in numba's notation, "void(f4[:,::1], f4[::1], i8)"; contiguous arrays are
+            "[::1]".
+        fastmath: the floating-point transformations that the compiler may make: False, True, or a set such as {"contract"}.
+        most_on_disk: the most kernels of the same function with other constants in the disk cache, of which the oldest are
+            removed; None for no limit.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class Kernel:
         self._error = ""
 
     def compiled(self) -> Callable[..., Any]:
-        """The machine code as a function, from the cache if it is there; it gives up the interpreter's lock while it runs.
+        """The machine code as a Python function, from the cache if possible; it releases the GIL while it runs.
 
         Raises:
             CompileError: numba or LLVM refuses it; a warning says so, once.
@@ -92,14 +94,14 @@ class Kernel:
 
     @property
     def has_entry(self) -> bool:
-        """Whether `entry` need not compile or load anything."""
+        """Whether `entry` is ready, without compiling or loading."""
         return self._entry is not None
 
     def entry(self) -> Entry:
-        """The machine code by its address.
+        """The machine code with its address.
 
         Raises:
-            CompileError: as `compiled` does.
+            CompileError: as for `compiled`.
         """
         if self._entry is None:
             with _LOCK:
@@ -112,7 +114,7 @@ class Kernel:
             raise CompileError(self._error)
         try:
             return compile()
-        except Exception as error:  # of numba's many kinds, depending on its version
+        except Exception as error:  # numba raises many classes, which depend on its version
             name = self.function.__name__.strip("_")
             self._error = text_of(error, named=True)[:400]
             logger.warning("Numba cannot compile '%s', numpy serves in its place: %s", name, self._error)
@@ -123,8 +125,8 @@ class Kernel:
         return {"boundscheck": False, "error_model": "numpy", "fastmath": self.fastmath}
 
     def _name(self) -> str:
-        """A name that tells this kernel from all others: of the cache's file, as whose key numba takes the code alone for entries,
-        and of the symbols in the machine code, of which the linker takes the first that it meets, whichever file it is from.
+        """A unique name of this kernel: for the cache file, whose key numba makes of the code alone for entries, and for the
+        symbols in the machine code, as the linker takes the first symbol of a name whichever file it is from.
         """
         constants = [cell.cell_contents for cell in self.function.__closure__ or ()]
         text = f"{self.function.__module__} {self.signature} {self.fastmath} {constants}"
@@ -141,7 +143,7 @@ class Kernel:
         except RuntimeError:  # "no locator available": there is no folder to cache in
             compiled = numba.njit(nogil=True, **self._options)(self.function)
         compiled.compile(self.signature)
-        compiled.disable_compile()  # other types are a mistake of the caller's, not a wish for another specialisation
+        compiled.disable_compile()  # calling it with other types is an error, not a request for another specialization
         result: Callable[..., Any] = compiled
         return result
 
@@ -164,13 +166,15 @@ class Kernel:
             compiled = numba.cfunc("void(i8)", **self._options)(function)
         if self._most_on_disk is not None:
             cache: Any = getattr(compiled, "_cache", None)
-            with suppress(OSError, AttributeError, TypeError):  # nothing is kept, or numba has another way to say where
+            with suppress(
+                OSError, AttributeError, TypeError
+            ):  # there is no cache, or this version of numba has another attribute for its folder
                 _keep_newest(Path(cache.cache_path), f"enter_{self._kind}_", self._most_on_disk)
         return Entry(compiled.address, tuple(kinds), compiled)
 
 
 def _keep_newest(folder: Path, name: str, most: int) -> None:
-    """Remove all but the newest kernels of a name from a folder of numba's; others may do the same."""
+    """Remove all but the newest kernels of a name from a cache folder; other processes may do the same at the same time."""
     kept = []
     for index in folder.glob(f"*.{name}*.nbi"):
         with suppress(OSError):
@@ -185,29 +189,29 @@ def _enter(words):  # type: ignore[no-untyped-def]
 
 
 class Entry:
-    """A kernel for callers that are machine code themselves: void(address of words).
+    """A kernel as a function of machine code: void(address of words).
 
     Args:
-        address: of its machine code.
-        kinds: numba's types of its arguments. An array takes a word for its address and one for each dimension, others take one
-            word each, floats as float64.
-        owner: keeps the machine code.
+        address: the address of its machine code.
+        kinds: numba's types of its arguments. An array takes one word for its address and one for each dimension, a number one
+            word, floats as float64.
+        owner: an object that keeps the machine code alive.
     """
 
     def __init__(self, address: int, kinds: Sequence[Any], owner: Any) -> None:
         self.address = address
         self._owner = owner
-        # The dtype and dimensions of an array, or whether it is a float.
+        # The dtype and the number of dimensions of an array; for numbers, whether it is a float.
         self._kinds: list[tuple[np.dtype[Any], int] | bool] = []
         for kind in kinds:
             is_array = hasattr(kind, "ndim")
             self._kinds.append((np.dtype(str(kind.dtype)), kind.ndim) if is_array else str(kind).startswith("float"))
 
     def pack(self, arguments: Sequence[Any]) -> list[int]:
-        """The words of the arguments. Whoever calls keeps the arrays alive. Read-only ones are taken too.
+        """The words of the arguments. The caller keeps the arrays alive. Read-only arrays are accepted.
 
         Raises:
-            TypeError: an argument is not of the type that the kernel is for.
+            TypeError: an argument has another type than the kernel's.
         """
         words: list[int] = []
         if len(arguments) != len(self._kinds):
@@ -231,5 +235,5 @@ class Entry:
 
 
 def kernel(signature: str, fastmath: bool | set[str] = False) -> Callable[[Callable[..., Any]], Kernel]:
-    """Decorate a function to be compiled for `signature` when it is needed."""
+    """A decorator: a `Kernel` of the function, compiled for `signature` when it is first needed."""
     return lambda function: Kernel(function, signature, fastmath)

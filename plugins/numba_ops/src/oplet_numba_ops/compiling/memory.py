@@ -1,4 +1,4 @@
-"""Arrays whose addresses kernels are given."""
+"""Arrays whose addresses are passed to kernels."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _LINE = 64
 
 
 def address(array: Array) -> int:
-    """Where an array begins; `array.ctypes.data` takes several times as long to say it."""
+    """The address of an array's first element; several times as fast as `array.ctypes.data`."""
     try:
         return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]
-    except (TypeError, ValueError):  # it is read-only, empty, or has gaps
+    except (TypeError, ValueError):  # it is read-only, empty, or not contiguous
         return int(array.ctypes.data)
 
 
 def aligned(shape: Sequence[int], dtype: DTypeLike) -> Array:
-    """Zeros that begin with a line of the cache, and may be read to the end of a line."""
+    """An array of zeros, aligned to a cache line, whose last cache line may be read to its end."""
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
     memory = np.zeros(size + 2 * _LINE, np.uint8)
@@ -35,15 +35,15 @@ def aligned(shape: Sequence[int], dtype: DTypeLike) -> Array:
 
 
 def padded_rows(count: int, multiple: int) -> int:
-    """The next multiple."""
+    """The least multiple of `multiple` that is not below `count`."""
     return -(-count // multiple) * multiple
 
 
 def writable(array: Array) -> Array:
-    """The array, or a copy where it is read-only: compiled functions are for arrays that are not."""
+    """The array, or a copy if it is read-only, since compiled functions take writeable arrays only."""
     return array if array.flags.writeable else array.copy()
 
 
 def flat(array: Array) -> Array:
-    """All elements in one row."""
+    """The array's elements with one dimension."""
     return array.reshape(-1)

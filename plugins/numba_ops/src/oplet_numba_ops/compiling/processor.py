@@ -1,4 +1,4 @@
-"""What the processor offers, as far as kernels are laid out for it."""
+"""Features of the processor that the layout of kernels depends on."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ def _features() -> dict[str, bool]:
 
 
 def has_byte_products() -> bool:
-    """Whether it multiplies and sums bytes, 64 at a time (AVX-512 VNNI)."""
+    """Whether the processor has instructions for sums of products of bytes, 64 at a time (AVX-512 VNNI)."""
     features = _features()
     return bool(features.get("avx512vnni") and features.get("avx512bw") and features.get("avx512vl"))
 
 
 def tile_rows() -> dict[int, int]:
-    """How many windows a tile has, by its number of vectors of filters, so that all sums stay in registers."""
+    """The windows of a tile by its number of filter vectors, so that all sums stay in registers."""
     if _features().get("avx512f"):
         return {4: 6, 3: 8, 2: 10, 1: 12}
     return {2: 3, 1: 6}
 
 
 def windows_together() -> int:
-    """How many windows of a depthwise convolution are summed together in registers."""
+    """The number of windows of a depthwise convolution that are summed in registers at a time."""
     return 4 if _features().get("avx512f") else 2
 
 
 def pause_instruction() -> str:
-    """What a loop that waits does each time, so that it takes little from others; "" where there is no such thing."""
+    """The assembly instruction of a spin-wait loop ("pause"); "" if the processor has none."""
     import llvmlite.binding as llvm
 
     machine = llvm.get_process_triple().partition("-")[0]

@@ -1,7 +1,7 @@
-"""Vector instructions for kernels: what LLVM is told to emit, sixteen 32-bit lanes at a time.
+"""Vector instructions for kernels: LLVM code for sixteen 32-bit lanes at a time.
 
-Loops that numba leaves to LLVM's vectorizer are fast or ten times slower by accident. The inner loops of convolutions are therefore
-emitted as vector code. LLVM cuts sixteen lanes into whatever the processor has.
+LLVM's own vectorizer makes loops either fast or ten times slower, which is hard to control. The inner loops of convolutions are
+therefore emitted as vector code, which LLVM divides into the processor's registers.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ LANES = 16
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
-#: The float below a half, so that adding it to a number just below a half does not carry over.
+#: The largest float64 below 0.5: with it, rounding by floor(x + 0.5) does not round numbers just below a half up.
 _BELOW_HALF = 0.49999999999999994
-#: Adding 1.5 * 2**52, or a whole number more, rounds to whole numbers, which the lower half of the sum's bits then is.
+#: 1.5 * 2**52: adding it rounds a float64 to an integer, which the lower half of the sum's bits then is.
 _ROUNDER = 6755399441055744.0
 
 
 def constant(value: Any, scalar: Any, lanes: int = LANES) -> ir.Constant:
-    """The same value in all lanes."""
+    """A vector with the same value in all lanes."""
     return ir.Constant(ir.VectorType(scalar, lanes), [value] * lanes)
 
 
 def address(builder: ir.IRBuilder, base: Any, offset: Any, pointee: Any) -> Any:
-    """The pointer to `pointee` that is `offset` bytes behind the integer `base`."""
+    """The pointer to `pointee` at `offset` bytes after the integer address `base`."""
     pointer = builder.inttoptr(base, I8.as_pointer())
     return builder.bitcast(builder.gep(pointer, [offset]), pointee.as_pointer())
 
 
 def load(builder: ir.IRBuilder, base: Any, offset: Any, scalar: Any, lanes: int = LANES) -> Any:
-    """A vector from memory, aligned as its scalars are."""
+    """A vector from memory, with the alignment of its scalars."""
     kind = ir.VectorType(scalar, lanes) if lanes > 1 else scalar
     return builder.load(address(builder, base, offset, kind), align=4 if scalar in (F32, I32) else 8)
 
 
 def broadcast(builder: ir.IRBuilder, scalar: Any, lanes: int = LANES) -> Any:
-    """A scalar in all lanes."""
+    """A vector with a scalar in all lanes."""
     kind = ir.VectorType(scalar.type, lanes)
     first = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(I32, 0))
     return builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), constant(0, I32, lanes))
@@ -66,14 +66,14 @@ def dot_bytes(builder: ir.IRBuilder, unsigned: Any, signed: Any, total: Any) -> 
 
 
 def mask_below(builder: ir.IRBuilder, count: Any) -> Any:
-    """The lanes whose number is below the 64-bit integer `count`."""
+    """A mask of the lanes whose index is below the 64-bit integer `count`."""
     numbers = ir.Constant(ir.VectorType(I32, LANES), list(range(LANES)))
     limit = builder.trunc(builder.select(builder.icmp_signed("<", count, I64(LANES)), count, I64(LANES)), I32)
     return builder.icmp_signed("<", numbers, broadcast(builder, limit))
 
 
 def store(builder: ir.IRBuilder, value: Any, base: Any, offset: Any, mask: Any) -> None:
-    """Write the lanes that `mask` has."""
+    """Store the lanes of `mask`."""
     scalar = value.type.element
     name = {F32: "f32", I8: "i8", I16: "i16"}[scalar]
     pointer = address(builder, base, offset, value.type)
@@ -87,7 +87,7 @@ def store(builder: ir.IRBuilder, value: Any, base: Any, offset: Any, mask: Any) 
 
 
 def load_some(builder: ir.IRBuilder, base: Any, offset: Any, scalar: Any, mask: Any) -> Any:
-    """Read the lanes that `mask` has, of which alone there need be memory; the others are 0."""
+    """Load the lanes of `mask`, 0 in the others, whose memory is not accessed."""
     kind = ir.VectorType(scalar, LANES)
     name = {F32: "f32", I8: "i8", I16: "i16"}[scalar]
     align = I32(4 if scalar == F32 else 2 if scalar == I16 else 1)
@@ -96,31 +96,31 @@ def load_some(builder: ir.IRBuilder, base: Any, offset: Any, scalar: Any, mask: 
 
 
 class Finish:
-    """What follows the sums of a layer: nothing but a clamp for floats, the scaling to steps of the output for integers.
+    """The output stage of a layer's sums: a clamp for floats, requantization for integers.
 
-    Integers are scaled by `oplet_builtin_ops.arithmetic.requantize`'s formula, floor(sum * factor + threshold), where the threshold is
+    Integers are scaled by `oplet.kernels.requantization`'s formula, floor(sum * factor + threshold), where the threshold is
     a half and what the first of two roundings adds to it or, below zero, takes from it.
 
     Args:
-        bits: of an output: 32 for floats, 8 or 16 for integers.
-        rounding: how integers are rounded, one of the numbers in this class.
-        table: the address of per-channel values: the 32-bit numbers with which sums begin (a float's bias, an integer's offset), and
-            for integers three rows of float64: factors, thresholds above zero, thresholds below zero.
-        channels: how many each row of the table has, a multiple of the lanes.
+        bits: the bits of an output: 32 for floats, 8 or 16 for integers.
+        rounding: the rounding of integers, one of this class's constants.
+        table: the address of per-channel values: the 32-bit numbers that sums begin with (a float's bias, an integer's offset),
+            and for integers three rows of float64: factors, thresholds above zero, thresholds below zero.
+        channels: the entries of each row of the table, a multiple of the lanes.
         low: the smallest output; a float64, like `high` and `zero`.
         high: the largest output.
-        zero: what is added to integers at last.
-        skipped: the channel from which the others are counted.
+        zero: the output's zero point, which is added last.
+        skipped: the first channel of the outputs.
     """
 
-    #: Floats are clamped.
+    #: No rounding: floats are clamped.
     CLAMPED = 0
-    #: Thresholds are lower by a half less a hair: what they give is rounded to the nearest number. What is below zero is clamped, so
-    #: that its rounding does not matter.
+    #: Thresholds are reduced by almost a half, so that rounding to nearest gives the floor. Negative outputs are clamped, so that
+    #: their rounding does not matter.
     NEAREST_ABOVE = 1
-    #: The same where it does.
+    #: As NEAREST_ABOVE, also exact for negative outputs.
     NEAREST = 2
-    #: `floor` goes before the zero point, where float64 would not hold the sum of all.
+    #: `floor` before the zero point is added, for sums that are not exact in float64 together with it.
     FLOOR = 3
     #: One rounding, halves away from zero.
     AWAY = 4
@@ -151,7 +151,7 @@ class Finish:
         self.rounder = broadcast(builder, builder.fadd(zero, F64(_ROUNDER)))
 
     def start(self, channel: Any, integer: bool) -> Any:
-        """What sums of sixteen channels begin with."""
+        """The initial sums of sixteen channels."""
         return load(self.builder, self.starts, self.builder.mul(channel, I64(4)), I32 if integer else F32)
 
     def _value(self, row: int, channel: Any) -> Any:
@@ -162,7 +162,7 @@ class Finish:
         """The outputs of sixteen channels from their sums."""
         b = self.builder
         if self.bits == 32:
-            # Not-a-number stays what it is.
+            # NaN is kept.
             total = b.select(b.fcmp_ordered("<", total, self.low), self.low, total)
             return b.select(b.fcmp_ordered(">", total, self.high), self.high, total)
         wide = ir.VectorType(F64, LANES)
@@ -175,7 +175,7 @@ class Finish:
             threshold = self._value(1, channel)
             if self.rounding != self.NEAREST_ABOVE:
                 threshold = b.select(negative, self._value(2, channel), threshold)
-            # What is not clamped is exact, in one step or in two.
+            # Without a clamp the arithmetic is exact, in one step or in two.
             u = _intrinsic(b, f"llvm.fmuladd.v{LANES}f64", wide, [*product, threshold])
         if self.rounding in (self.NEAREST_ABOVE, self.NEAREST):
             bits = b.bitcast(b.fadd(u, self.rounder), ir.VectorType(I32, 2 * LANES))

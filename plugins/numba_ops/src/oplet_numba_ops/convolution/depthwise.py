@@ -1,4 +1,4 @@
-"""Depthwise convolutions laid out for the kernels of `taps`."""
+"""Plans of depthwise convolutions: layouts and parts for the kernels of `taps`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, TensorType, charge, decline
-from oplet_builtin_ops.layers.windows import Windows
+from oplet.kernels.windows import Windows2D
 from oplet_numba_ops.charging import charge_constant
 from oplet_numba_ops.compiling.memory import Array, address, aligned, padded_rows
 from oplet_numba_ops.compiling.processor import windows_together
@@ -21,17 +21,17 @@ from oplet_numba_ops.threads.team import Step, ready, thunk
 
 __all__ = ["plan_depthwise"]
 
-#: Multiply-adds that are worth a part of their own.
+#: The least multiply-adds of a part that is worth a thread's while.
 _WORTH = 30_000
-#: Multiply-adds in whose time a value is copied into a ring.
+#: The cost of copying a value into a ring, in multiply-adds.
 _COPY = 8
-#: Windows at a row's ends that may get code of their own.
+#: The most windows at a row's ends that get code of their own.
 _EDGES = 6
-#: Values of the longest row of padding that is kept for other layers.
+#: The most values of a row of padding that is kept for other layers.
 _KEPT = 1 << 18
 
 
-#: The longest row of zeros that a layer has asked for. Layers that read their input where it is share it.
+#: The longest row of zeros that a layer has requested, shared by all layers that read their input without a copy.
 _BORDERS: list[Array] = []
 
 
@@ -45,27 +45,29 @@ def _border(size: int) -> Array:
 
 
 def plan_depthwise(
-    context: Context, node: Node, windows: Windows, multiplier: int, taps: Callable[[], Array], finish: Finishing, pad: float
+    context: Context, node: Node, windows: Windows2D, multiplier: int, taps: Callable[[], Array], finish: Finishing, pad: float
 ) -> Bind:
-    """Lay out a depthwise convolution with constant weights, ask for its scratch memory and compile its kernel.
+    """Lay out a depthwise convolution with constant weights, request its scratch memory and compile its kernel.
 
     Args:
-        windows: over the input, with as many channels as the output has.
+        context: the kernel's context.
+        node: the node.
+        windows: the windows over the input, which has as many channels as the output.
         multiplier: output channels of each input channel.
-        taps: gives the weights, (height, width, channels).
-        finish: what follows the sums.
+        taps: returns the weights, (height, width, channels).
+        finish: the output stage.
         pad: the value of the padding.
     """
     source, output = node.inputs[0], node.outputs[0]
     h, w, columns = windows.height, windows.width, windows.channels
-    # Every tap is unrolled: filters as large as maps would make endless code.
+    # Every tap is unrolled, so that large filters would make too much code.
     if not windows.count or h.filter * w.filter > 81:
         decline("there is nothing to compute, or its filter has more than 81 taps.")
     kind = np.dtype(source.dtype)
     pixels = windows_together()
     row = padded_rows(columns, LANES)
     width = max(windows.padded_shape[2], w.size)
-    # Rows are read where they are if all vectors are whole; taps beyond the row's ends are then left out of the code.
+    # Rows are read without a copy if all vectors are whole; the code then leaves out taps beyond the row's ends.
     before, room = w.before, w.size + w.before - (w.out - 1) * w.stride
     room = min(room, w.span)
     direct = source.type == TensorType.FLOAT32 and multiplier == 1 and row == columns
@@ -91,7 +93,7 @@ def plan_depthwise(
     lines = 0 if direct else h.span
     count = windows.batch * h.out
     work = windows.count * row * h.filter * w.filter
-    # Rows in a ring are copied there by each part that needs them, so that channels are cut where there are few rows only.
+    # Each part copies the rows that it needs into its ring, so that channels are divided only where there are few rows.
     vectors = row // LANES if direct else 1
     worth = work // _WORTH if direct else min(work // _WORTH, context.num_threads)
     by_columns = count < 4 * context.num_threads <= vectors
@@ -118,7 +120,7 @@ def plan_depthwise(
         maps = values.reshape(windows.batch * h.size, -1)
         taken, table, outputs = address(weights), address(finish.table), address(result)
         own = [(ring.data, np.zeros(h.filter, np.int64)) for ring in rings]
-        if direct:  # of floats, whose padding is zeros
+        if direct:  # floats only, whose padding is zeros
             own = [(_border(width * row), np.zeros(h.filter, np.int64)) for _ in range(several)]
         before = taken, table, finish.channels, columns, multiplier, outputs
         after = h.size, h.out, w.out, h.before, w.before, h.stride, h.dilation, int(direct), pad, *finish.bounds

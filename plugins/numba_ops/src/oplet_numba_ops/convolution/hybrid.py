@@ -1,4 +1,4 @@
-"""Float activations times integer weights, a few rows at a time: the weights are read once, as the bytes that they are."""
+"""Products of float activations and integer weights for a few rows: the weights are read once, as bytes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import numpy as np
 
 from oplet import Context, Node, TensorType, charge, decline
 from oplet.kernels.activations import float_activation_range
-from oplet_builtin_ops.layers.blocks import block_scales
-from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
-from oplet_builtin_ops.layers.program import run_calls
+from oplet_builtin_ops.kit.layers import HybridLayer, block_scales
+from oplet_builtin_ops.kit.programs import run_calls
 from oplet_numba_ops.compiling.kernels import kernel
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.threads.splitting import cut, each
@@ -16,11 +15,11 @@ from oplet_numba_ops.threads.team import Step, ready, thunk
 
 __all__ = ["plan_hybrid_rows"]
 
-#: With more rows a matrix product gains more than reading bytes does.
+#: The most rows; for more, a matrix product is faster than reading bytes.
 _FEW = 4
-#: Weights that are worth a part of their own.
+#: The least weights of a part.
 _WORTH = 100_000
-#: Smaller blocks take longer to begin than to multiply.
+#: The least rows of weights of a block; in smaller ones the overhead is larger than the products.
 _SMALLEST = 16
 
 
@@ -46,7 +45,7 @@ def _rows_kernel(values, weights, scales, factors, bias, output, first, last, lo
 
 
 def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind:
-    """Lay out a layer with constant weights; one of many rows, or of sums that float32 does not hold, is declined."""
+    """Lay out a layer with constant weights; layers of many rows, or of sums that are not exact in float32, are declined."""
     weights, output = layer.weights, node.outputs[0]
     units, depth = weights.shape
     if layer.batches > _FEW or not layer.batches or layer.compute != TensorType.FLOAT32 or weights.data.dtype.itemsize != 1:

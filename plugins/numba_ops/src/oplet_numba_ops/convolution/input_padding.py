@@ -1,4 +1,4 @@
-"""Copying maps into larger ones: a border of one value around them, bytes flipped or numbers converted on the way."""
+"""Padding of the input: maps are copied into larger ones with a border of one value, and bytes are flipped or numbers converted."""
 
 from __future__ import annotations
 
@@ -41,12 +41,13 @@ def _convert(source, target, first, last, top, left, value):  # type: ignore[no-
 
 @functools.cache
 def pad_kernel(source: str) -> Kernel:
-    """The kernel for maps (batch, rows, values of a row); `top` rows and `left` values go before them.
+    """The kernel for maps of shape (batch, rows, values of a row), with `top` rows and `left` values of padding before them.
 
     It fills the rows `first` to `last` of all maps together.
 
     Args:
-        source: numba's name of its numbers, which become float32; "" for bytes that stay what they are, each xor `flip`.
+        source: numba's name of the numbers' type, which are converted to float32; "" for bytes, which are copied with xor
+            `flip`.
     """
     if not source:
         return Kernel(_pad, "void(u1[:,:,::1], u1[:,:,::1], i8, i8, i8, i8, u1, u1)")

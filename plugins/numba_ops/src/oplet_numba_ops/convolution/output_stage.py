@@ -1,4 +1,4 @@
-"""The tables that a kernel's finish reads, made from what the numpy kernels know of a layer."""
+"""The output stage's tables, made from the numpy kernels' parameters of a layer."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import numpy as np
 
 from oplet import Tensor, charge
 from oplet.kernels.activations import float_activation_range
+from oplet.kernels.requantization import Requantization, Rounding
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
-from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
+from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_numba_ops.compiling.memory import Array, aligned, padded_rows
 from oplet_numba_ops.compiling.vectors import LANES, Finish
 
 __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
 
-#: Panels are at most this many vectors wide, and read the table to their end.
+#: The most vectors of a panel; panels read the table to their end.
 _WIDEST = 4
-#: Bytes of a table for each channel of integers.
+#: Bytes of a table per channel of integers.
 _ROW_BYTES = 28
 
 
 @dataclass(frozen=True)
 class Finishing:
-    """How sums become outputs; see `Finish`.
+    """The parameters of a kernel's output stage; see `Finish`.
 
     Attributes:
-        bits: of an output.
-        rounding: one of Finish's.
+        bits: the bits of an output.
+        rounding: one of Finish's constants.
         table: the values per channel.
-        channels: in a row of the table.
+        channels: the entries of a row of the table.
         bounds: low, high and zero.
     """
 
@@ -46,7 +46,7 @@ def _rows(channels: int) -> int:
 
 
 def float_finishing(bias: Tensor | None, channels: int, activation: ActivationFunctionType) -> Finishing:
-    """A constant bias and a clamp."""
+    """The output stage of floats: a constant bias and a clamp."""
     rows = _rows(channels)
     charge(4 * rows)
     table = aligned((rows,), np.float32)
@@ -57,9 +57,10 @@ def float_finishing(bias: Tensor | None, channels: int, activation: ActivationFu
 
 
 def quantized_finishing(layer: QuantizedLayer, integer: bool) -> Finishing | None:
-    """Requantization of a constant layer; None where its numbers are too large for it.
+    """The output stage of integers: the requantization of a constant layer; None where its numbers are too large.
 
     Args:
+        layer: the layer's parameters.
         integer: whether sums are int32; else they are float32.
     """
     requantizer = layer.requantizer()
@@ -89,17 +90,17 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool) -> Finishing | Non
     )
 
 
-def _hairs(requantizer: Requantizer) -> Array:
-    """Half of the unit of each channel's products: with it added, none lies half way between two whole numbers."""
+def _hairs(requantizer: Requantization) -> Array:
+    """Half of the unit in which each channel's products are exact: added to a product, it avoids ties."""
     unit_bits = 15 if requantizer.rounding is Rounding.WIDE else 31
     return np.asarray(np.ldexp(0.5, requantizer.multipliers[1] - unit_bits))
 
 
-def _rounding(requantizer: Requantizer, kind: np.dtype) -> int:
-    """Which rounding serves."""
+def _rounding(requantizer: Requantization, kind: np.dtype) -> int:
+    """The rounding that suits a layer, one of Finish's constants."""
     if requantizer.rounding is Rounding.FLOAT:
         return Finish.AWAY
-    # Of what is not clamped, float64 has to hold all multiples of a hair.
+    # Outputs without a clamp need float64 to represent all multiples of that unit.
     largest = np.minimum(requantizer.limit * np.abs(requantizer.factors), 2.0 ** (8 * kind.itemsize + 1)) + 2
     if (largest > _hairs(requantizer) * 2.0**53).any():
         return Finish.FLOOR

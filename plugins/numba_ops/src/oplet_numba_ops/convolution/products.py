@@ -1,4 +1,4 @@
-"""Convolutions as tiles of products: how windows are read, how filters are laid out, and the calls that do the work."""
+"""Plans of convolutions as products of tiles: the layout of windows and filters, and the steps that compute them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, charge, checkpoint, decline
-from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
-from oplet_builtin_ops.layers.windows import Windows
+from oplet.kernels.windows import Windows2D
+from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_numba_ops.charging import charge_constant
 from oplet_numba_ops.compiling.memory import Array, address, aligned
 from oplet_numba_ops.compiling.processor import has_byte_products, tile_rows
@@ -25,29 +25,29 @@ from oplet_numba_ops.threads.team import Step, ready, thunk
 
 __all__ = ["plan_quantized_tiles", "plan_tiles"]
 
-#: Bytes of the input whose windows are multiplied with all filters before the next are read: they stay in the cache.
+#: Bytes of the input whose windows are multiplied with all filters before the next are read, so that they stay in the cache.
 _BLOCK = 1 << 18
-#: Multiply-adds that are worth a part of their own, of floats and of bytes.
+#: The least multiply-adds of a part, of floats and of bytes.
 _WORTH = 100_000
 _WORTH_BYTES = 250_000
-#: Values whose copying is.
+#: The least values of a part of a copy.
 _WORTH_COPYING = 8_000
 
 
-#: Windows whose layout is remembered, if there are not more, nor more taps.
+#: The most windows, and the most taps, of a layout that is cached.
 _KEPT = 1 << 14
-#: Bytes of weights that are laid out at a time.
+#: Bytes of weights that are rearranged at a time.
 _AT_ONCE = 1 << 24
 
 
 class _Layout(NamedTuple):
-    """How the windows lie in memory.
+    """The positions of windows in memory.
 
     Attributes:
-        runs: how many runs of consecutive values make a window.
-        length: values of a run.
-        offsets: of the runs, in bytes.
-        starts: of the windows, in bytes.
+        runs: the number of runs of consecutive values that make up a window.
+        length: the values of a run.
+        offsets: the runs' offsets from the window's start, in bytes.
+        starts: the windows' starts, in bytes.
     """
 
     runs: int
@@ -56,8 +56,8 @@ class _Layout(NamedTuple):
     starts: Array
 
 
-def _layout(windows: Windows, item: int) -> _Layout:
-    """The layout of windows over a map of values of `item` bytes; layers of a model have the same again and again."""
+def _layout(windows: Windows2D, item: int) -> _Layout:
+    """The layout of windows over a map of values of `item` bytes; cached, as layers of a model often have the same one."""
     taps = windows.height.filter * windows.width.filter
     if max(windows.count, taps) <= _KEPT:
         return _few_layouts(windows, item)
@@ -65,7 +65,7 @@ def _layout(windows: Windows, item: int) -> _Layout:
     return _lay_out(windows, item)
 
 
-def _lay_out(windows: Windows, item: int) -> _Layout:
+def _lay_out(windows: Windows2D, item: int) -> _Layout:
     h, w, channels = windows.height, windows.width, windows.channels
     batch, rows, columns, _ = windows.padded_shape
     row = columns * channels
@@ -86,13 +86,13 @@ _few_layouts = lru_cache(maxsize=64)(_lay_out)
 
 @lru_cache(maxsize=256)
 def _vectors(filters: int) -> int:
-    """How many vectors of filters make a panel, so that few are in vain."""
+    """The number of filter vectors in a panel that wastes the fewest lanes."""
     costs = {4: 1.0, 3: 1.0, 2: 1.03, 1: 1.25}
     return min(tile_rows(), key=lambda v: -(-filters // (v * LANES)) * v * costs[v])
 
 
 def _panels(matrix: Array, layout: _Layout, vectors: int, integer: bool) -> Array:
-    """Filters (filters, values of a window) as tiles read them: panel by panel, value by value, filter by filter."""
+    """The filters (filters, values of a window) in the order in which tiles read them: by panel, then value, then filter."""
     filters = len(matrix)
     width = vectors * LANES
     count = -(-filters // width)
@@ -121,7 +121,7 @@ def _panel_bytes(filters: int, layout: _Layout, vectors: int, integer: bool) -> 
 def plan_tiles(
     context: Context,
     node: Node,
-    windows: Windows,
+    windows: Windows2D,
     filters: int,
     rows: Callable[[], Array],
     finishing: Callable[[], Finishing],
@@ -129,12 +129,16 @@ def plan_tiles(
     integer: bool = False,
     pad: float = 0,
 ) -> Bind:
-    """Lay out a convolution with constant weights, ask for its scratch memory and compile its kernels.
+    """Lay out a convolution with constant weights, request its scratch memory and compile its kernels.
 
     Args:
-        rows: gives the weights, (filters, values of a window).
-        finishing: what follows the sums.
-        integer: whether bytes are multiplied; else floats are, and integers are converted to them.
+        context: the kernel's context.
+        node: the node.
+        windows: the windows over the input.
+        filters: the number of filters.
+        rows: returns the weights, (filters, values of a window).
+        finishing: the output stage.
+        integer: whether bytes are multiplied; otherwise floats are, and integers are converted to floats.
         pad: the value of the padding.
     """
     source, output = node.inputs[0], node.outputs[0]
@@ -165,8 +169,8 @@ def plan_tiles(
     depth = layout.runs * layout.length
     block = max(tile, _BLOCK // (item * depth) // tile * tile)
     worth = windows.count * depth * len(panels) * vectors * LANES // (_WORTH_BYTES if integer else _WORTH)
-    # Each thread reads either some of the inputs and all weights, or all inputs and some of the weights; outputs that lie together
-    # are likely to be read by the same thread.
+    # Each thread reads either part of the inputs and all weights, or all inputs and part of the weights. A thread gets neighbouring
+    # outputs, which the same thread is likely to read in the next layer.
     by_panels = panels.size > source.size + output.size
     ranges = grid(windows.count, tile, len(panels), worth, context.num_threads, by_panels)
 
@@ -194,10 +198,14 @@ def plan_tiles(
     return bind
 
 
-def plan_quantized_tiles(context: Context, node: Node, windows: Windows, layer: QuantizedLayer, pad: int) -> Bind:
+def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer: QuantizedLayer, pad: int) -> Bind:
     """The same for a layer of integers with constant weights and bias; one whose sums are not exact in a vector's lanes is declined.
 
     Args:
+        context: the kernel's context.
+        node: the node.
+        windows: the windows over the input.
+        layer: the layer's parameters.
         pad: the value of the padding.
     """
     bytes_go = layer.source.type == TensorType.INT8 and layer.zero_point == 0 and layer.output.dtype.itemsize == 1

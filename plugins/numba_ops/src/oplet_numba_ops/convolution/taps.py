@@ -1,6 +1,7 @@
-"""Depthwise convolution: rows of outputs, sixteen channels and a few windows at a time, from rows of the input in a ring.
+"""Kernels of depthwise convolutions: rows of outputs, sixteen channels and a few windows at a time, from rows of the input in a
+ring.
 
-The ring holds the rows that a window sees, as float32, with the padding around them; a row is copied into it once. Integers are
+The ring buffer holds the rows that a window covers, as float32 with padding; each row is copied into it once. Integers are
 convolved as floats too, where that is exact.
 """
 
@@ -34,21 +35,22 @@ cgutils: Any = numba_cgutils  # it has no types
 
 __all__ = ["edges", "has_room", "taps_kernel"]
 
-#: Kernels that are compiled in a process, and for one model, at most: filters' sizes are as many as models like, each takes seconds to
-#: compile and megabytes to keep, and numpy serves the rest. Models have ten or so.
+#: The most kernels that are compiled in a process, and for one model: each filter size needs its own, which takes seconds to
+#: compile and megabytes to keep. Models have about ten; numpy serves the rest.
 _MOST, _MOST_OF_A_MODEL = 64, 16
-#: Kernels that are kept on disk; the others have to be compiled in each process.
+#: The most kernels in the disk cache; others are compiled in each process.
 _MOST_ON_DISK = 128
-#: In `Context.resources`: which ones a model has.
+#: In `Context.resources`: the kernels of a model.
 _OF_A_MODEL = "oplet_numba_ops", "taps"
 _of_this_process: set[tuple[Any, ...]] = set()
 
 
 def has_room(resources: dict[Any, Any], arguments: tuple[Any, ...]) -> bool:
-    """Whether one more model may have the kernel of these arguments of `taps_kernel`; notes that it has.
+    """Whether one more model may have the kernel of these arguments of `taps_kernel`; if so, it is noted for the model.
 
     Args:
-        resources: the model's.
+        resources: the model's `Context.resources`.
+        arguments: the arguments of `taps_kernel`.
     """
     of_model: set[tuple[Any, ...]] = resources.setdefault(_OF_A_MODEL, set())
     for kernels, most in ((of_model, _MOST_OF_A_MODEL), (_of_this_process, _MOST)):
@@ -60,7 +62,7 @@ def has_room(resources: dict[Any, Any], arguments: tuple[Any, ...]) -> bool:
 
 
 def edges(width: int, stride: int, dilation: int, left: int, room: int) -> tuple[int, int]:
-    """How many windows of a row see padding before it, and how many see some after it; arguments as in `taps_kernel`."""
+    """The numbers of windows of a row that include padding before it, and after it; arguments as in `taps_kernel`."""
     missing = max(0, (width - 1) * dilation + 1 - room)
     return -(-left // stride), -(-missing // stride)
 
@@ -70,9 +72,10 @@ def _outputs_code(
     rows: Any, vectors: Any, first: Any, last: Any, weights: Any, table: Any, channels: Any, columns: Any, output: Any, count: Any,
     low: Any, high: Any, zero: Any,
 ) -> Any:  # fmt: skip
-    """One row of `count` outputs, of the vectors `first` to `last` of channels, from the `height` rows whose addresses are at `rows`.
+    """Emit code for one row of `count` outputs, for the vectors `first` to `last` of channels, from the `height` rows whose
+    addresses are at `rows`.
 
-    `left` columns of padding go before them, and the last window sees `room` columns of them; taps beyond are left out.
+    `left` columns of padding go before them, and the last window has `room` columns of them; taps beyond are left out.
     """
     literals = (height, width, stride, dilation, left, room, pixels, bits, rounding)
     signature = types.void(*literals, *[types.int64] * 10, *[types.float64] * 3)
@@ -84,7 +87,7 @@ def _outputs_code(
         size = n_bits // 8
         pixel = b.mul(vectors, I64(LANES * 4))
         out_pixel = b.mul(columns, I64(size))
-        # From here on, the first vector is number 0.
+        # From here on, channels are counted from the first vector.
         skipped = b.mul(first, I64(LANES))
         skipped_bytes = b.mul(skipped, I64(4))
         finish = Finish(b, n_bits, how, table, channels, low, high, zero, skipped)
@@ -102,7 +105,7 @@ def _outputs_code(
             target = b.add(output, b.mul(channel, I64(size)))
 
             def some(number: Any, many: int, lowest: int, above: int) -> None:
-                """The outputs of windows from `number` on, of which those columns are there that `lowest <= column < above`."""
+                """The outputs of windows from `number` on, which have the columns with `lowest <= column < above`."""
                 sums = [begin] * many
                 start = b.add(at, b.mul(b.sub(b.mul(number, I64(step)), I64(before)), pixel))
                 for i in range(taps_y):
@@ -136,14 +139,14 @@ def _outputs_code(
     return signature, generate
 
 
-#: Called in kernels with all arguments but the first.
+#: Called in kernels with all arguments but the first, the typing context.
 _outputs: Any = intrinsic(prefer_literal=True)(_outputs_code)
 
 
 def _pixels_code(context: Any, bits: Any, kind: Any, source: Any, target: Any, count: Any, depth: Any) -> Any:
-    """Copy `count` pixels of `depth` numbers to where each has whole vectors of float32, with zeros in the lanes that are left.
+    """Emit code that copies `count` pixels of `depth` numbers to whole vectors of float32, with zeros in the remaining lanes.
 
-    `bits` are those of a number; `kind` is 0 for floats, 1 for signed and 2 for unsigned integers.
+    `bits` is the size of a number; `kind` is 0 for floats, 1 for signed and 2 for unsigned integers.
     """
     signature = types.void(bits, kind, *[types.int64] * 4)
     size, family = bits.literal_value // 8, kind.literal_value
@@ -167,7 +170,7 @@ def _pixels_code(context: Any, bits: Any, kind: Any, source: Any, target: Any, c
     return signature, generate
 
 
-#: Called in kernels with all arguments but the first.
+#: Called in kernels with all arguments but the first, the typing context.
 _pixels: Any = intrinsic(prefer_literal=True)(_pixels_code)
 
 
@@ -187,13 +190,16 @@ def taps_kernel(
     """The kernel of one filter size.
 
     Args:
-        source_type: numba's name of the input's numbers.
-        height: taps of the filter; so `width`.
-        stride: between windows, along the width; so `dilation`.
-        before: columns of padding that are not in memory before a row.
-        room: columns that the last window finds in memory; the filter's width where none is missing.
-        pixels: how many windows are summed together.
-        bits: of an output, and how it is rounded; see `Finish`.
+        source_type: numba's name of the input's type.
+        height: the filter's height in taps.
+        width: the filter's width in taps.
+        stride: the stride of windows along the width.
+        dilation: the dilation along the width.
+        before: columns of padding before a row that are not in memory.
+        room: columns in memory that the last window covers; the filter's width if none is missing.
+        pixels: the windows that are summed at a time.
+        bits: the bits of an output.
+        rounding: one of Finish's constants.
     """
 
     number_bits, family = 8 * int(source_type[1:]), "fiu".index(source_type[0])
@@ -213,7 +219,7 @@ def taps_kernel(
         if direct:
             pass  # the ring is a row of padding
         elif multiplier > 1 and pixel != columns:
-            ring[:] = pad  # in the channels that are not there too: what lies there might be slow to compute with
+            ring[:] = pad  # also in channels that do not exist, as garbage there might be denormal and slow to compute with
         else:
             inside = length // depth * pixel
             for slot in range(slots):

@@ -1,7 +1,7 @@
-"""Matrix products of convolutions: a tile of windows times a panel of filters, in registers from the first product to the output.
+"""Kernels of matrix products: a tile of windows times a panel of filters, in registers from the first product to the output.
 
-Windows are read where they are, as runs of consecutive values, so that no patches are gathered; the finish is applied before
-a sum leaves its register.
+Windows are read in place, as runs of consecutive values, without gathering patches (im2col); the output stage is applied before a
+sum leaves its register.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _tile_code(
     table: Any, channels: Any, channel: Any, columns: Any, output: Any, row_bytes: Any,
     first: Any, last: Any, low: Any, high: Any, zero: Any,
 ) -> Any:  # fmt: skip
-    """Sum and store `rows` windows from `first` on, for `vectors` vectors of filters from `channel` on."""
+    """Emit code that sums and stores `rows` windows from `first` on, for `vectors` vectors of filters from `channel` on."""
     literals = (vectors, rows, integer, bits, rounding)
     signature = types.void(*literals, *[types.int64] * 14, *[types.float64] * 3)
     n_vectors, n_rows, is_integer, n_bits, how = (literal.literal_value for literal in literals)
@@ -52,7 +52,7 @@ def _tile_code(
         scalar = I32 if is_integer else F32
         finish = Finish(b, n_bits, how, table, channels, low, high, zero)
         starts = [b.add(channel, I64(v * LANES)) for v in range(n_vectors)]
-        # Rows beyond the last window do the last one again, and store the same once more.
+        # Rows beyond the last window compute the last one again, and store the same values once more.
         numbers = []
         for m in range(n_rows):
             number = b.add(first, I64(m))
@@ -91,20 +91,22 @@ def _tile_code(
     return signature, generate
 
 
-#: Called in kernels with all arguments but the first.
+#: Called in kernels with all arguments but the first, the typing context.
 _tile: Any = intrinsic(prefer_literal=True)(_tile_code)
 
 
 @functools.cache
 def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: int) -> Kernel:
-    """The kernel of panels of so many vectors and tiles of so many windows.
+    """The kernel of panels of `vectors` vectors and tiles of `rows` windows.
+
+    It computes windows `first` to `last` and panels `first_panel` to `last_panel`.
 
     Args:
+        vectors: the vectors of a panel.
+        rows: the windows of a tile.
         integer: whether bytes are multiplied, four to a lane (AVX-512 VNNI), or floats.
-        bits: of an output; see `Finish`.
-        rounding: how it is rounded; see there.
-
-    It does windows `first` to `last` and panels `first_panel` to `last_panel`.
+        bits: the bits of an output.
+        rounding: one of Finish's constants.
     """
     whole = int(integer)
     width = vectors * LANES

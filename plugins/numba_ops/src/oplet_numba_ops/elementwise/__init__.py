@@ -1,3 +1,3 @@
-"""Kernels that go through arrays value by value, of one operand or two, and means over neighbouring axes. What comes in is told by how it
-walks, not by what it computes.
+"""Elementwise kernels of one operand or two, and means over neighbouring axes. What comes in is named by how it walks its
+arrays, not by what it computes.
 """

@@ -1,4 +1,4 @@
-"""RELU and its kin on several threads. On one, numpy is as fast."""
+"""RELU and other clamps on several threads; on one thread numpy is as fast."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["clamp_registration"]
 
 
 def clamp_registration(builtin: Registration, low: float, high: float) -> Registration:
-    """The registration of an op that keeps floats between two bounds."""
+    """The registration of an op that clamps floats between two bounds."""
 
     def plan(context: Context, node: Node) -> Bind:
         source, output = node.inputs[0], node.outputs[0]

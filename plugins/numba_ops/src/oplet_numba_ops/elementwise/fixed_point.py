@@ -15,10 +15,12 @@ __all__ = ["scaled", "scaling"]
 
 
 def scaling(multiplier: int, shift: int, left_shift: int = 0) -> tuple[int, ...]:
-    """The constants of `scaled` for a factor multiplier * 2**(shift + left_shift - 31).
+    """The constants of `scaled` for the factor multiplier * 2**(shift + left_shift - 31).
 
     Args:
-        left_shift: how far the value goes left before it is multiplied.
+        multiplier: the fixed-point multiplier, 31 bits.
+        shift: the exponent; positive to the left.
+        left_shift: how far values are shifted left before they are multiplied.
     """
     left, right = left_shift + max(shift, 0), max(-shift, 0)
     half = (1 << (right - 1)) << 31 if right else 0
@@ -31,5 +33,5 @@ _inlined: Callable[..., Any] = numba.njit(error_model="numpy", inline="always")
 
 @_inlined
 def scaled(value: Any, multiplier: Any, left: Any, half: Any, below: Any, right: Any) -> Any:
-    """An int32 value, widened to int64, scaled."""
+    """An int32 value, widened to int64, times the factor of `scaling`'s constants."""
     return (((value * multiplier) << left) + half + ((value >> 63) & below)) >> right

@@ -1,4 +1,4 @@
-"""Kernels that go through arrays from the first element to the last, or row by row: their parts are slices."""
+"""Kernels over arrays from the first element to the last, or row by row, whose parts are slices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["plan_flat", "worth_sharing"]
 
 
 def worth_sharing(context: Context, size: int) -> bool:
-    """Whether several threads need less time for the elements of an op than a thread of numpy, which starts to run sooner."""
+    """Whether several threads are faster than one thread of numpy, which has less overhead, for an op of so many elements."""
     return context.num_threads > 1 and size >= 2 * WORTH_VALUES
 
 
@@ -30,13 +30,17 @@ def plan_flat(
     bits: Any = None,
     over: Kernel | None = None,
 ) -> Bind:
-    """Compile a kernel of arrays of one row, and have it called with slices of the tensors and with the constants.
+    """Compile a kernel of one-dimensional arrays, and have it called with slices of the tensors and with the constants.
 
     Args:
-        columns: of which slices have a multiple.
-        worth: how many elements are worth a part of their own.
-        bits: the type of number that kernels are to see in all tensors, where it is not the tensor's own.
-        over: the kernel for an output that lies in the first tensor's memory, which then is not among its arguments.
+        context: the kernel's context.
+        kernel: the kernel.
+        tensors: the tensors, inputs first.
+        constants: further arguments of the kernel.
+        columns: slices have a multiple of so many elements.
+        worth: the least elements of a part.
+        bits: the type in which kernels see all tensors, if it is not their own.
+        over: the kernel for an output in the first tensor's memory, which has no argument for that tensor.
     """
     ready(kernel, *([] if over is None else [over]))
     size = tensors[0].size

@@ -1,4 +1,4 @@
-"""Float32 to float32, one element at a time, and to and from quantized numbers."""
+"""Maps of float32 to float32, one element at a time, and to and from quantized numbers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from oplet_numba_ops.compiling.kernels import Kernel, kernel
 __all__ = ["CLAMP", "CLAMP_OVER", "DEQUANTIZE", "HARD_SWISH", "HARD_SWISH_OVER", "QUANTIZE"]
 
 _ZERO, _THREE, _SIX, _SIXTH = np.float32(0), np.float32(3), np.float32(6), np.float32(1 / 6)
-#: The number just below a half: added before what follows the point is cut off, it rounds halves away from zero, and leaves alone
-#: 0.49999997, which a half itself would carry up to 1.
+#: The largest float32 below 0.5: adding it before truncation rounds halves away from zero, and, unlike 0.5, does not round
+#: 0.49999997 up.
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
@@ -38,28 +38,28 @@ def _clamped(value, low, high):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1])")
 def HARD_SWISH(x, out):  # type: ignore[no-untyped-def]
-    """x * min(max(x + 3, 0), 6) / 6; NaN stays."""
+    """x * min(max(x + 3, 0), 6) / 6; NaN is kept."""
     for i in range(out.size):
         out[i] = _hard_swish(x[i])
 
 
 @kernel("void(f4[::1])")
 def HARD_SWISH_OVER(out):  # type: ignore[no-untyped-def]
-    """The same where x and out are the same memory."""
+    """HARD_SWISH in place."""
     for i in range(out.size):
         out[i] = _hard_swish(out[i])
 
 
 @kernel("void(f4[::1], f4[::1], f4, f4)")
 def CLAMP(x, out, low, high):  # type: ignore[no-untyped-def]
-    """Between two bounds; NaN stays, and a zero is the bound's, as with numpy."""
+    """min(max(x, low), high); NaN is kept, and a zero has the bound's sign, as in numpy."""
     for i in range(out.size):
         out[i] = _clamped(x[i], low, high)
 
 
 @kernel("void(f4[::1], f4, f4)")
 def CLAMP_OVER(out, low, high):  # type: ignore[no-untyped-def]
-    """The same where x and out are the same memory."""
+    """CLAMP in place."""
     for i in range(out.size):
         out[i] = _clamped(out[i], low, high)
 
@@ -68,7 +68,7 @@ def _quantize(x, out, scale, zero_point, lowest, highest, limit, beyond):  # typ
     zero = np.int32(zero_point)
     for i in range(out.size):
         steps = x[i] / scale
-        # From the limit on, and for NaN, another value stands.
+        # From the limit on, and for NaN, the result is another value.
         steps = steps if steps < limit else beyond
         steps = steps if steps < highest else highest
         steps = lowest if steps < lowest else steps

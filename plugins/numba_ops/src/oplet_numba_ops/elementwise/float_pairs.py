@@ -1,4 +1,6 @@
-"""ADD, SUB, MUL, PRELU and SQUARED_DIFFERENCE of two float32 operands, of which the second may repeat, with a fused clamp, in one pass."""
+"""ADD, SUB, MUL, PRELU and SQUARED_DIFFERENCE of two float32 operands, the second of which may be broadcast, with a fused clamp,
+in one pass.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ __all__ = ["ADD", "MULTIPLY", "PRELU", "SQUARED_DIFFERENCE", "SUBTRACT", "SUBTRA
 
 ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, PRELU, SQUARED_DIFFERENCE = range(6)
 _ZERO = np.float32(0)
-#: Rows shorter than this are written out several times, so that a loop over a row is worth starting.
+#: Shorter rows are repeated into longer ones, so that the overhead of a loop over a row is small.
 _LONG = 512
 
 _inlined: Callable[..., Any] = numba.njit(inline="never", error_model="numpy", boundscheck=False, nogil=True)
@@ -28,7 +30,7 @@ _inlined: Callable[..., Any] = numba.njit(inline="never", error_model="numpy", b
 
 @_inlined
 def _clamped(value, low, high):  # type: ignore[no-untyped-def]
-    # NaN passes.
+    # NaN is kept.
     value = low if value < low else value
     return high if value > high else value
 
@@ -79,7 +81,7 @@ def _row_of_one(op, x, y, out, low, high):  # type: ignore[no-untyped-def]
             out[i] = (x[i] - y) * (x[i] - y)
 
 
-# Where x and out are the same memory, loops over both would not be vectorized.
+# In-place loops have one array less, as loops over two arrays of the same memory would not be vectorized.
 
 
 @_inlined
@@ -171,7 +173,7 @@ def _same_per_column(op, x, y, out, scratch, blocks, rows, columns, advance, low
 
 
 def float_pair_kernel(how: Repetition) -> Kernel:
-    """The kernel for operands of which one repeats so."""
+    """The kernel for a broadcasting pattern."""
     return _same_per_row if how.per_row else _same_per_column
 
 
@@ -181,8 +183,14 @@ def bind_float_pair(
     """The thunk of `op`.
 
     Args:
-        x: of the output's shape; the output may lie in its memory.
-        y: repeats as `how` says.
+        op: one of this module's operations.
+        x: the operand of the output's shape; the output may be in its memory.
+        y: the operand that repeats as `how` says.
+        output: the output.
+        how: the broadcasting pattern.
+        low: the lower bound of the clamp.
+        high: the upper bound of the clamp.
+        threads: the threads that share the work.
     """
     large, small, result = flat(x.data), flat(y), flat(output.data)
     parts = []

@@ -1,4 +1,4 @@
-"""MEAN over neighbouring axes: sums of rows, then the factor that the count is part of, or the division by it for floats."""
+"""MEAN over neighbouring axes: sums of rows, times a factor that includes the count, or for floats divided by the count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ADD, SUB and MUL: which of their nodes compiled loops serve."""
+"""ADD, SUB and MUL: the registrations, and the nodes that compiled loops serve."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType, decline
+from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.ops.mul import Scaling
-from oplet_numba_ops.broadcasting import Repetition, repetition
+from oplet_builtin_ops.kit.pairs import ProductScaling, SumScaling
+from oplet_numba_ops.broadcasting import Operands, operands
 from oplet_numba_ops.elementwise.fixed_point import scaling
 from oplet_numba_ops.elementwise.flat import worth_sharing
 from oplet_numba_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
@@ -19,29 +19,15 @@ from oplet_numba_ops.elementwise.quantized_pairs import bind_quantized_product, 
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.threads.team import ready
 
-__all__ = ["Operands", "operands", "pair_registration", "plan_product", "plan_sum"]
-
-#: The operand of the output's shape, the one that may repeat, how it does, and whether they were exchanged.
-Operands = tuple[Tensor, Tensor, Repetition, bool]
-
+__all__ = ["pair_registration", "plan_product", "plan_sum"]
 
 _LIMITS = NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16]])
 
 
-def operands(node: Node) -> Operands | None:
-    """The operands of a node whose output has the shape of one of them; None where compiled loops do not serve it."""
-    a, b = node.inputs
-    output = node.outputs[0]
-    if not output.size:
-        return None
-    for large, small, exchanged in ((a, b, False), (b, a, True)):
-        if large.size == output.size and (how := repetition(output.shape, small.shape)) is not None:
-            return large, small, how, exchanged
-    return None
-
-
 def _leave_plain_pairs(context: Context, node: Node) -> None:
-    """Decline floats of one shape on one thread, without an activation, before anything is prepared for them."""
+    """Decline floats of equal shapes on one thread without an activation, for which numpy is as fast, before anything is
+    prepared.
+    """
     plain = getattr(node.raw_options, "fused_activation_function", 0) == ActivationFunctionType.NONE
     if context.num_threads == 1 and plain and len(node.inputs) == 2:
         a, b = node.inputs
@@ -55,9 +41,10 @@ def pair_registration(
     """The registration of ADD, SUB or MUL.
 
     Args:
-        op: of float_pairs.
-        exchanged_op: the same with its operands exchanged.
-        quantized: plans integers.
+        builtin: the numpy kernel's registration.
+        op: the operation in `float_pairs`.
+        exchanged_op: the operation with its operands exchanged.
+        quantized: plans quantized nodes.
     """
 
     def plan(context: Context, node: Node) -> Bind:
@@ -90,12 +77,12 @@ def pair_registration(
 
 
 def plan_sum(subtracts: bool) -> Callable[[Context, Node, Operands], Bind]:
-    """What plans the quantized nodes of ADD, or of SUB."""
+    """A function that plans the quantized nodes of ADD, or of SUB."""
 
     def plan(context: Context, node: Node, found: Operands) -> Bind:
         general = node.prepared
-        # What is shifted left may wrap around, which the compiled loop does not do.
-        if not hasattr(general, "shares") or general.shift > 0:
+        # The left shift may overflow int32, and wraps around in the format's arithmetic, which the compiled loop does not imitate.
+        if not isinstance(general, SumScaling) or general.shift > 0:
             decline("its numbers may wrap around, or are of a kind that it does not compute with.")
         large, small, how, exchanged = found
         signs = (0, -1 if subtracts else 0)
@@ -116,9 +103,9 @@ def plan_product(context: Context, node: Node, found: Operands) -> Bind:
     """Plan a quantized node of MUL."""
     large, small, how, _ = found
     output, factors = node.outputs[0], node.prepared
-    # What is shifted left beyond 32 bits wraps around, which the compiled loop does not do.
-    wraps = isinstance(factors, Scaling) and factors.shift > (0 if large.type == TensorType.INT16 else 14)
-    if not isinstance(factors, Scaling) or large.type != output.type or wraps:
+    # A left shift beyond 32 bits wraps around, which the compiled loop does not imitate.
+    wraps = isinstance(factors, ProductScaling) and factors.shift > (0 if large.type == TensorType.INT16 else 14)
+    if not isinstance(factors, ProductScaling) or large.type != output.type or wraps:
         decline("its numbers may wrap around, or are of a kind that it does not compute with.")
     ready(quantized_pair_kernel(how, output.type))
     steps = scaling(factors.multiplier, factors.shift)

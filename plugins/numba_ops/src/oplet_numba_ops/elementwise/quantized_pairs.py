@@ -1,4 +1,4 @@
-"""ADD, SUB and MUL of two quantized operands, of which the second may repeat, in one pass."""
+"""ADD, SUB and MUL of two quantized operands, the second of which may be broadcast, in one pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _inlined: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=False
 
 @_inlined
 def _sum_row(x, y, out, p):  # type: ignore[no-untyped-def]
-    # The constants are read before the loop, so that the compiler need not fear that an output overwrites them.
+    # The constants are read before the loop, so that the compiler knows that no output overwrites them.
     zero_x, m_x, left_x, half_x, below_x, right_x, sign_x = np.int32(p[0]), np.int32(p[1]), p[2], p[3], p[4], p[5], p[6]
     zero_y, m_y, left_y, half_y, below_y, right_y, sign_y = np.int32(p[7]), np.int32(p[8]), p[9], p[10], p[11], p[12], p[13]
     m, left, half, below, right, zero, low, high = np.int32(p[14]), p[15], p[16], p[17], p[18], p[19], p[20], p[21]
@@ -113,7 +113,7 @@ _PER_ROW, _PER_COLUMN = _kernels(_per_row), _kernels(_per_column)
 
 
 def quantized_pair_kernel(how: Repetition, type: TensorType) -> Kernel:
-    """The kernel for operands of which one repeats so, and an output of this type."""
+    """The kernel for a broadcasting pattern and an output type."""
     return (_PER_ROW if how.per_row else _PER_COLUMN)[type]
 
 

@@ -12,7 +12,7 @@ from oplet_numba_ops.shaping.searching import ARG_MAX
 from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each
 from oplet_numba_ops.threads.team import Step, ready, thunk
 
-#: numpy is fast along longer rows.
+#: The longest row; for longer ones numpy is as fast.
 _LONGEST: Final = 32
 _VALUES, _POSITIONS = (list(dict.fromkeys(types)) for types in zip(*ARG_MAX))
 

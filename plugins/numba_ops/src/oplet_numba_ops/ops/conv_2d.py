@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, decline
 from oplet.schema.options import Conv2DOptions
-from oplet_builtin_ops.layers.convolution import Products
-from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
+from oplet_builtin_ops.kit.convolutions import Products
+from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_builtin_ops.ops.conv_2d import REGISTRATION as BUILTIN
 from oplet_numba_ops.convolution.output_stage import float_finishing
 from oplet_numba_ops.convolution.products import plan_quantized_tiles, plan_tiles

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, decline
+from oplet.kernels.windows import Windows2D
 from oplet.schema.options import DepthwiseConv2DOptions
-from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
-from oplet_builtin_ops.layers.windows import Windows
+from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_builtin_ops.ops.depthwise_conv_2d import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.memory import Array
 from oplet_numba_ops.convolution.depthwise import plan_depthwise
@@ -19,9 +19,9 @@ def plan(context: Context, node: Node) -> Bind:
     if weights.sparsity is not None:
         decline("its weights are sparse.")
     products_or_taps, layer = node.prepared
-    plain: Windows = products_or_taps.windows
+    plain: Windows2D = products_or_taps.windows
     _, rows, columns, filters = weights.shape
-    windows = Windows(plain.batch, plain.height, plain.width, filters)
+    windows = Windows2D(plain.batch, plain.height, plain.width, filters)
     if layer is None:
         finish = float_finishing(bias, filters, node.options(DepthwiseConv2DOptions).fused_activation_function)
     elif isinstance(layer, QuantizedLayer) and (found := quantized_finishing(layer, False)) is not None:

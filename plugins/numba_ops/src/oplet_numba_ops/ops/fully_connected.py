@@ -5,13 +5,10 @@ few rows of float32 with such weights; weights and bias constant.
 from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, decline
-from oplet.kernels.windows import Axis
+from oplet.kernels.activations import CLAMPS
+from oplet.kernels.windows import Axis, Windows2D
 from oplet.schema.options import FullyConnectedOptions
-from oplet_builtin_ops.layers.float_rows import FloatRows
-from oplet_builtin_ops.layers.hybrid_rows import HybridRows
-from oplet_builtin_ops.layers.quantized_rows import QuantizedRows
-from oplet_builtin_ops.layers.weights import CLAMPS
-from oplet_builtin_ops.layers.windows import Windows
+from oplet_builtin_ops.kit.rows import FloatRows, HybridRows, QuantizedRows
 from oplet_builtin_ops.ops.fully_connected import REGISTRATION as BUILTIN
 from oplet_numba_ops.convolution.hybrid import plan_hybrid_rows
 from oplet_numba_ops.convolution.output_stage import float_finishing
@@ -27,14 +24,14 @@ def plan(context: Context, node: Node) -> Bind:
     prepared = node.prepared
     units, depth = weights.shape
     single = Axis(1, 1, 1, 1, 1, 0)
-    windows = Windows(source.size // depth, single, single, depth)
+    windows = Windows2D(source.size // depth, single, single, depth)
     if isinstance(prepared, QuantizedRows):
         return plan_quantized_tiles(context, node, windows, prepared.layer, 0)
     if isinstance(prepared, HybridRows):
         if prepared.layer.activation not in CLAMPS:
             decline("its activation is not one that it computes.")
         return plan_hybrid_rows(context, node, prepared.layer)
-    # One row reads each weight once, for which BLAS needs no copy of them in another order.
+    # For one row each weight is read once, and BLAS needs no copy of the weights in another order.
     if not isinstance(prepared, FloatRows) or windows.count < 2:
         decline("numpy's product is as fast for one row of floats.")
     activation = node.options(FullyConnectedOptions).fused_activation_function

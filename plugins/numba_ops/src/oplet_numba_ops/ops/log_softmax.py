@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
+from oplet_builtin_ops.kit.softmax import LogSoftmax8
 from oplet_builtin_ops.ops.log_softmax import REGISTRATION as BUILTIN
-from oplet_builtin_ops.ops.log_softmax import Quantized
 from oplet_numba_ops.elementwise.flat import plan_flat
 from oplet_numba_ops.overriding import Bind, override
 from oplet_numba_ops.softmax.exponentials import LOG_SOFTMAX
@@ -22,7 +22,7 @@ def plan(context: Context, node: Node) -> Bind:
     if source.type == TensorType.FLOAT32:
         return plan_flat(context, LOG_SOFTMAX, (source, output), columns, columns=columns, worth=WORTH_VALUES // 4)
     tables = node.prepared
-    if columns > LONGEST_ROW or not isinstance(tables, Quantized):
+    if columns > LONGEST_ROW or not isinstance(tables, LogSoftmax8):
         decline("its rows are too long, or its numbers of another kind.")
     constants = (
         columns,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oplet_builtin_ops.ops.lstm import REGISTRATION as BUILTIN
 from oplet_numba_ops.overriding import override
-from oplet_numba_ops.recurrent.cells import FLOATS, plan_lstm
+from oplet_numba_ops.recurrent.cells import FLOATS
+from oplet_numba_ops.recurrent.lstm import plan_lstm
 
 REGISTRATION = override(BUILTIN, plan_lstm, FLOATS)

@@ -1,4 +1,4 @@
-"""MEAN, compiled: quantized numbers over constant axes that follow one another, float32 over the last ones."""
+"""MEAN, compiled: quantized numbers over neighbouring constant axes, float32 over the last ones."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, charge, decline
+from oplet.kernels.axes import read_ints, resolve_axes
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
-from oplet_builtin_ops.shaping.reduction import reduced_axes
 from oplet_numba_ops.compiling.memory import flat
 from oplet_numba_ops.elementwise.fixed_point import scaling
 from oplet_numba_ops.elementwise.means import MEAN, MEAN_OF_ROWS
@@ -23,7 +23,7 @@ def plan(context: Context, node: Node) -> Bind:
     floats = source.type == TensorType.FLOAT32
     if node.prepared is not True or not source.size:
         decline("its axes are not known yet, or there is nothing to compute.")
-    axes = [axis for axis in reduced_axes(node) if source.shape[axis] > 1]
+    axes = [axis for axis in resolve_axes(read_ints(node.inputs[1]), source.ndim) if source.shape[axis] > 1]
     if not axes or axes[-1] - axes[0] != len(axes) - 1:
         decline("its axes do not follow one another.")
     shape = source.shape[: axes[0]], source.shape[axes[0] : axes[-1] + 1], source.shape[axes[-1] + 1 :]
@@ -33,7 +33,7 @@ def plan(context: Context, node: Node) -> Bind:
             decline("its axes are not the last ones.")
         return _plan_rows(context, node, count)
     multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
-    # The division by the count becomes part of the multiplier, as far as its 31 bits allow.
+    # The division by the count is folded into the multiplier, as far as its 31 bits allow.
     bits = min(count.bit_length() - 1, 32, 31 + shift)
     multiplier, shift = (multiplier << bits) // count, shift - bits
     if shift > 0 or count >= 1 << 15:
@@ -54,7 +54,7 @@ def plan(context: Context, node: Node) -> Bind:
 
 
 def _plan_rows(context: Context, node: Node, columns: int) -> Bind:
-    """Floats of which rows go together."""
+    """Plan the mean of float rows."""
     source, output = node.inputs[0], node.outputs[0]
     ready(MEAN_OF_ROWS)
     ranges = cut(output.size, source.size // WORTH_VALUES, context.num_threads)

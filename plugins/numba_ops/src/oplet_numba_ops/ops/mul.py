@@ -1,4 +1,4 @@
-"""MUL, compiled: float32 with an activation or an operand that repeats, and quantized numbers."""
+"""MUL, compiled: float32 with an activation or a broadcast operand, and quantized numbers."""
 
 from __future__ import annotations
 

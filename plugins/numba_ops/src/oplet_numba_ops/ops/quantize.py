@@ -6,8 +6,8 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.fixed_point import quantized_range
+from oplet_builtin_ops.kit.quantization import wraps_large_values
 from oplet_builtin_ops.ops.quantize import REGISTRATION as BUILTIN
-from oplet_builtin_ops.ops.quantize import loses as _loses
 from oplet_numba_ops.elementwise.flat import plan_flat
 from oplet_numba_ops.elementwise.float_maps import QUANTIZE
 from oplet_numba_ops.overriding import Bind, override
@@ -18,7 +18,7 @@ _SMALLEST, _INT32 = np.finfo(np.float32).smallest_normal, np.float32(2.0**31)
 def plan(context: Context, node: Node) -> Bind:
     source, output = node.inputs[0], node.outputs[0]
     scales, zero_points = node.prepared
-    loses = _loses(output.type, scales)
+    loses = wraps_large_values(output.type, scales)
     if scales.size != 1 or (loses and output.type != TensorType.INT16) or not scales.flat[0] >= _SMALLEST:
         decline("it has more than one scale, one that is tiny, or numbers that lose their last bits.")
     scale, zero_point = np.float32(scales.flat[0]), int(zero_points.flat[0])

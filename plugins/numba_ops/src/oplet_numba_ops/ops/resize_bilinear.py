@@ -8,17 +8,17 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, charge, decline
 from oplet.schema.options import ResizeBilinearOptions
+from oplet_builtin_ops.kit.interpolation import float_neighbours, integer_neighbours
 from oplet_builtin_ops.ops.resize_bilinear import REGISTRATION as BUILTIN
-from oplet_builtin_ops.shaping.interpolation import float_neighbours, integer_neighbours
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.shaping.resizing import RESIZE_FLOATS, RESIZE_INT8, RESIZE_UINT8
 from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each, slots
 from oplet_numba_ops.threads.team import Step, ready, thunk
 
 _KERNELS = {TensorType.FLOAT32: RESIZE_FLOATS, TensorType.INT8: RESIZE_INT8, TensorType.UINT8: RESIZE_UINT8}
-#: With fewer channels of floats, numpy's products of matrices are as fast.
+#: With no more channels of floats, numpy's matrix products are as fast.
 _FEW = 8
-#: Bytes of what is worked out for each row and column of the output.
+#: Bytes of the tables per row and column of the output.
 _AXIS_BYTES = 64
 
 
@@ -37,7 +37,7 @@ def plan(context: Context, node: Node) -> Bind:
     ready(kernel)
     size = source.shape[2] * source.shape[3]
     lines = output.shape[0] * output.shape[1]
-    # Each row of the output takes a whole one of the input.
+    # A part computes whole rows of the output.
     length = lines * (size + output.shape[2] * max(source.shape[3], _FEW)) // WORTH_VALUES
     ranges = cut(lines, output.size // (WORTH_VALUES // 4), context.num_threads, length=length)
     count = 2 if source.type == TensorType.UINT8 else 1

@@ -1,4 +1,4 @@
-"""SOFTMAX, compiled: float32, and 8-bit numbers that stay what they are."""
+"""SOFTMAX, compiled: float32, and 8-bit inputs with outputs of the same type."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.schema.options import SoftmaxOptions
-from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8
+from oplet_builtin_ops.kit.softmax import Softmax8
 from oplet_builtin_ops.ops.softmax import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.memory import flat
 from oplet_numba_ops.elementwise.flat import plan_flat
@@ -30,7 +30,7 @@ def plan(context: Context, node: Node) -> Bind:
     lowest = 128 if output.type == TensorType.INT8 else 0
     exponentials, summands = flat(tables.exponentials), flat(tables.summands).astype(np.int64)
     constants = columns, exponentials, summands, lowest
-    # The bits of an int8 with the sign bit turned over are those of the uint8 that is 128 more.
+    # An int8 with its sign bit flipped has the bits of the uint8 that is larger by 128.
     return plan_flat(context, SOFTMAX_8, (source, output), *constants, columns=columns, worth=WORTH_VALUES // 4, bits=np.uint8)
 
 

@@ -1,4 +1,4 @@
-"""SUB, compiled: float32 with an activation or an operand that repeats, and quantized numbers."""
+"""SUB, compiled: float32 with an activation or a broadcast operand, and quantized numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""TRANSPOSE, compiled: large tensors of numbers of one or four bytes whose axes, as far as they part, are at most four."""
+"""TRANSPOSE, compiled: large tensors of one- or four-byte numbers with at most four axes, after axes that stay adjacent are
+merged.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,16 @@ from oplet_numba_ops.shaping.transposing import COPY_ROWS, TURN_SQUARES
 from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each
 from oplet_numba_ops.threads.team import Step, ready, thunk
 
-#: Numbers from which on a compiled kernel is faster, on one thread too.
+#: The least numbers for which a compiled kernel is faster, also on one thread.
 _LARGE = 4096
-#: Columns that become rows together; more of them where three planes become channels.
+#: The columns that become rows at a time; the second number is for three planes that become channels.
 _STRIP, _LONG_STRIP = 16, 1024
-#: With no more rows or columns than this numpy is as fast.
+#: For no more rows or columns than this, numpy is as fast.
 _FEW = 4
 
 
 def _axes(shape: tuple[int, ...], perm: list[int]) -> list[tuple[int, int]]:
-    """The length and the input's stride of each output axis, where axes that stay together are one."""
+    """The length and the input's stride of each output axis, with axes that stay adjacent merged."""
     axes: list[tuple[int, int]] = []
     for axis in perm:
         length, stride = shape[axis], prod(shape[axis + 1 :])

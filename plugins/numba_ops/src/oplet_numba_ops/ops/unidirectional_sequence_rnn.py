@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oplet_builtin_ops.ops.unidirectional_sequence_rnn import REGISTRATION as BUILTIN
 from oplet_numba_ops.overriding import override
-from oplet_numba_ops.recurrent.cells import FLOATS, plan_rnn
+from oplet_numba_ops.recurrent.cells import FLOATS
+from oplet_numba_ops.recurrent.rnn import plan_rnn
 
 REGISTRATION = override(BUILTIN, plan_rnn, FLOATS)

@@ -1,4 +1,4 @@
-"""Pools: which of their nodes compiled loops serve."""
+"""Plans of pools: the nodes that compiled loops serve, and their parts."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from oplet_numba_ops.threads.team import Step, ready, thunk
 
 __all__ = ["pool_registration"]
 
-#: Values that one row of outputs may take: the kernels cut their work between rows.
+#: The most values of a row of outputs, as kernels divide their work between rows.
 _LONGEST_ROW = 1 << 28
-#: Values in whose time a window's tap is begun.
+#: The overhead of a window's tap, in values.
 _TAP = 16
 
 
@@ -81,13 +81,15 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
 
 
 def _blocks(rows: Axis, columns: Axis) -> int:
-    """Of how many blocks of rows the average of a whole map is made, whatever the number of threads; 1 where it is no such average."""
+    """The number of blocks of rows into which the average of a whole map is divided, for any number of threads; 1 for other
+    pools.
+    """
     whole = all(axis.out == 1 and axis.filter == axis.size for axis in (rows, columns))
     return next((count for count in (8, 4) if rows.size % count == 0), 1) if whole else 1
 
 
 def _plan_whole(context: Context, node: Node, blocks: int, bounds: tuple[Any, Any]) -> Bind:
-    """The averages of blocks of rows, for which threads need not read what lies in each other's caches, and their average."""
+    """Plan the average of a whole map as the average of averages of blocks of rows, so that threads read neighbouring memory."""
     source, output = node.inputs[0], node.outputs[0]
     batch, height, width, channels = source.shape
     ranges = cut(batch * blocks, source.size // WORTH_VALUES, context.num_threads)
@@ -113,7 +115,7 @@ def _plan_whole(context: Context, node: Node, blocks: int, bounds: tuple[Any, An
 
 
 def _filled(axis: Axis) -> bool:
-    """Whether each window has at least one tap inside the map."""
+    """Whether each window has at least one tap inside of the map."""
     return axis.before < axis.filter and (axis.out - 1) * axis.stride - axis.before < axis.size
 
 

@@ -1,4 +1,4 @@
-"""MAX_POOL_2D and AVERAGE_POOL_2D: each window is folded into a row of channels at once."""
+"""Kernels of MAX_POOL_2D and AVERAGE_POOL_2D: each window is reduced to a row of channels at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _largest(rows, folded):  # type: ignore[no-untyped-def]
     for row in range(1, rows.shape[0]):
         source = rows[row]
         for i in range(folded.size):
-            # NaN stays.
+            # NaN is kept.
             folded[i] = folded[i] if folded[i] >= source[i] or folded[i] != folded[i] else source[i]
 
 
@@ -94,7 +94,7 @@ def _average_integers(x, out, first, last, folded, sums, low, high, size, stride
             left, right = _seen(column, size[1], stride[1], before[1], width)
             _sums(cells[left:right], sums)
             count = (bottom - top) * (right - left)
-            # Sums below 2**31 and their quotients are told apart by 53 bits; halves are rounded away from zero.
+            # float64 has enough bits to distinguish the quotients of sums below 2**31; halves are rounded away from zero.
             half, divisor = np.float64(count // 2), np.float64(count)
             target = out[n, row, column]
             for c in range(channels):
@@ -111,9 +111,9 @@ def _kernel(function: Any, code: str, scratch: str, bound: str) -> Kernel:
     return Kernel(function, f"void({code}[:,:,:,::1], {code}[:,:,:,::1], i8, i8, {scratch}, {bound}, {bound}, {_GEOMETRY})")
 
 
-#: Input, output, the rows of all outputs together to begin and to end with, scratch for a row of the input, bounds, and for both
+#: Arguments: input, output, first and last row of all outputs together, scratch for a row of the input, bounds, and for both
 #: dimensions the window's size, its stride and the padding before.
 MAXIMUM = _kernel(_maximum, "f4", "f4[::1]", "f4")
-#: These, one of them by type, have scratch for the sums of a window as well.
+#: The same arguments, and scratch for the sums of a window; one of them by type.
 AVERAGE_FLOATS = _kernel(_average_floats, "f4", "f4[::1], f4[::1]", "f4")
 AVERAGE_INTEGERS = {type: _kernel(_average_integers, code, "i4[::1], i4[::1]", "i8") for type, code in _CODES.items()}

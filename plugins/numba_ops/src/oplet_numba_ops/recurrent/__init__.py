@@ -1,1 +1,3 @@
-"""Cells of LSTM and RNN: layout of weights, rows, gates, steps. What comes in runs one step, or many, without returning to Python."""
+"""Cells of LSTM and RNN: layout of weights, rows, gates, steps. What comes in computes one step, or many, without returning to
+Python.
+"""

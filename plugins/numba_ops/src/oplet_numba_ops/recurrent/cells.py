@@ -1,4 +1,4 @@
-"""Recurrent cells with constant weights, laid out for compiled steps: what LSTM and RNN nodes have in common."""
+"""Plans of recurrent cells with constant weights, for LSTM and RNN nodes."""
 
 from __future__ import annotations
 
@@ -7,64 +7,28 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Tensor, TensorType, decline
-from oplet.kernels.activations import float_activation_range
-from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.layers.program import Call, run_calls
-from oplet_builtin_ops.layers.weights import CLAMPS
-from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
-from oplet_builtin_ops.recurrent.recurrent_products import Product, all_constant, stacked
-from oplet_builtin_ops.recurrent.rnn_cell import RnnCell
-from oplet_builtin_ops.recurrent.sequences import Layout
+from oplet_builtin_ops.kit.programs import Call, run_calls
+from oplet_builtin_ops.kit.recurrence import Layout, Product, stacked
 from oplet_numba_ops.compiling.kernels import Kernel
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.recurrent.rows import PROJECT
-from oplet_numba_ops.recurrent.steps import LSTM_STEPS, RNN_STEPS
 from oplet_numba_ops.threads.splitting import cut, each, in_turn, slots
 from oplet_numba_ops.threads.team import Step, ready, thunk
 
-__all__ = ["FLOATS", "plan_lstm", "plan_rnn"]
+__all__ = ["FLOATS", "plan_cell"]
 
 FLOATS = NodeLimits(inputs=[[TensorType.FLOAT32]])
-#: With more rows side by side matrix products gain more than compiled code does; by whether the weights are int8.
+#: The most rows, by whether the weights are int8; for more, matrix products are faster than compiled code.
 _FEW = {False: 4, True: 12}
-#: Products that are worth a part of their own.
+#: The least products of a part.
 _WORTH = 100_000
-#: Products between two looks at the clock; those in whose time a gate's activation is worked out, and a step begun.
+#: The most products between two checkpoints; the cost of a gate's activation, and of a step, in products.
 _UNWATCHED, _GATE, _STEP = 1 << 25, 16, 64
-#: Sums of more products of bytes might be beyond an int32.
+#: The most products of bytes in a sum, which is then surely within int32.
 _DEEPEST = 1 << 16
 
 
-def plan_lstm(context: Context, node: Node) -> Bind:
-    """Lay out an LSTM of tanh without peepholes, layer normalization, projection and diagonal weights; another one is declined."""
-    prepared = node.prepared
-    if not isinstance(prepared, FloatLstm) or not isinstance(prepared.recurrent, Product):
-        decline("it is no cell of floats with constant weights.")
-    lstm, settings = prepared.lstm, prepared.settings
-    if lstm.has_peephole or lstm.has_norm or lstm.projection is not None or not all_constant(list(lstm.constants())):
-        decline("it has peepholes, normalization, a projection, or weights that are no constants.")
-    if settings.activation != ActivationFunctionType.TANH:
-        decline("its activation is not TANH.")
-    states = lstm.output_state, lstm.cell_state
-    biases = [gate.bias for gate in lstm.gates]
-    clip = float(settings.cell_clip)
-    return _plan(context, node, prepared.layout, (prepared.inputs, prepared.recurrent), biases, states, LSTM_STEPS, (clip,))
-
-
-def plan_rnn(context: Context, node: Node) -> Bind:
-    """Lay out a basic cell; one of an uncommon activation is declined."""
-    cell: RnnCell = node.prepared
-    tensors, activation = cell.tensors, cell.activation
-    if not all_constant([tensors.inputs, tensors.recurrent, tensors.bias]):
-        decline("its weights are no constants.")
-    if activation != ActivationFunctionType.TANH and activation not in CLAMPS:
-        decline("its activation is not one that it computes.")
-    settings = int(activation in CLAMPS), *float_activation_range(activation)
-    products = cell.inputs, cell.recurrent
-    return _plan(context, node, cell.layout, products, [tensors.bias], [tensors.state], RNN_STEPS, settings)
-
-
-def _plan(
+def plan_cell(
     context: Context,
     node: Node,
     layout: Layout,
@@ -74,6 +38,15 @@ def _plan(
     kernels: dict[bool, Kernel],
     settings: tuple[Any, ...],
 ) -> Bind:
+    """Lay out a cell whose products and tensors are known; one of many batches or long rows is declined.
+
+    Args:
+        products: of the inputs, and of the state.
+        biases: of the gates, one after the other.
+        states: what a step reads and writes.
+        kernels: the steps, by whether the weights are int8.
+        settings: what the kernels take besides.
+    """
     inputs, recurrent = products
     source, output = node.inputs[0], node.outputs[0]
     hybrid, columns = recurrent.hybrid, recurrent.columns
@@ -86,7 +59,7 @@ def _plan(
     projected = context.add_temporary(node, (rows, columns))
     gates = context.add_temporary(node, (columns,))
     parts = cut(rows, rows * depth * columns // _WORTH, context.num_threads)
-    # Memory for a quantized row, of the input in each part and of the state.
+    # Memory for a quantized row: of the input in each part, and of the state.
     lines = [context.add_temporary(node, (depth,), TensorType.INT16) if hybrid else None for _ in range(slots(parts))]
     line = context.add_temporary(node, (width,), TensorType.INT16) if hybrid else None
     strides = (batches, 1) if layout.time_major else (1, steps)

@@ -1,4 +1,4 @@
-"""Sigmoid and tanh in float32, over whole slices and in place, as kernels of recurrent cells need them: within a few ulps."""
+"""Sigmoid and tanh in float32, for whole slices in place, for recurrent cells; within a few ulps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oplet_numba_ops.softmax.exponentials import exp
 __all__ = ["sigmoids", "tanh", "tanhs"]
 
 _ONE, _TWO, _ZERO, _LOWEST = np.float32(1), np.float32(2), np.float32(0), np.float32(-87.33)
-#: Below this magnitude a polynomial is exact enough, where 1 - 2 / (exp(2x) + 1) would cancel.
+#: Below this magnitude a polynomial is used, as 1 - 2 / (exp(2x) + 1) would lose digits by cancellation.
 _SMALL = np.float32(0.625)
 _T4, _T3, _T2 = np.float32(-5.70498872745e-3), np.float32(2.06390887954e-2), np.float32(-5.37397155531e-2)
 _T1, _T0 = np.float32(1.33314422036e-1), np.float32(-3.33332819422e-1)
@@ -24,7 +24,7 @@ _contracting: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"co
 
 @_contracting
 def tanh(x):  # type: ignore[no-untyped-def]
-    """tanh(x); NaN stays."""
+    """tanh(x); NaN is kept."""
     size = abs(x)
     square = x * x
     near = x + x * square * ((((_T4 * square + _T3) * square + _T2) * square + _T1) * square + _T0)
@@ -34,7 +34,7 @@ def tanh(x):  # type: ignore[no-untyped-def]
 
 @_inlined
 def sigmoids(values):  # type: ignore[no-untyped-def]
-    """1 / (1 + exp(-x)); 0 where that is no normal number."""
+    """1 / (1 + exp(-x)) of each value, in place; 0 where that is denormal."""
     for i in range(values.size):
         value = values[i]
         gate = _ONE / (_ONE + exp(-(_LOWEST if value < _LOWEST else value)))
@@ -43,6 +43,6 @@ def sigmoids(values):  # type: ignore[no-untyped-def]
 
 @_inlined
 def tanhs(values):  # type: ignore[no-untyped-def]
-    """tanh(x)."""
+    """tanh(x) of each value, in place."""
     for i in range(values.size):
         values[i] = tanh(values[i])

@@ -1,6 +1,6 @@
-"""One row of activations times the weights of a recurrent cell, float32 or int8.
+"""Products of one row of activations and the weights of a recurrent cell, float32 or int8.
 
-With int8 weights the row is quantized first, by the arithmetic of `oplet_builtin_ops.layers.hybrid`; sums of integers are exact.
+With int8 weights the row is quantized first, by the arithmetic of the numpy kernels; sums of integers are exact.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["PROJECT", "multiply_floats", "multiply_integers"]
 
 _ZERO, _ONE, _HALF, _NAN = np.float32(0), np.float32(1), np.float32(0.49999997), np.float32(np.nan)
 _MOST, _LEAST = np.float32(127), np.float32(-128)
-#: The bits of infinity; those of NaN are beyond.
+#: The bits of infinity as an integer; those of NaN are larger.
 _INFINITE = 0x7F800000
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -43,7 +43,7 @@ def _dot_integers(left, right):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _away(value):  # type: ignore[no-untyped-def]
-    # Just less than a half: with what follows the point cut off then, halves go away from zero.
+    # Adding the largest number below a half before truncation rounds halves away from zero.
     return value + (-_HALF if value < _ZERO else _HALF)
 
 
@@ -55,7 +55,7 @@ def _float(bits):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _largest(bits):  # type: ignore[no-untyped-def]
-    # Bit patterns without the sign are in the order of magnitudes, and the compiler makes vectors of their comparison.
+    # The bits without the sign, as integers, have the order of magnitudes, and the compiler vectorizes their comparison.
     most = np.int32(0)
     for k in range(bits.size):
         most = np.int32(max(most, bits[k] & 0x7FFFFFFF))
@@ -64,7 +64,7 @@ def _largest(bits):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _quantize(values, target):  # type: ignore[no-untyped-def]
-    """To -127 ... 127; gives the scale, NaN where a value is not finite."""
+    """Quantize to -127 ... 127; returns the scale, NaN if a value is not finite."""
     most = _largest(values.view(np.int32))
     if most >= _INFINITE:
         target[:] = 0
@@ -79,7 +79,7 @@ def _quantize(values, target):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _ordered(bits):  # type: ignore[no-untyped-def]
-    # With all but the sign turned over in negative numbers, bit patterns are in the order of the numbers; and back again.
+    # With all bits but the sign flipped in negative numbers, the bits as integers have the order of the numbers; and back.
     return np.int32(bits ^ ((bits >> 31) & 0x7FFFFFFF))
 
 
@@ -96,7 +96,7 @@ def _range(bits):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _quantize_around(values, target):  # type: ignore[no-untyped-def]
-    """To -128 ... 127 around a zero point, which is taken away again; gives the scale, NaN where a value is not finite."""
+    """Quantize to -128 ... 127 with a zero point, which is subtracted again; returns the scale, NaN if a value is not finite."""
     least, most = _range(values.view(np.int32))
     if most >= _INFINITE or least <= ~_INFINITE:
         target[:] = 0
@@ -122,23 +122,28 @@ def _quantize_around(values, target):  # type: ignore[no-untyped-def]
 
 @_inlined
 def multiply_floats(row, weights, added, target):  # type: ignore[no-untyped-def]
-    """Set `target` to the products of a row with all rows of the weights, and what is added to them."""
+    """Set `target` to the products of a row and all rows of the weights, plus `added`."""
     for column in range(target.size):
         target[column] = _dot(row, weights[column]) + added[column]
 
 
 @_inlined
 def multiply_integers(row, weights, scales, added, quantized, asymmetric, target):  # type: ignore[no-untyped-def]
-    """The same with int8 weights.
+    """`multiply_floats` with int8 weights.
 
     Args:
-        scales: of the weights, one for each of their rows.
-        quantized: int16, memory for the row.
+        row: the activations, float32.
+        weights: int8, a row for each result.
+        scales: the scale of each row of the weights.
+        added: float32, one for each result.
+        quantized: int16, memory for the quantized row.
         asymmetric: whether the row is quantized with a zero point.
+        target: float32, the results.
     """
     scale = _quantize_around(row, quantized) if asymmetric else _quantize(row, quantized)
     for column in range(target.size):
-        # A float64 holds the product of the float32 of a sum and its factor, and that of a sum beyond 2**24 as numpy's kernel has it.
+        # float64 holds the product of a float32 sum and its factor exactly; sums beyond 2**24 are rounded first, as in the numpy
+        # kernel.
         total = np.float64(_dot_integers(quantized, weights[column])) * np.float64(scale * scales[column])
         target[column] = np.float32(total) + added[column]
 
@@ -153,7 +158,7 @@ def _project_hybrid(source, weights, scales, quantized, asymmetric, bias, projec
         multiply_integers(source[row], weights, scales, bias, quantized, asymmetric, projected[row])
 
 
-#: What rows of the input give to the gates, by whether the weights are int8.
+#: The inputs' contributions to the gates, by whether the weights are int8.
 PROJECT = {
     False: Kernel(_project, "void(f4[:,::1], f4[:,::1], f4[::1], f4[:,::1])"),
     True: Kernel(_project_hybrid, "void(f4[:,::1], i1[:,::1], f4[::1], i2[::1], i8, f4[::1], f4[:,::1])"),

@@ -1,7 +1,7 @@
-"""Steps of recurrent cells, of all batches, with all that belongs to a step in one piece of machine code.
+"""Steps of recurrent cells for all batches, each step in one call of machine code.
 
-What the inputs give to the gates is there already, with the bias: one row for each batch of each step. Rows lie as in the tensors
-of the sequence: that of a step and a batch is `step * step_rows + batch * batch_rows`.
+The inputs' contributions to the gates, with the bias, are computed before: one row for each batch of each step. Rows are ordered as
+in the sequence's tensors: the row of a step and a batch is `step * step_rows + batch * batch_rows`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _inlined: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=False
 
 @_inlined
 def _clamped(value, low, high):  # type: ignore[no-untyped-def]
-    # NaN passes both comparisons.
+    # Both comparisons are false for NaN, which is kept.
     value = low if value < low else value
     return high if value > high else value
 
 
 @_inlined
 def _lstm(gates, state, hidden, clip):  # type: ignore[no-untyped-def]
-    """One step of one batch, from the sums of the gates: input (unless it is 1 - forget), forget, output, cell."""
+    """One step of one batch, from the sums of the gates in the order input (left out if it is 1 - forget), forget, output, cell."""
     cells = state.size
     early = gates.size - cells
     sigmoids(gates[:early])
@@ -48,7 +48,7 @@ def _lstm(gates, state, hidden, clip):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _rnn(sums, state, bounded, low, high):  # type: ignore[no-untyped-def]
-    """One step of one batch, from its sums; the activation is tanh unless there are bounds."""
+    """One step of one batch, from its sums; the activation is tanh unless `bounded`."""
     if bounded:
         for i in range(state.size):
             state[i] = _clamped(sums[i], low, high)

@@ -1,1 +1,3 @@
-"""Kernels that move, resize or choose values: borders, transposes, resizing, boxes, searches. What comes in copies bits or picks places."""
+"""Kernels that move, resize or choose values: borders, transposes, resizing, boxes, searches. What comes in copies bits or
+selects positions.
+"""

@@ -1,4 +1,4 @@
-"""PAD of maps: a border of one value around rows, columns and channels. Numbers are copied as the bits that they are."""
+"""PAD of maps: a border of one value around rows, columns and channels. Numbers are copied as bits, whatever their type."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _border(source, target, first, last, image, top, left, front, value):  # typ
                 pixel[c] = taken[c]
 
 
-#: By the size of a number: the kernel of maps of four dimensions. It does the rows `first` to `last` of all outputs together; then
-#: come what goes before the images, rows, columns and channels, and the value of the border.
+#: By the size of a number: the kernel of four-dimensional maps. Arguments: the first and last row of all outputs together; the
+#: padding before the images, rows, columns and channels; the value of the border.
 BORDER = {
     size: Kernel(_border, f"void(u{size}[:,:,:,::1], u{size}[:,:,:,::1], i8, i8, i8, i8, i8, i8, u{size})") for size in (1, 4)
 }

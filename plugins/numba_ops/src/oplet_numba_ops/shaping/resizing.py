@@ -1,6 +1,6 @@
-"""RESIZE_BILINEAR of floats and 8-bit numbers: between two rows first, then between two columns of what that gave.
+"""RESIZE_BILINEAR of floats and 8-bit numbers: first interpolates between two rows, then between two columns of the result.
 
-A call does the rows `begin` to `end` of all outputs together.
+A call computes the rows `begin` to `end` of all outputs together.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _AXIS = "i8[::1], i8[::1]"
 
 @intrinsic
 def _between(context, row, left, right, across, target, count, channels):  # type: ignore[no-untyped-def]
-    """`count` pixels, each between two pixels of a row of floats; addresses, and how many channels they have."""
+    """Emit code for `count` pixels, each interpolated between two pixels of a row of floats; addresses and the number of
+    channels.
+    """
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: Any) -> Any:
         row, left, right, across, target, count, channels = arguments
@@ -53,7 +55,7 @@ def _between(context, row, left, right, across, target, count, channels):  # typ
 
 @kernel(f"void(i1[:,:,:,::1], i1[:,:,:,::1], i8, i8, i4[::1], {_AXIS}, i4[::1], i4, {_AXIS}, i4[::1], i4, i4)")
 def RESIZE_INT8(x, out, begin, end, row, top, bottom, down, one_down, left, right, across, one_across, bits):  # type: ignore[no-untyped-def]
-    """By whole weights; the products of both axes' ones have `bits` bits. Halves are rounded away from zero."""
+    """Interpolate with integer weights; the products of both axes' ones have `bits` bits. Halves are rounded away from zero."""
     batch, height, width, channels = x.shape
     rows = x.reshape(batch, height, width * channels)
     half = np.int32((1 << bits) >> 1)
@@ -77,7 +79,7 @@ def RESIZE_INT8(x, out, begin, end, row, top, bottom, down, one_down, left, righ
 
 @kernel(f"void(u1[:,:,:,::1], u1[:,:,:,::1], i8, i8, f4[::1], f4[::1], {_AXIS}, f4[::1], {_AXIS}, f4[::1])")
 def RESIZE_UINT8(x, out, begin, end, high, low, top, bottom, down, left, right, across):  # type: ignore[no-untyped-def]
-    """In the order of the reference kernel's operations."""
+    """Interpolate in the reference kernel's order of operations."""
     batch, height, width, channels = x.shape
     rows = x.reshape(batch, height, width * channels)
     for number in range(begin, end):
@@ -102,7 +104,7 @@ def RESIZE_UINT8(x, out, begin, end, high, low, top, bottom, down, left, right, 
 
 @kernel(f"void(f4[:,:,:,::1], f4[:,:,:,::1], i8, i8, f4[::1], {_AXIS}, f4[::1], {_AXIS}, f4[::1])")
 def RESIZE_FLOATS(x, out, begin, end, row, top, bottom, down, left, right, across):  # type: ignore[no-untyped-def]
-    """A row between two rows, then the outputs between two of its columns."""
+    """Interpolate between two rows, then between the columns of the result."""
     batch, height, width, channels = x.shape
     rows = x.reshape(batch, height, width * channels)
     for number in range(begin, end):

@@ -1,4 +1,4 @@
-"""ARG_MAX along short rows, and rows scattered into zeros."""
+"""ARG_MAX along short rows, and SCATTER_ND of rows into zeros."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ def _arg_max(x, out):  # type: ignore[no-untyped-def]
         found = 0
         best = values[0]
         for i in range(1, values.size):
-            # The first of equals; a NaN only where there is nothing else.
-            # Without a branch, which the processor would guess wrongly half of the time.
+            # The first of equal values; a NaN only if there is nothing else.
             better = (values[i] > best) | ((best != best) & (values[i] == values[i]))
             best = values[i] if better else best
             found = i if better else found
@@ -41,5 +40,5 @@ ARG_MAX = {
     for type, code in _CODES.items()
     for position, at in _POSITIONS.items()
 }
-#: By the type of the updates; it adds slices `first` to `last`, to zeros where these are the first ones.
+#: By the type of the updates: adds the slices `first` to `last`, after setting the output to zeros if these are the first ones.
 SCATTER = {type: Kernel(_scatter, f"void(i8[::1], {code}[:,::1], {code}[:,::1], i8, i8)") for type, code in _CODES.items()}

@@ -1,4 +1,4 @@
-"""NON_MAX_SUPPRESSION_V4 and _V5: which of their runs a compiled loop serves."""
+"""NON_MAX_SUPPRESSION_V4 and _V5: the registrations, and the runs that a compiled loop serves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oplet_numba_ops.shaping.suppression import PLACE_WORDS, SUPPRESS
 
 __all__ = ["suppression_registration"]
 
-#: Of scratch for each box.
+#: Bytes of scratch for each box.
 _BOX_BYTES = 44
 
 
@@ -36,7 +36,7 @@ def suppression_registration(builtin: Registration) -> Registration:
 
             def run() -> None:
                 sigma = sigmas[0].item() if sigmas else 0.0
-                # What is no number compares in ways of its own.
+                # NaN compares in its own way, which the compiled loop does not imitate.
                 if not sigma >= 0 or not np.isfinite(boxes).all():
                     by_numpy()
                     return

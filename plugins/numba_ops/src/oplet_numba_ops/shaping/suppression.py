@@ -1,4 +1,4 @@
-"""Non-maximum suppression: of boxes that overlap, the one with the highest score stays."""
+"""Non-maximum suppression: of boxes that overlap, the one with the highest score is kept."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from oplet_numba_ops.compiling.kernels import kernel
 
 __all__ = ["PLACE_WORDS", "SUPPRESS"]
 
-#: Words in which a call notes for the next one where it stopped.
+#: The words in which a call stores where it stopped, for the next call.
 PLACE_WORDS = 4
-#: Comparisons of a call, about; those in whose time a box is taken out of the queue.
+#: About the comparisons of a call; the cost of taking a box out of the queue, in comparisons.
 _COMPARISONS, _TAKEN = 1 << 21, 64
 
 _ZERO = np.float32(0)
@@ -23,7 +23,7 @@ _inlined: Callable[..., Any] = numba.njit(error_model="numpy")
 
 @_inlined
 def _rise(priorities, entries, hole, priority, box, begin):  # type: ignore[no-untyped-def]
-    """Move the hole up to where the entry belongs, and put it in, as the C++ library's push_heap does."""
+    """Move the hole up to the entry's position in the heap, and put the entry in, as the C++ library's push_heap does."""
     while hole > 0:
         parent = (hole - 1) >> 1
         if not priorities[parent] < priority:
@@ -37,7 +37,7 @@ def _rise(priorities, entries, hole, priority, box, begin):  # type: ignore[no-u
 
 @_inlined
 def _sink(priorities, entries, size):  # type: ignore[no-untyped-def]
-    """Move the hole at the top down to the end, always to the larger child, the second of equals."""
+    """Move the hole at the top of the heap down to its end, each time to the larger child, the second of equal ones."""
     hole, child = 0, 2
     while child <= size:
         if child == size or priorities[child] < priorities[child - 1]:
@@ -50,7 +50,7 @@ def _sink(priorities, entries, size):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _overlap(edges, a, b):  # type: ignore[no-untyped-def]
-    """What two boxes have in common, relative to what they cover; 0 where one has no area."""
+    """The intersection over union of two boxes; 0 if one has no area."""
     if (edges[a, 4] <= _ZERO) | (edges[b, 4] <= _ZERO):
         return _ZERO
     height = max(min(edges[a, 2], edges[b, 2]) - max(edges[a, 0], edges[b, 0]), _ZERO)
@@ -63,19 +63,22 @@ def _overlap(edges, a, b):  # type: ignore[no-untyped-def]
 def SUPPRESS(  # type: ignore[no-untyped-def]
     boxes, scores, edges, priorities, entries, most_overlap, threshold, scale, found, kept, number, place, again
 ):
-    """Choose as many boxes as `found` has places for, from a queue as the C++ library keeps it.
+    """Choose as many boxes as `found` has room for, from a priority queue as the C++ library keeps it.
 
     Args:
-        boxes: given by any two opposite corners (y, x, y, x).
+        boxes: two opposite corners each (y, x, y, x), in any order.
+        scores: a score for each box.
         edges: scratch: top, left, bottom, right and area of each box.
         priorities: scratch, one for each box.
-        entries: scratch: the boxes in the queue, and with how many of the chosen ones each has been compared.
-        scale: an overlap lowers a score by the factor exp(scale * overlap ** 2); 0 where it does not.
-        found: the boxes that are chosen; zeros after them.
+        entries: scratch: the boxes in the queue, and with how many of the chosen ones each was compared.
+        most_overlap: a box that overlaps a chosen one by more is dropped.
+        threshold: boxes of lower scores are dropped.
+        scale: overlaps reduce a score by the factor exp(scale * overlap ** 2); 0 if they do not.
+        found: the chosen boxes; zeros after them.
         kept: their scores.
-        number: how many they are; -1 if the work is not done, and the function is to be called again.
-        place: where it is then.
-        again: whether it goes on from there.
+        number: the number of chosen boxes; -1 if the work is not done, and the function is to be called again.
+        place: where the call stopped.
+        again: whether to go on from there.
     """
     left = _COMPARISONS
     seen, size, chosen, limit = 0, 0, 0, 0

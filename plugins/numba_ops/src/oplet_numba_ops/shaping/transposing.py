@@ -1,6 +1,6 @@
-"""TRANSPOSE: rows that stay whole are copied; where the last axis changes, squares of 16 x 16 numbers are turned over in registers.
+"""TRANSPOSE: rows that stay whole are copied; where the last axis changes, squares of 16 x 16 numbers are transposed in registers.
 
-Numbers are copied as the bits that they are. All strides and lengths are in numbers.
+Numbers are copied as bits, whatever their type. All strides and lengths are in numbers.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ cgutils: Any = numba_cgutils  # it has no types
 
 __all__ = ["COPY_ROWS", "TURN_SQUARES"]
 
-#: Floats stand for all numbers of four bytes; nothing is computed with them.
+#: Floats are used for all four-byte numbers; nothing is computed with them.
 _SCALARS = {1: I8, 4: F32}
 
 
 def _copy_code(context: Any, size: Any, source: Any, target: Any, count: Any) -> Any:
-    """Copy `count` numbers of `size` bytes from one address to another."""
+    """Emit code that copies `count` numbers of `size` bytes from one address to another."""
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
         source, target, count = arguments[1:]
@@ -46,7 +46,9 @@ def _copy_code(context: Any, size: Any, source: Any, target: Any, count: Any) ->
 def _turn_code(
     context: Any, size: Any, source: Any, source_stride: Any, rows: Any, target: Any, target_stride: Any, columns: Any
 ) -> Any:
-    """Write the columns, up to 16, of up to 16 rows of numbers of `size` bytes as rows; addresses, and strides in bytes."""
+    """Emit code that writes the columns, up to 16, of up to 16 rows of numbers of `size` bytes as rows; addresses, and strides
+    in bytes.
+    """
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
         source, source_stride, rows, target, target_stride, columns = arguments[1:]
@@ -58,7 +60,7 @@ def _turn_code(
 
         across, down = mask_below(b, columns), mask_below(b, rows)
         square = [load_some(b, source, b.mul(source_stride, I64(i)), scalar, mask(i, rows, across)) for i in range(LANES)]
-        # The off-diagonal halves change places, then those of each quarter, and so on.
+        # Transposes 2 x 2 blocks recursively: the off-diagonal halves are exchanged, then those of each quarter, and so on.
         for half in (8, 4, 2, 1):
             first = [j if not j & half else LANES + j - half for j in range(LANES)]
             second = [j + half if not j & half else LANES + j for j in range(LANES)]
@@ -74,7 +76,7 @@ def _turn_code(
     return types.void(size, *[types.int64] * 6), generate
 
 
-#: Called in kernels with all arguments but the first.
+#: Called in kernels with all arguments but the first, the typing context.
 _copy: Any = intrinsic(prefer_literal=True)(_copy_code)
 _turn: Any = intrinsic(prefer_literal=True)(_turn_code)
 
@@ -126,10 +128,10 @@ def _turn_squares(size: int) -> Kernel:
     return Kernel(squares, f"void(u{size}[::1], u{size}[::1], {', '.join(['i8'] * 12)})")
 
 
-#: By the size of a number: output rows `first` to `last` of `length` numbers, of which there are (outer, middle, inner); then the
-#: strides of the input along these.
+#: By the size of a number: copies the output rows `first` to `last`, each of `length` numbers, of (outer, middle, inner) rows;
+#: arguments: the input's strides along these.
 COPY_ROWS = {size: _copy_rows(size) for size in _SCALARS}
-#: By the size of a number: tables whose rows become columns, (outer, second) of them with their strides in the input and the
-#: output; then the rows and their stride in the input, the columns and their stride in the output. Of the strips of so many columns
-#: of all tables it does `first` to `last`.
+#: By the size of a number: transposes (outer, second) tables. Arguments: the tables' strides in input and output, the rows and
+#: their stride in the input, the columns and their stride in the output; it computes the strips of columns `first` to `last` of all
+#: tables together.
 TURN_SQUARES = {size: _turn_squares(size) for size in _SCALARS}

@@ -1,1 +1,3 @@
-"""exp and what is made of it: LOGISTIC, SOFTMAX and LOG_SOFTMAX. What comes in computes with floats or with the tables of 8-bit numbers."""
+"""exp and what is computed from it: LOGISTIC, SOFTMAX and LOG_SOFTMAX. What comes in computes with floats or with tables for
+8-bit numbers.
+"""

@@ -1,7 +1,7 @@
-"""exp, and what is made of it: LOGISTIC and the softmaxes, in float32.
+"""exp, LOGISTIC and the softmaxes in float32.
 
-exp(x) is 2**n * exp(r) with x = n * ln 2 + r and a polynomial for exp(r), within 2 units in the last place. The compiler makes
-vectors of it, which it cannot do with calls of the C library.
+exp(x) is 2**n * exp(r) with x = n * ln 2 + r and a polynomial for exp(r), within 2 units in the last place. The compiler vectorizes
+it, which it cannot do with calls of the C library.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from oplet_numba_ops.compiling.kernels import kernel
 __all__ = ["LOGISTIC", "LOG_SOFTMAX", "SOFTMAX", "exp"]
 
 _LOG2_E, _LN2_HIGH, _LN2_LOW = np.float32(1.4426950408889634), np.float32(0.693359375), np.float32(-2.12194440e-4)
-#: Adding and taking away 1.5 * 2**23 rounds to a whole number; in between, the low bits are that number.
+#: 1.5 * 2**23: adding and subtracting it rounds to an integer, which the sum's low bits are.
 _ROUNDER = np.float32(12582912.0)
 _BIAS = np.int32(127 - 0x4B400000)
 _LOWEST, _HIGHEST, _ONE, _ZERO = np.float32(-87.33), np.float32(88.37), np.float32(1), np.float32(0)
@@ -31,7 +31,7 @@ _in_any_order: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"r
 
 @_contracting
 def exp(x):  # type: ignore[no-untyped-def]
-    # NaN passes both comparisons.
+    # Both comparisons are false for NaN, which is kept.
     x = _LOWEST if x < _LOWEST else x
     x = _HIGHEST if x > _HIGHEST else x
     shifted = np.float32(x * _LOG2_E + _ROUNDER)
@@ -45,8 +45,8 @@ def exp(x):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _largest(bits):  # type: ignore[no-untyped-def]
-    # Among the bit patterns, which the compiler makes vectors of: with all but the sign turned over in negative numbers, they are
-    # in the order of the numbers. If there is a NaN, the sum is NaN whatever this gives.
+    # Compares bits as integers, which the compiler vectorizes: with all bits but the sign flipped in negative numbers, they have
+    # the order of the numbers. With a NaN the sum is NaN, whatever this returns.
     most = np.int32(-(1 << 31))
     for i in range(bits.size):
         most = np.int32(max(most, bits[i] ^ ((bits[i] >> 31) & 0x7FFFFFFF)))
@@ -64,7 +64,7 @@ def _total(x):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1])")
 def LOGISTIC(x, out):  # type: ignore[no-untyped-def]
-    """1 / (1 + exp(-x)); 0 where that is no normal number, which processors take a hundred times as long for."""
+    """1 / (1 + exp(-x)); 0 where that is denormal, as processors take a hundred times as long for denormals."""
     for i in range(out.size):
         value = x[i]
         gate = _ONE / (_ONE + exp(-(_LOWEST if value < _LOWEST else value)))
@@ -76,13 +76,13 @@ def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
     """exp(beta * x) / sum(exp(beta * x)) of each row."""
     bits = x.view(np.int32)
     for start in range(0, out.size, columns):
-        # Slices, so that all indices begin at 0: the compiler makes no vectors where one might be negative.
+        # Slices have indices from 0 on: the compiler does not vectorize where an index might be negative.
         row, target = x[start : start + columns], out[start : start + columns]
         most = _largest(bits[start : start + columns])
         for i in range(columns):
             distance = (row[i] - most) * beta
             power = exp(distance)
-            # What is no normal number, as of values that are masked, counts as 0.
+            # Denormals, as of masked values, count as 0.
             target[i] = _ZERO if distance < _LOWEST else power
         factor = _ONE / _total(target)
         for i in range(columns):
@@ -91,7 +91,7 @@ def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1], i8)")
 def LOG_SOFTMAX(x, out, columns):  # type: ignore[no-untyped-def]
-    """x less the logarithm of the sum of exp(x), of each row."""
+    """x - log(sum(exp(x))) of each row."""
     bits = x.view(np.int32)
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]

@@ -1,4 +1,4 @@
-"""SOFTMAX and LOG_SOFTMAX of 8-bit numbers, with the tables of the numpy kernels."""
+"""SOFTMAX and LOG_SOFTMAX of 8-bit numbers, with the numpy kernels' tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oplet_numba_ops.compiling.kernels import kernel
 
 __all__ = ["LOG_SOFTMAX_8", "LONGEST_ROW", "SOFTMAX_8"]
 
-#: The sums of longer rows may leave 32 bits.
+#: The longest row whose sums surely are within 32 bits.
 LONGEST_ROW = 8191
 _ONE = (1 << 31) - 1
 
@@ -32,7 +32,7 @@ def _bit_length(x):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _one_over(half_denominator):  # type: ignore[no-untyped-def]
-    """1 / (2 * half_denominator) for denominators from 1 to 2, without integer bits: three Newton steps."""
+    """1 / (2 * half_denominator) for denominators from 1 to 2, without integer bits, by three Newton steps."""
     estimate = 1515870810 + _product(half_denominator, -1010580540)
     for _ in range(3):
         error = (1 << 29) - _product(half_denominator, estimate)
@@ -42,16 +42,16 @@ def _one_over(half_denominator):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _reciprocal(total):  # type: ignore[no-untyped-def]
-    """1 / total: its 31 bits, and how many bits of the 12 integer ones total has above 1."""
+    """1 / total: its 31 bits, and the number of the 12 integer bits that total has above 1."""
     headroom = 32 - _bit_length(total)
     return _one_over((total << headroom) >> 1), 12 - headroom
 
 
 @_inlined
 def _logarithm(x):  # type: ignore[no-untyped-def]
-    """The natural logarithm of a number from 1 on with 12 integer bits, with 5 of them.
+    """The natural logarithm of a number of at least 1 with 12 integer bits; the result has 5.
 
-    It is a power of two, and a rational function of what is left, which is near to 1.
+    A power of two is split off; the logarithm of the rest, which is near 1, is a rational function.
     """
     quarter, root_of_half, fourth_root_of_half = 1 << 23, 1518500250, 1805811301
     headroom = 32 - _bit_length(x)
@@ -72,7 +72,7 @@ def _logarithm(x):  # type: ignore[no-untyped-def]
 
 @kernel("void(u1[::1], u1[::1], i8, i8[::1], i8[::1], i8)")
 def SOFTMAX_8(x, out, columns, exponentials, summands, sign_bit):  # type: ignore[no-untyped-def]
-    """Each row by itself; `sign_bit` is 128 where the bits are those of int8 numbers, else 0."""
+    """SOFTMAX of each row; `sign_bit` is 128 if the bits are those of int8 numbers, else 0."""
     turn = np.uint8(sign_bit)
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]
@@ -93,9 +93,9 @@ def SOFTMAX_8(x, out, columns, exponentials, summands, sign_bit):  # type: ignor
 
 @kernel("void(u1[::1], u1[::1], i8, i8[::1], i8[::1], i8)")
 def LOG_SOFTMAX_8(x, out, columns, distances, summands, sign_bit):  # type: ignore[no-untyped-def]
-    """Each row by itself; `sign_bit` is 128 where the bits are those of int8 numbers, else 0."""
+    """LOG_SOFTMAX of each row; `sign_bit` is 128 if the bits are those of int8 numbers, else 0."""
     turn = np.uint8(sign_bit)
-    half = (1 << 21) - 1  # of an output's step, 1/16, below zero
+    half = (1 << 21) - 1  # half of the output's step, 1/16, below zero
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]
         most = np.uint8(0)

@@ -1,1 +1,3 @@
-"""Threads that share a kernel's work: how it is split, the words by which they agree, the team. What comes in knows kernels and no operator."""
+"""Threads that share a kernel's work: how it is divided, atomic operations, the team of threads. What comes in knows kernels and
+no operator.
+"""

@@ -1,4 +1,4 @@
-"""Words of memory that several threads read and write at once, and what else machine code needs to wait for one another."""
+"""Atomic operations on words of memory, and calls by address, for kernels that wait for other threads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _I1 = ir.IntType(1)
 
 
 def _operation(count: int, answers: bool, emit: Callable[..., Any]) -> Any:
-    """An operation on so many integers; it answers one, or nothing."""
+    """An intrinsic of `count` integers that emits an operation; it returns an integer, or nothing."""
 
     def typed() -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: list[Any]) -> Any:
@@ -28,7 +28,7 @@ def _operation(count: int, answers: bool, emit: Callable[..., Any]) -> Any:
 
         return (types.int64 if answers else types.void)(*[types.int64] * count), generate
 
-    # numba looks at how many arguments there are.
+    # numba inspects the number of parameters
     def of_none(typing_context):  # type: ignore[no-untyped-def]
         return typed()
 
@@ -65,23 +65,23 @@ def _function(b: ir.IRBuilder, where: Any, result: Any, *arguments: Any) -> Any:
     return b.call(b.inttoptr(where, kind.as_pointer()), arguments)
 
 
-#: The word at an address; what is read after it was written before it, by whoever stored it.
+#: Load the word at an address (acquire: later reads see what was written before the matching `store`).
 load = _operation(1, True, lambda b, where: b.load_atomic(_word(b, where), "acquire", 8))
-#: The word at an address becomes the second argument, for those who `load` it after everything that was written before.
+#: Store the second argument at an address (release: see `load`).
 store = _operation(2, False, lambda b, where, value: b.store_atomic(value, _word(b, where), "release", 8))
-#: The word at an address loses these bits; answers what it was.
+#: Clear these bits of the word at an address; returns its previous value.
 take_bits = _operation(2, True, lambda b, where, bits: b.atomic_rmw("and", _word(b, where), b.not_(bits), "acq_rel"))
-#: The word at an address becomes smaller by the second argument; answers what it was.
+#: Subtract the second argument from the word at an address; returns its previous value.
 take_away = _operation(2, True, lambda b, where, less: b.atomic_rmw("sub", _word(b, where), less, "acq_rel"))
-#: The number of the lowest bit of a number above zero.
+#: The index of the lowest bit of a positive number.
 lowest_bit = _operation(1, True, _counted("llvm.cttz.i64"))
-#: The number of the highest bit of a number above zero.
+#: The index of the highest bit of a positive number.
 highest_bit = _operation(1, True, lambda b, value: b.sub(I64(63), _counted("llvm.ctlz.i64")(b, value)))
-#: Tells the processor that a loop waits.
+#: The processor's hint for a spin-wait loop.
 pause = _operation(0, False, _pause)
-#: Calls void(second argument) at an address.
+#: Call the function void(second argument) at an address.
 enter = _operation(2, False, lambda b, where, words: _function(b, where, _VOID, words))
-#: Calls int() at an address.
+#: Call the function int() at an address.
 ask = _operation(1, True, lambda b, where: b.sext(_function(b, where, ir.IntType(32)), I64))
-#: Calls int(second argument) at an address.
+#: Call the function int(second argument) at an address.
 ask_about = _operation(2, True, lambda b, where, word: b.sext(_function(b, where, ir.IntType(32), word), I64))

@@ -1,11 +1,11 @@
-"""Jobs that several threads share, and how they do: the machine code of `team`.
+"""Jobs that several threads share: the machine code of `team`, which posts, runs and finishes them.
 
-Why this is right. A job has one word with a bit for each part that nobody has taken yet, and one that counts the parts that are
-not done. Both are written by the thread that posts, the first word last; a part belongs to whoever cleared its bit. So a thread
-that comes late, with a job that it saw long ago, finds no bit, or finds a bit of the job as it is now: it reads kernel and
-arguments after it cleared the bit, when they cannot change, for whoever posted the job waits until its part is done, and keeps
-the thunk alive with its arrays. The memory of jobs is never given back, but used for other thunks' jobs: for what a late thread
-looks at is always a job. Threads prefer parts of their own share, the same in each kernel, for what is in their cache.
+Why this is correct: a job has one word with a bit for each part that is free, and one that counts the parts that are not done. The
+posting thread writes both, the free parts last; a part belongs to the thread that clears its bit. A thread that comes late, with
+the address of an old job, either finds no bit, or a bit of the job that is there now: it reads kernel and arguments after it has
+cleared the bit, and they cannot change then, since the posting thread waits until the part is done and keeps the thunk with its
+arrays alive. The memory of jobs is never freed, only reused for other jobs, so that a late thread always reads a job. Threads
+prefer parts of their own share, which is the same in each kernel, since its memory is in their cache.
 """
 
 from __future__ import annotations
@@ -31,21 +31,22 @@ from oplet_numba_ops.threads.atomics import (
 
 __all__ = ["BOX", "JOB_WORDS", "MOST_PARTS", "RUN", "SERVE", "TEAM"]
 
-#: Parts of a job, at most: a word has a bit for each, and its sign stays clear.
+#: The most parts of a job: a word has a bit for each, and its sign stays clear.
 MOST_PARTS = 62
 
-# Where words are, in bytes. Those of a job: the kernel, the first part's arguments, the way to the next part's, how many parts,
-# for how many threads; in a line of the cache of their own, what threads fight for: the parts that are free, and how many are
-# not done.
+# Byte offsets in a job: the kernel, the first part's arguments, the stride to the next part's, the number of parts, the number of
+# threads; and, in a cache line of their own, since threads compete for them, the free parts and the number of parts that are not
+# done.
 _FUNCTION, _WORDS, _STRIDE, _COUNT, _THREADS, _FREE, _PENDING, _JOB_BYTES = 0, 8, 16, 24, 32, 64, 72, 128
-# A helper's mailbox: the job, the processor of the thread that posted it, whether the helper looks at that; in a line of its own
-# whether it is to end, whether it came back in order to move, and whether it sleeps; in a third one the semaphore that it waits for.
+# Byte offsets in a helper's mailbox: the job, the processor of the posting thread, whether the helper is to check that processor;
+# in a cache line of their own whether it is to end, whether it returned in order to move, and whether it sleeps; in a third one the
+# semaphore that it waits for.
 _POSTED, _PROCESSOR, _WATCHES, _END, _MOVES, _SLEEPS, _BELL, _BOX_BYTES = 0, 8, 16, 64, 72, 80, 128, 192
-# The team: the functions of the C library that say on which processor a thread is, that yield it, that wait for a semaphore and
-# that post one, or 0; mailboxes follow.
+# Byte offsets in the team: the C library's functions that return the current processor, yield it, wait for a semaphore and post
+# one, or 0; then the mailboxes.
 _WHERE, _YIELD, _WAIT, _POST, _BOXES = 0, 8, 16, 24, 128
 
-#: Words of a job. Whoever makes one writes the first five.
+#: The words of a job. Its maker writes the first five.
 JOB_WORDS = _JOB_BYTES // 8
 #: Offsets by name.
 BOX = {
@@ -110,9 +111,10 @@ def RUN(team, jobs, count):  # type: ignore[no-untyped-def]
 
 @kernel("void(i8, i8, i8, i8, i8)")
 def SERVE(team, box, number, patience, sleeps):  # type: ignore[no-untyped-def]
-    """Help with what comes into a mailbox. When so many looks in a row found nothing, return, or sleep until somebody posts.
+    """Run parts of the jobs that come into a mailbox. After `patience` rounds without a job, return, or sleep until a job is
+    posted.
 
-    Whoever posts a job just before the helper says that it sleeps does not wake it; the next job does.
+    A job that is posted just before the helper marks itself as asleep does not wake it; the next job does.
     """
     idle = 0
     while load(box + _END) == 0:
@@ -133,4 +135,4 @@ def SERVE(team, box, number, patience, sleeps):  # type: ignore[no-untyped-def]
             idle += 1
             pause()
             if idle > 1000 and idle & 15 == 0 and load(team + _YIELD) != 0:
-                ask(load(team + _YIELD))  # it may take a while: who else could use this processor?
+                ask(load(team + _YIELD))  # the wait may be long: let other threads use this processor

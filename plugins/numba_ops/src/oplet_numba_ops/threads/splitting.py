@@ -1,5 +1,5 @@
-"""How work is cut into parts: a few for each of several threads, so that a thread that is held up keeps nobody waiting, and as many
-as it takes for each to be short, so that a run can be stopped between them.
+"""Division of work into parts: a few for each thread, so that a delayed thread does not hold up the others, and for long work so
+many that a run can be stopped between them.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ __all__ = ["WORTH_VALUES", "Many", "Range", "cut", "cut_pair", "each", "grid", "
 Item = TypeVar("Item")
 Other = TypeVar("Other")
 Range = tuple[int, int]
-#: Numbers whose part in an elementwise op is worth one of its own.
+#: The least numbers of a part of an elementwise op.
 WORTH_VALUES = 4_000
-#: Parts for each thread. With more, neighbouring parts of one kernel and the next are more often done by different threads, which
-#: then wait for what lies in the other's cache.
+#: Parts per thread. With more, neighbouring parts of consecutive kernels are more often done by different threads, which then wait
+#: for memory in the other's cache.
 _EACH = 2
-#: Parts, each just worth being one, that no part is longer than if it can be cut: some ten milliseconds.
+#: The length of a part of long work, in parts of the least size: some ten milliseconds.
 _LONGEST = 4096
 
 
 class Many(Sequence[Item]):
-    """Parts of long work. There may be very many, so that each is made when it is its turn.
+    """The parts of long work, each made when it is needed, as there may be very many.
 
     Args:
-        count: how many there are.
-        slots: how many of them are done at once.
-        make: gives the part of a number.
+        count: the number of parts.
+        slots: the number of parts that are done at a time.
+        make: returns the part of a number.
     """
 
     def __init__(self, count: int, slots: int, make: Callable[[int], Item]) -> None:
@@ -56,17 +56,17 @@ class Many(Sequence[Item]):
 
 
 def together(threads: int) -> int:
-    """How many parts are done between two looks at whether the run is to end: as many as short work has at most."""
+    """The number of parts that are done between two checkpoints: the most that short work has."""
     return 1 if threads == 1 else min(threads * _EACH, MOST_PARTS)
 
 
 def slots(parts: Sequence[Any]) -> int:
-    """How many of the parts may be done at once, and need memory of their own."""
+    """The number of parts that may be done at a time, and need memory of their own."""
     return parts.slots if isinstance(parts, Many) else len(parts)
 
 
 def each(parts: Sequence[Item], make: Callable[[Item, int], Other]) -> Sequence[Other]:
-    """What is made of each part, and of the number of its slot: parts of the same slot are never done at once."""
+    """The results of `make` for each part and its slot's number; parts of the same slot are never done at the same time."""
     if not isinstance(parts, Many):
         return [make(part, number) for number, part in enumerate(parts)]
     several = parts.slots
@@ -74,7 +74,7 @@ def each(parts: Sequence[Item], make: Callable[[Item, int], Other]) -> Sequence[
 
 
 def in_turn(count: int, step: int) -> Sequence[Range]:
-    """Ranges of `step` that cover `count`, each of which is done when the one before is."""
+    """Ranges of `step` that cover `count`; each is done after the one before."""
     return [(0, count)] if count <= step else _ranges(count, step, 1)
 
 
@@ -83,20 +83,20 @@ def _ranges(count: int, step: int, slots: int) -> Many[Range]:
 
 
 def _pieces(length: int, threads: int) -> int:
-    """Into how many parts to cut work of such a length."""
+    """The number of parts to divide work of this length into."""
     least, several = -(-length // _LONGEST), together(threads)
     return least if least <= 1 else -(-least // several) * several
 
 
 def _even(count: int, most: int, threads: int, multiple: int = 1) -> list[Range]:
-    """Ranges that cover `count`, as many up to `most` as spread the work best, all but the last a multiple of `multiple` long."""
+    """Ranges that cover `count`, as many up to `most` as balance the work best, all but the last of a multiple of `multiple`."""
     units = -(-count // multiple)
     best = [(0, count)]
     least = float(units)
     for parts in range(2, min(most, units) + 1):
         bounds = [units * part // parts for part in range(parts + 1)]
         work = [0] * threads
-        for first, last in pairwise(bounds):  # whoever has least to do takes the next part
+        for first, last in pairwise(bounds):  # the thread with the least work takes the next part
             work[work.index(min(work))] += last - first
         if max(work) <= least:
             least = max(work)
@@ -105,12 +105,14 @@ def _even(count: int, most: int, threads: int, multiple: int = 1) -> list[Range]
 
 
 def cut(count: int, worth: int, threads: int, multiple: int = 1, length: int | None = None) -> Sequence[Range]:
-    """Cut `count` rows into ranges for several threads, and long work into more of them.
+    """Divide `count` rows into ranges for several threads, and long work into more of them.
 
     Args:
-        worth: how many parts the work is large enough for.
-        multiple: of which all ranges but the last are.
-        length: how many parts it would be if each were just worth it, where that is more.
+        count: the rows.
+        worth: the number of parts that the work is large enough for.
+        threads: the number of threads.
+        multiple: all ranges but the last have a multiple of so many rows.
+        length: the number of parts of the least size, if it is larger than `worth`.
     """
     most = 1 if threads == 1 else min(worth, threads * _EACH, MOST_PARTS)
     pieces = _pieces(worth if length is None else length, threads)
@@ -129,14 +131,17 @@ def grid(
     length: int | None = None,
     least: int = 1,
 ) -> Sequence[tuple[Range, Range]]:
-    """Cut a table into blocks, each a range of rows and one of columns.
+    """Divide a table into blocks, each a range of rows and one of columns.
 
     Args:
-        multiple: of which all ranges of rows but the last are.
-        worth: how many parts the work is large enough for.
-        by_columns: whether to cut columns rather than rows, where either will do.
-        length: as `cut` takes it.
-        least: rows that a block of long work has at least.
+        rows: the rows.
+        multiple: all ranges of rows but the last have a multiple of so many.
+        columns: the columns.
+        worth: the number of parts that the work is large enough for.
+        threads: the number of threads.
+        by_columns: whether to divide columns in place of rows, where both are possible.
+        length: as for `cut`.
+        least: the least rows of a block of long work.
     """
     parts = 1 if threads == 1 else max(1, min(worth, threads * _EACH, MOST_PARTS))
     pieces = _pieces(worth if length is None else length, threads)
@@ -169,10 +174,13 @@ def _long_grid(
 
 
 def cut_pair(how: Repetition, threads: int, worth: int) -> list[tuple[Repetition, Range, Range]]:
-    """Cut an elementwise op of which one operand repeats: how it does in each part, and the part of the large and of the small one.
+    """Divide an elementwise op with a broadcast operand: each part's broadcasting pattern, and its slices of the large and the
+    small operand.
 
     Args:
-        worth: numbers that are worth a part.
+        how: the broadcasting pattern.
+        threads: the number of threads.
+        worth: the least numbers of a part.
     """
     block = how.rows * how.columns
     pieces = how.blocks * block // worth

@@ -1,16 +1,16 @@
-"""Threads that do parts of a kernel's work at once, and stay in machine code between one kernel and the next.
+"""The team of threads that run parts of kernels in parallel, and stay in machine code between one kernel and the next.
 
-A step of a thunk is a job: a kernel and as many blocks of arguments as the work has parts. The thread that invokes posts the job
-to its helpers and does parts itself until none is left, then waits for those that helpers are still at. A helper spins, without
-Python's lock, until there is a job for it. After a millisecond or so without one it goes to sleep, in machine code too where the C
-library has semaphores: with Python's lock to take first, which the thread that invokes gives up for no longer than a kernel runs,
-it would miss much of a model's run. It is woken when a job is posted, but nobody waits for it: whatever a helper does not take,
-the thread that invokes does itself.
+A step of a thunk is a job: a kernel and as many blocks of arguments as the work has parts. The thread that invokes posts the job to
+its helpers and runs parts itself until none is left, then waits for those that helpers still run. A helper spins, without the GIL,
+until there is a job. After about a millisecond without one it sleeps: in machine code where the C library has semaphores, since a
+helper that needs the GIL to wake up would miss much of a model's run, as the thread that invokes releases the GIL only while a
+kernel runs. A sleeping helper is woken when a job is posted, but nothing waits for it: parts that helpers do not take are run by
+the thread that invokes.
 
-A step of many parts is long: it is posted a few parts at a time, and between them the run can be stopped (`oplet.checkpoint`).
+A step of many parts is long: it is posted a few parts at a time, and the run can be stopped between them (`oplet.checkpoint`).
 
-So nothing depends on helpers being there: not in a forked process, which has none of its parent's threads, not while another
-interpreter has posted its job over this one, not when Python ends. `sharing` says why that is right.
+So nothing depends on helpers: not in a forked process, which has none of its parent's threads, not while another interpreter has
+posted its job over this one, not when Python ends. `jobs` explains why this is correct.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from oplet_numba_ops.threads.splitting import slots, together
 __all__ = ["MOST_PARTS", "Step", "ready", "thunk"]
 
 _MOST_HELPERS = 63
-#: How long a helper waits in machine code, in seconds: longer than numpy's kernels between two compiled ones usually take.
+#: Seconds that a helper spins without a job: longer than numpy's kernels between two compiled ones usually take.
 _PATIENCE = 1.5e-3
 
 
 class _Helper:
-    """A thread that helps, if it is awake.
+    """A helper thread.
 
     Args:
         team: the team's address.
@@ -58,7 +58,7 @@ class _Helper:
         self.forget()
 
     def forget(self) -> None:
-        """There is no such thread: not yet, or not in this process, which was forked."""
+        """Reset: at construction and after a fork."""
         self.asleep = True
         self._thread: threading.Thread | None = None
         self._bell = threading.Lock()
@@ -69,25 +69,25 @@ class _Helper:
 
     @property
     def sleeps(self) -> bool:
-        """Whether it looks for jobs no more, wherever it is to be woken from."""
+        """Whether the helper sleeps, in machine code or in Python, and has to be woken."""
         return self.asleep or bool(_word(self._box + BOX["sleeps"]))
 
     def wake(self) -> None:
-        """Have it look for jobs; it may take as long as it likes to do so. One that sleeps in machine code is woken from there."""
+        """Wake the helper without waiting until it is awake."""
         self.asleep = False
         if self._thread is not None:
-            with suppress(RuntimeError):  # another thread rang already
+            with suppress(RuntimeError):  # another thread has woken it already
                 self._bell.release()
             return
         with self._starting:
             if self._thread is None and not _word(self._box + BOX["end"]):
                 thread = threading.Thread(target=self._work, name=f"oplet-numba-{self._number}", daemon=True)
-                with suppress(RuntimeError):  # there can be no more threads, or Python ends: then without help
+                with suppress(RuntimeError):  # no more threads can be started, or Python ends: go on without help
                     thread.start()
                     self._thread = thread
 
     def end(self) -> None:
-        """Have it leave machine code for good, before Python takes that away, and wait for it."""
+        """Have the helper leave machine code for good, and wait for it, before Python unloads the code."""
         _set_word(self._box + BOX["end"], 1)
         if self._thread is not None:
             with suppress(RuntimeError):
@@ -110,7 +110,7 @@ class _Helper:
             self._bell.acquire()
 
     def _patience(self, serve: Callable[..., None]) -> int:
-        """How many rounds of waiting make up the time for it."""
+        """The number of rounds of a spin loop that last about `_PATIENCE`."""
         rounds, seconds = 1000, 1.0
         for _ in range(3):
             start = time.perf_counter()
@@ -119,7 +119,9 @@ class _Helper:
         return min(max(rounds, int(rounds * _PATIENCE / seconds)), 10**7)
 
     def _move(self, home: set[int]) -> None:
-        """Go where the thread that posts is not. Systems that pack threads onto few processors would never let them run at once."""
+        """Move to another processor than the posting thread's: some systems pack threads onto few processors, where they would
+        never run in parallel.
+        """
         _set_word(self._box + BOX["moves"], 0)
         elsewhere = home - {_word(self._box + BOX["processor"])}
         try:
@@ -148,20 +150,22 @@ def _symbol(name: str) -> int:
 
 
 def _make_semaphore(where: int) -> bool:
-    """Make one that nobody posted; False where there is no such thing."""
+    """Initialize a semaphore at zero; False if the C library has none."""
     make = _symbol("sem_init")
     return bool(make) and ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint)(make)(where, 0, 0) == 0
 
 
 def _for_ever(words: int) -> int:
-    """The address of zeros that outlive Python's end, which helpers may be late to notice."""
+    """The address of zeros that are never freed, as helpers may read them until Python's end."""
     memory = aligned((words,), np.int64)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
     return int(memory.ctypes.data)
 
 
 class _Team:
-    """All helpers of this process. The first serves thunks of two threads and more, the second those of three and more, and so on."""
+    """All helpers of this process. The first one serves thunks of two threads and more, the second one those of three and more,
+    and so on.
+    """
 
     def __init__(self) -> None:
         self.address = _for_ever((TEAM["boxes"] + _MOST_HELPERS * BOX["size"]) // 8)
@@ -177,7 +181,7 @@ class _Team:
             os.register_at_fork(after_in_child=self._forget)
 
     def take(self) -> int:
-        """The address of a job that nobody uses."""
+        """The address of an unused job."""
         try:
             return self._free.pop()
         except IndexError:
@@ -187,7 +191,7 @@ class _Team:
             return start
 
     def give_back(self, jobs: list[int]) -> None:
-        """Their thunk is gone."""
+        """Return the jobs of a thunk that is gone."""
         self._free += jobs
 
     def _forget(self) -> None:
@@ -205,9 +209,9 @@ def _team() -> _Team:
 
 
 class Step(NamedTuple):
-    """A kernel and the arguments of each part of its work; no part may read or write what another one writes.
+    """A kernel and the arguments of each part of its work; no part may access what another one writes.
 
-    Parts of the same slot of `shares.Many` are done one after the other, and may share scratch memory, or go on where the one
+    Parts of the same slot of `splitting.Many` are run one after the other, and may share scratch memory, or continue where the one
     before stopped.
     """
 
@@ -216,25 +220,26 @@ class Step(NamedTuple):
 
 
 def ready(*kernels: Kernel) -> None:
-    """Compile, in a plan, what its thunk is going to need.
+    """Compile, in a plan, the kernels of its thunk.
 
     Raises:
-        CompileError: numba or LLVM refuses it.
+        CompileError: numba or LLVM refuses one.
     """
     for one in kernels:
         if not one.has_entry:
-            checkpoint()  # it may take a second
+            checkpoint()  # compiling may take a second
         one.entry()
     RUN.compiled()
     SERVE.compiled()
 
 
 def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:
-    """What runs the steps in order, the parts of a step at once on so many threads. It keeps the arguments alive.
+    """A thunk that runs the steps in order, and the parts of a step in parallel on `threads` threads; it keeps the arguments alive.
 
     Args:
-        steps: what is to be done. Where a step has more parts than short work has, the run can be stopped between them.
-        arrays: what else to keep alive, for arguments that are addresses.
+        steps: the steps. A step with more parts than short work has can be stopped between them.
+        threads: the number of threads, the caller's own included.
+        arrays: further arrays to keep alive, for arguments that are addresses.
     """
     threads = min(threads, _MOST_HELPERS + 1)
     most = together(threads)
@@ -260,7 +265,7 @@ def _one_by_one(calls: Sequence[Thunk]) -> None:
 
 
 def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Thunk:
-    """Steps that are run in one go."""
+    """A thunk of steps that are run in one call of machine code."""
     run = RUN.compiled()
     team = _team()
     shared = threads > 1 and any(len(step.parts) > 1 for step in steps)
@@ -297,7 +302,7 @@ def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Th
 
 
 def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> Thunk:
-    """A step that is run `several` parts at a time, by a job that is posted again and again."""
+    """A thunk of a step that is run `several` parts at a time, by a job that is posted again and again."""
     run, entry, parts = RUN.compiled(), step.kernel.entry(), step.parts
     team = _team()
     helpers = team.helpers[: min(threads, several) - 1]
@@ -311,7 +316,9 @@ def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> 
                 checkpoint()
             some = parts[start : start + several]
             words: Array = np.array([entry.pack(arguments) for arguments in some], np.int64)
-            _write(job, _fields(entry, words, threads))  # nobody is at it: all parts of the batch before are done
+            _write(
+                job, _fields(entry, words, threads)
+            )  # all parts of the last batch are done, so that no thread reads the job now
             for helper in helpers:
                 if helper.asleep:
                     helper.wake()
@@ -322,7 +329,7 @@ def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> 
 
 
 def _fields(entry: Entry, words: Array, threads: int) -> tuple[int, ...]:
-    """The words of a job that its maker writes; `words` has the arguments of a part in each row."""
+    """The words of a job that its maker writes; `words` has one row of arguments for each part."""
     return entry.address, words.ctypes.data, words.strides[0], len(words), min(threads, len(words))
 
 

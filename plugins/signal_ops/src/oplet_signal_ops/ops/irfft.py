@@ -10,24 +10,13 @@ from __future__ import annotations
 
 import math
 
-from oplet import Context, Node, Registration, ensure, ensure_type
+from oplet import Context, Node, Registration, ensure
 from oplet.kernels.arrays import Thunk
-from oplet.kernels.operands import ensure_operands
-from oplet.kernels.options import integer
-from oplet_signal_ops.attributes import ensure_declared_type
-from oplet_signal_ops.real_fft import TYPES, ensure_length, inverse_transform
+from oplet_signal_ops.real_fft import TYPES, inverse_transform, read_transform
 
 
 def prepare(context: Context, node: Node) -> None:
-    ensure_operands(node, 1, 1)
-    spectrum, signal = node.inputs[0], node.outputs[0]
-    ensure_type(spectrum, *TYPES)
-    ensure_type(signal, spectrum.type)
-    options = node.custom_map()
-    ensure_declared_type(options, spectrum, *TYPES)
-    length = integer(options, "fft_length")
-    ensure_length(length)
-    ensure(spectrum.ndim >= 1, f"{spectrum} must have at least one dimension.")
+    spectrum, signal, length = read_transform(node)
     values = spectrum.shape[-1]
     ensure(
         values % 2 == 0 and values >= length + 2,

@@ -10,24 +10,13 @@ from __future__ import annotations
 
 import math
 
-from oplet import Context, Node, Registration, ensure, ensure_type
+from oplet import Context, Node, Registration, ensure
 from oplet.kernels.arrays import Thunk
-from oplet.kernels.operands import ensure_operands
-from oplet.kernels.options import integer
-from oplet_signal_ops.attributes import ensure_declared_type
-from oplet_signal_ops.real_fft import TYPES, ensure_length, transform
+from oplet_signal_ops.real_fft import TYPES, read_transform, transform
 
 
 def prepare(context: Context, node: Node) -> None:
-    ensure_operands(node, 1, 1)
-    signal, spectrum = node.inputs[0], node.outputs[0]
-    ensure_type(signal, *TYPES)
-    ensure_type(spectrum, signal.type)
-    options = node.custom_map()
-    ensure_declared_type(options, signal, *TYPES)
-    length = integer(options, "fft_length")
-    ensure_length(length)
-    ensure(signal.ndim >= 1, f"{signal} must have at least one dimension.")
+    signal, spectrum, length = read_transform(node)
     ensure(signal.shape[-1] <= length, f"{signal} has more than the {length} samples of the FFT.")
     context.resize_tensor(spectrum, (*signal.shape[:-1], length + 2))
     node.prepared = context.add_temporary(node, (*signal.shape[:-1], length), signal.type)

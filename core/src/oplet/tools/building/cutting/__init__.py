@@ -1,1 +1,3 @@
-"""Which statements, modules and data files a kernel needs, and source that holds no more. What comes in reads code and never runs it."""
+"""Extraction of kernels, and of the core, from installed packages: dependency analysis, tree shaking, rewriting of imports. What comes in
+reads source code and never runs it.
+"""

@@ -1,6 +1,6 @@
-"""Whether a statement at the top level of a module only makes something, and so can go when nothing uses what it makes.
+"""Purity analysis: top-level statements without side effects can be removed when nothing uses the names that they bind.
 
-What is not known to be harmless counts as an effect, which keeps the statement.
+The analysis is conservative: whatever is not known to be pure counts as a side effect, which keeps the statement.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Builtins that do nothing but give a value.
+#: Builtins without side effects.
 _BUILTINS = _words(
     """
     abs all any bool bytes complex dict divmod enumerate float frozenset hasattr hash int isinstance issubclass len list
@@ -25,7 +25,7 @@ _BUILTINS = _words(
     bytearray TypeError ValueError RuntimeError KeyError
     """
 )
-#: Modules of which every function only gives a value.
+#: Modules whose functions all have no side effects.
 HARMLESS_MODULES = _words(
     """
     collections collections.abc dataclasses decimal enum fractions itertools math re string struct threading types typing
@@ -47,13 +47,13 @@ _NUMPY = _words(
     result_type stack tile uint16 uint32 uint64 uint8 vectorize zeros repeat reshape cumsum
     """
 )
-#: numpy's functions of one array; a second positional argument would be what they write into.
+#: numpy's functions of one array; a second positional argument would be their output array.
 _NUMPY_UNARY = _words(
     """
     abs absolute arctan ceil cos exp expm1 floor log log1p log2 negative rint round sign sin sqrt square tanh trunc
     """
 )
-#: Methods that leave what they belong to as it was.
+#: Methods that do not change their object.
 _METHODS = _words(
     """
     astype copy count decode encode endswith format fromkeys get items join keys lower lstrip newbyteorder removeprefix
@@ -73,13 +73,13 @@ _DECORATOR_MODULES = (
 
 
 class Purity:
-    """Judges the statements of one module.
+    """Purity analysis of one module's statements.
 
     Args:
-        origins: for each name that the module imports, what it stands for: "numpy", "functools.partial".
-        local: the names that the module defines.
+        origins: the dotted name that each imported name stands for: "numpy", "functools.partial".
+        local: names that the module defines.
         sources: the top-level packages that are being cut.
-        plain_classes: making a class out of one of theirs does nothing else.
+        plain_classes: whether subclassing their classes has no side effects.
     """
 
     def __init__(self, origins: Mapping[str, str], local: set[str], sources: set[str], plain_classes: bool) -> None:
@@ -89,40 +89,40 @@ class Purity:
         self._plain_classes = plain_classes
         self._imported = {origin.partition(".")[0] for origin in origins.values()}
 
-    def quiet(self, node: ast.stmt) -> bool:
-        """Whether a statement has no effect but the names that it binds."""
+    def has_no_effect(self, node: ast.stmt) -> bool:
+        """Whether a statement has no effect besides binding names."""
         if isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass)):
             return True
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
-            return self.known_decorators(node) and all(map(self.pure, defaults))
+            return self.has_harmless_decorators(node) and all(map(self.is_pure, defaults))
         if isinstance(node, ast.ClassDef):
-            return self.known_class(node) and all(map(self.quiet, node.body))
+            return self.is_harmless_class(node) and all(map(self.has_no_effect, node.body))
         if isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            return all(map(_is_name, targets)) and (node.value is None or self.pure(node.value))
+            return all(map(_is_name, targets)) and (node.value is None or self.is_pure(node.value))
         if isinstance(node, ast.If):
-            return self.pure(node.test) and all(map(self.quiet, [*node.body, *node.orelse]))
+            return self.is_pure(node.test) and all(map(self.has_no_effect, [*node.body, *node.orelse]))
         if isinstance(node, ast.Try):
             handlers = [inner for handler in node.handlers for inner in handler.body]
-            return all(map(self.quiet, [*node.body, *handlers, *node.orelse, *node.finalbody]))
+            return all(map(self.has_no_effect, [*node.body, *handlers, *node.orelse, *node.finalbody]))
         return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
-    def known_decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
-        """Whether its decorators register it nowhere and read no annotations but as dataclasses do."""
+    def has_harmless_decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+        """Whether all decorators are known not to register anything, nor to read annotations other than dataclasses do."""
         for decorator in node.decorator_list:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
             name = self.origin(called)
             setter = isinstance(called, ast.Attribute) and called.attr in ("setter", "getter", "deleter")
             if not setter and name not in ("property", "staticmethod", "classmethod") and not name.startswith(_DECORATOR_MODULES):
                 return False
-            if isinstance(decorator, ast.Call) and not all(map(self.pure, _arguments(decorator))):
+            if isinstance(decorator, ast.Call) and not all(map(self.is_pure, _arguments(decorator))):
                 return False
         return True
 
-    def known_class(self, node: ast.ClassDef) -> bool:
-        """Whether making the class does nothing but make it."""
-        if not self.known_decorators(node) or any(
+    def is_harmless_class(self, node: ast.ClassDef) -> bool:
+        """Whether creating the class has no side effects."""
+        if not self.has_harmless_decorators(node) or any(
             k.arg != "metaclass" or self.origin(k.value) != "abc.ABCMeta" for k in node.keywords
         ):
             return False
@@ -132,15 +132,15 @@ class Purity:
         if isinstance(base, ast.Subscript):
             base = base.value
         if isinstance(base, ast.Call):
-            return self.pure(base)
+            return self.is_pure(base)
         name = self.origin(base)
         top = name.partition(".")[0]
         if name in self._local or top in self._sources:
             return self._plain_classes
         return bool(name) and (hasattr(builtins, name) or top in sys.stdlib_module_names or top in ("oplet", "numpy"))
 
-    def pure(self, node: ast.expr) -> bool:
-        """Whether computing an expression changes nothing."""
+    def is_pure(self, node: ast.expr) -> bool:
+        """Whether evaluating an expression has no side effects."""
         return all(self._pure_part(part) for part in _computed(node))
 
     def _pure_part(self, node: ast.AST) -> bool:
@@ -163,13 +163,13 @@ class Purity:
             return last in _NUMPY or (last in _NUMPY_UNARY and len(node.args) == 1)
         if name.startswith("oplet.") and last[:1].isupper():
             return True
-        # A name that is imported may be a module, whose function may be called like a harmless method.
+        # An imported name may be a module, one of whose functions has the name of a harmless method.
         return (
             isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS and name.partition(".")[0] not in self._imported
         )
 
     def origin(self, node: ast.expr) -> str:
-        """The dotted name that an expression stands for, with what imports say about its first part; "" if it is no name."""
+        """The dotted name that an expression stands for, its first part resolved by the imports; "" if it is no name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -190,7 +190,7 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
 
 
 def _computed(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of an expression that are computed when it is; a lambda's body is not."""
+    """The subexpressions that are evaluated with an expression; a lambda's body is not."""
     yield node
     if isinstance(node, ast.Lambda):
         for default in [*node.args.defaults, *filter(None, node.args.kw_defaults)]:

@@ -1,1 +1,1 @@
-"""Files out of what was cut: wheels, zip archives, programs. What comes in writes, names and describes them."""
+"""Output files: wheels, zip archives (.pyz), and the modules generated for them. What comes in turns cut source code into files."""

@@ -1,4 +1,4 @@
-"""A program in one file: a zip archive that Python runs, with models that can be mapped where they lie."""
+"""Writer of .pyz programs: a zip archive that Python runs, whose models are stored uncompressed and aligned for memory mapping."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from oplet.model.files.whole_file import whole_file
+from oplet.model.files.atomic_write import atomic_write
 
 __all__ = ["MODEL_ALIGNMENT", "write_archive"]
 
-#: Where a model's bytes begin, so that its constants are aligned in the mapped file as the model has them.
+#: Alignment of a model's bytes in the archive, which keeps the alignment of its constants in the mapped file.
 MODEL_ALIGNMENT = 64
 _TIME = (1980, 1, 1, 0, 0, 0)
 _LOCAL_HEADER_SIZE = 30
-#: An extra field that means nothing: two bytes of name ("op") and two of size before the padding.
+#: Identifier of a zip extra field that only pads: two bytes of identifier ("op") and two of size precede the padding.
 _PADDING_NAME = b"op"
 
 
@@ -28,8 +28,8 @@ def write_archive(
     Args:
         target: the file.
         models: the models by path in the archive; they come first, uncompressed and aligned.
-        files: all other files by path, made from where the models' headers begin (behind the interpreter line).
-        interpreter: what the first line names; "" for none.
+        files: makes all other files, by path, from the offsets of the models' zip headers (counted after the interpreter line).
+        interpreter: the interpreter in the first line (#!); "" for none.
     """
     buffer = io.BytesIO()
     prefix = len(f"#!{interpreter}\n".encode()) if interpreter else 0
@@ -46,12 +46,12 @@ def write_archive(
             archive.writestr(_entry(path), content, zipfile.ZIP_DEFLATED, 9)
     buffer.seek(0)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(target, executable=bool(interpreter)) as file:
+    with atomic_write(target, executable=bool(interpreter)) as file:
         zipapp.create_archive(buffer, file, interpreter or None)
 
 
 def _entry(path: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(path, _TIME)
-    entry.create_system = 3  # whatever system builds it
+    entry.create_system = 3  # Unix, on every system, so that the bytes are the same
     entry.external_attr = 0o644 << 16
     return entry

@@ -1,7 +1,7 @@
-"""Compiled modules for an archive, from which Python cannot keep what it compiles.
+"""Compiled modules for a .pyz archive: Python cannot cache compiled modules for an archive itself.
 
-They lie in one file, as the standard library's importer of archives unpacks each compiled module twice. It serves the Python version
-that made it; every other version takes the sources.
+They are kept in one file, because the standard library's zipimport unpacks each compiled module twice. The file is used by the Python version
+that made it; other versions use the sources.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import marshal
 from collections.abc import Mapping
 
 from oplet.tools.building.error import BuildError
-from oplet.tools.children import run_python
+from oplet.tools.subprocesses import run_python
 
 __all__ = ["LOADER", "compiled"]
 
-#: The module of a program that brings in the compiled modules.
+#: The module of a program that activates the compiled modules.
 LOADER = "_oplet_compiled"
 
-# The program runs this; it must not import what Python has not imported already.
+# Source of that module. It imports only what Python has imported at its start.
 _LOADER = """\
 import marshal
 import sys
@@ -72,7 +72,7 @@ def install():
 install()
 """
 
-# In a process of its own with the hash seed fixed, as the order of a constant set depends on it.
+# Runs in a separate process with a fixed hash seed, on which the order of constant sets depends.
 _COMPILER = """
 import importlib.util, marshal, sys
 table = {}
@@ -87,7 +87,7 @@ sys.stdout.buffer.write(marshal.dumps((f"modules-{magic}.bin", marshal.dumps(tab
 
 
 def compiled(sources: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The file of compiled modules and the module that brings them in; the same sources and Python give the same bytes.
+    """The file of compiled modules and the module that activates them, by path; the same sources and Python give the same bytes.
 
     Args:
         sources: the modules, by path.

@@ -1,4 +1,4 @@
-"""A wheel out of what was cut, made by hatchling."""
+"""Writer of wheels; hatchling builds them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from oplet.errors import text_of
-from oplet.model.files.whole_file import write_whole
-from oplet.plugins.sources import installing
+from oplet.model.files.atomic_write import write_atomically
+from oplet.plugins.install_commands import install_command
 from oplet.texts import plain
-from oplet.tools.building.cutting.cutting import Cut
+from oplet.tools.building.cutting.cut_kernels import CutPackage
+from oplet.tools.building.distributions import Distribution, licence_texts
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.sources import Distribution, licence_texts
-from oplet.tools.selection.files import file_labels
+from oplet.tools.selection.generated_files import file_labels
 
 __all__ = ["CoreParts", "requirements", "write_wheel"]
 
@@ -46,11 +46,11 @@ packages = [{packages}]
 
 @dataclass(frozen=True)
 class CoreParts:
-    """What a wheel holds besides kernels when it brings the core.
+    """Contents of a wheel besides kernels, when it includes the core.
 
     Attributes:
-        files: the core's files, and the models', by path.
-        requires: what is still required, in place of oplet and what oplet requires.
+        files: files of the core and of the models, by path.
+        requires: the wheel's requirements, in place of oplet and oplet's requirements.
         sources: the pip packages that the core and the kernels come from.
         command: the module and function of the wheel's command, "" for none.
     """
@@ -61,14 +61,14 @@ class CoreParts:
     command: str = ""
 
 
-def write_wheel(cut: Cut, version: str, directory: Path, core: CoreParts | None = None) -> Path:
-    """Write a wheel; the same cut gives the same bytes.
+def write_wheel(cut: CutPackage, version: str, directory: Path, core: CoreParts | None = None) -> Path:
+    """Write a wheel; the same contents give the same bytes.
 
     Args:
-        cut: what goes in.
+        cut: the kernels' package.
         version: the wheel's version.
-        directory: the folder to write into, which is made.
-        core: the core, if the wheel is to bring it.
+        directory: the folder to write into, created if missing.
+        core: the core, if the wheel includes it.
 
     Raises:
         BuildError: hatchling is missing, or the version or a source's metadata cannot be used.
@@ -77,7 +77,7 @@ def write_wheel(cut: Cut, version: str, directory: Path, core: CoreParts | None 
         from hatchling.builders.wheel import WheelBuilder
         from packaging.version import InvalidVersion, Version
     except ImportError:
-        raise BuildError(f"Building wheels needs hatchling: {installing('oplet', 'build')}") from None
+        raise BuildError(f"Building wheels needs hatchling: {install_command('oplet', 'build')}") from None
     try:
         Version(version)
     except InvalidVersion:
@@ -88,18 +88,18 @@ def write_wheel(cut: Cut, version: str, directory: Path, core: CoreParts | None 
         for path, data in project_files(cut, version, core).items():
             file = root / path
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(file, data)
+            write_atomically(file, data)
         try:
             [wheel] = WheelBuilder(str(root)).build(directory=str(root / "dist"), versions=["standard"])
         except (ValueError, TypeError, OSError) as error:
             raise BuildError(f"hatchling cannot build the wheel: {text_of(error)}.") from error
         made = Path(wheel)
-        write_whole(directory / made.name, made.read_bytes())
+        write_atomically(directory / made.name, made.read_bytes())
     return directory / made.name
 
 
-def project_files(cut: Cut, version: str, core: CoreParts | None = None) -> dict[str, bytes]:
-    """The project that the wheel is built from: the package, its metadata, what it says of itself, the licences."""
+def project_files(cut: CutPackage, version: str, core: CoreParts | None = None) -> dict[str, bytes]:
+    """Files of the project that the wheel is built from: package, pyproject.toml, README.md, licences."""
     files = _without_empty_modules(cut.files)
     packages = [cut.name]
     dependencies = requirements(cut)
@@ -133,7 +133,7 @@ def project_files(cut: Cut, version: str, core: CoreParts | None = None) -> dict
 
 
 def _without_empty_modules(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files less empty `__init__.py` of folders that hold modules and no data: Python takes these for packages as well."""
+    """The files without empty `__init__.py`, which Python does not need; those in folders with data files stay."""
     with_data = {str(PurePosixPath(path).parent) for path in files if not path.endswith(".py")}
     return {
         path: data
@@ -142,8 +142,8 @@ def _without_empty_modules(files: Mapping[str, bytes]) -> dict[str, bytes]:
     }
 
 
-def _readme(cut: Cut) -> str:
-    """What the package index shows: the ops, where they are from, and what they are for."""
+def _readme(cut: CutPackage) -> str:
+    """README.md, which the package index shows: the ops, their source packages, and the models."""
     models = file_labels(model for need in cut.needs for model in need.models)
     lines = [
         f"# {cut.name.replace('_', '-')}",
@@ -165,8 +165,8 @@ def _readme(cut: Cut) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _license(cut: Cut) -> str:
-    """The licences of all sources together."""
+def _license(cut: CutPackage) -> str:
+    """SPDX expression of the licences of all sources."""
     from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
     found: dict[str, None] = {}
@@ -180,8 +180,8 @@ def _license(cut: Cut) -> str:
     return " AND ".join(f"({each})" if " OR " in each else each for each in sorted(found))
 
 
-def requirements(cut: Cut) -> list[str]:
-    """What the sources require, but for one another, and oplet itself."""
+def requirements(cut: CutPackage) -> list[str]:
+    """Requirements of the source packages, without requirements on one another; oplet is always among them."""
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
@@ -198,12 +198,12 @@ def requirements(cut: Cut) -> list[str]:
 
 
 def _requires_python(ranges: Iterable[str]) -> str:
-    """The Pythons on which all sources run."""
+    """The versions of Python that all sources support."""
     clauses = {clause.strip() for each in ranges for clause in each.split(",") if clause.strip()}
     return ",".join(sorted(clauses | {">=3.10"}))
 
 
 def _toml(text: str) -> str:
-    """A basic string of TOML."""
+    """A TOML basic string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'

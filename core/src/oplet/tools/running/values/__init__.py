@@ -1,4 +1,4 @@
-"""What the values of tensors mean to people: real numbers in and out, the tensors' own integers on request.
+"""Conversion of values between users and tensors: real values in and out, a quantized tensor's integers on request.
 
-`scaling` is the arithmetic, `fitting` the rule for values that come in, `notices` what is told about them.
+`quantization` is the arithmetic, `conversion` the rules for inputs, and `notices` the messages about what was done to them.
 """

@@ -1,7 +1,7 @@
-"""How a model's metadata say that pixels become its inputs' numbers: real = (pixel - mean) / std, for all channels or for each.
+"""Normalization of pixels by a model's metadata: real = (pixel - mean) / std, with one mean and std or one for each channel.
 
-The tables are the part of TFLite's metadata schema (`metadata_schema.fbs`) that leads there; they lie in the metadata entry
-TFLITE_METADATA of the model, as a FlatBuffer of their own.
+The tables declare the needed part of TFLite's metadata schema (`metadata_schema.fbs`). They are in the model's metadata entry
+TFLITE_METADATA, as a FlatBuffer of their own.
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ ENTRY = "TFLITE_METADATA"
 
 
 class NormalizationOptions(Table):
-    """Means and standard deviations of pixels, one or one for each channel."""
+    """Means and standard deviations of pixels: one, or one for each channel."""
 
     mean: NDArray[np.float32] | None = vector(0, "float32")
     std: NDArray[np.float32] | None = vector(1, "float32")
 
 
 class ProcessUnit(Table):
-    """A step between raw data and a tensor; the other kinds are not for pictures."""
+    """A preprocessing step; only normalization is declared here."""
 
     options: Table | None = union(1, {1: NormalizationOptions})
 
 
 class TensorMetadata(Table):
-    """What is said of an input or output."""
+    """Metadata of an input or output."""
 
     name: str | None = string(0)
     process_units: list[ProcessUnit] | None = tables(4, ProcessUnit)
 
 
 class SubGraphMetadata(Table):
-    """What is said of a subgraph; its inputs in the model's order."""
+    """Metadata of a subgraph; its inputs are in the model's order."""
 
     input_tensor_metadata: list[TensorMetadata] | None = tables(2, TensorMetadata)
 
 
 class ModelMetadata(Table):
-    """The root."""
+    """The root table of the metadata."""
 
     subgraph_metadata: list[SubGraphMetadata] | None = tables(3, SubGraphMetadata)
 
 
 class Normalization(NamedTuple):
-    """real = (pixel - mean) / std.
+    """Parameters of real = (pixel - mean) / std.
 
     Attributes:
-        mean: one, or one for each channel.
-        std: as many.
+        mean: one mean, or one for each channel.
+        std: as many standard deviations.
     """
 
     mean: tuple[float, ...]
@@ -69,14 +69,14 @@ class Normalization(NamedTuple):
         return f"mean {_short(self.mean)}, std {_short(self.std)}"
 
     def apply(self, pixels: NDArray[Any], axis: int) -> NDArray[Any]:
-        """The real values.
+        """The real values of pixels.
 
         Args:
-            pixels: 0..255.
+            pixels: values of 0..255.
             axis: the dimension of the channels.
 
         Raises:
-            TensorError: there are neither one nor as many means as channels.
+            TensorError: the number of means is neither one nor that of the channels.
         """
         across = [1] * pixels.ndim
         arrays = []
@@ -94,15 +94,15 @@ class Normalization(NamedTuple):
 
 
 def normalization_of(model: Model, subgraph: int, position: int) -> Normalization | None:
-    """What a model's metadata say of an input's pixels, None if they say nothing.
+    """The normalization of an input in the model's metadata, None if there is none.
 
     Args:
         model: the model.
         subgraph: the subgraph's index.
-        position: the input's place among the subgraph's inputs.
+        position: the input's position among the subgraph's inputs.
 
     Raises:
-        TensorError: they are damaged, or have no usable numbers.
+        TensorError: the metadata are damaged, or have no usable numbers.
     """
     try:
         content = model.metadata(ENTRY)

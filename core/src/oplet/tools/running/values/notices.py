@@ -1,4 +1,4 @@
-"""What was done to a value on its way into a model, told to whoever gave it."""
+"""Notices for users of what was done to an input's value."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 from oplet.texts import LONGEST, plain
 
-__all__ = ["Notice", "Tell", "warn"]
+__all__ = ["Notice", "NoticeCallback", "warn"]
 
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that was done to an input's value.
+    """A notice of something that was done to an input's value.
 
     Attributes:
-        kind: "picture" (read, resized, scaled), "clamped" (values beyond what a quantized tensor holds) or "whole numbers" (JSON
+        kind: "picture" (read, resized, scaled), "clamped" (values beyond the range of a quantized tensor) or "whole numbers" (JSON
             integers that were taken as real values of a quantized tensor).
         input: the input's name.
-        text: what was done, without a full stop.
-        facts: the same for programs, as JSON has it.
+        text: what was done, in words, without a full stop.
+        facts: the same as data, of JSON types.
     """
 
     kind: str
@@ -33,15 +33,15 @@ class Notice:
         return f"input '{self.input}': {self.text}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """A dictionary of it, for JSON."""
         return {"kind": self.kind, "text": self.text, **self.facts}
 
 
-#: Is called with each notice.
-Tell = Callable[[Notice], None]
+#: A callback that takes each notice.
+NoticeCallback = Callable[[Notice], None]
 
 
 def warn(notice: Notice) -> None:
-    """Tell by a Python warning, but for what became of pictures, which `oplet.tools.running.pictures.load_picture` documents."""
+    """Issue a notice as a Python warning, except for pictures, whose conversion `load_picture` documents."""
     if notice.kind != "picture":
         warnings.warn(plain(str(notice), LONGEST), stacklevel=2)

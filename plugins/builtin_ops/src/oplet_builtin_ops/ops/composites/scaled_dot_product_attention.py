@@ -34,16 +34,16 @@ from oplet_builtin_ops.shaping.row_folds import fold_rows
 _FLOAT32, _FLOAT16 = TensorType.FLOAT32, TensorType.FLOAT16
 _TYPES: Final = (_FLOAT32, _FLOAT16)
 
-#: Scores at a time, unless a few rows have more: what stays in the cache from one pass to the next.
+#: The scores of a part, unless a few rows have more, which stay in the cache from one pass to the next.
 _BLOCK: Final = 1 << 16
-#: Rows that a product should have at least.
+#: The least rows of a product.
 _ROWS: Final = 16
-#: About how many seconds a product of two numbers takes, and what else is done with a score.
+#: About the seconds of a multiply-add, and of all else that is done per score.
 _PRODUCT, _SCORE = 2e-11, 4e-9
 
 _ATTRIBUTES: Final = frozenset({"scale", "logit_cap"})
 
-#: What a decomposition consists of that has no mask of its own.
+#: The operators of a decomposition that has no mask of its own.
 _MASKLESS: Final = frozenset(
     {
         BuiltinOperator.TRANSPOSE, BuiltinOperator.RESHAPE, BuiltinOperator.EXPAND_DIMS, BuiltinOperator.SQUEEZE, BuiltinOperator.BROADCAST_TO,
@@ -55,7 +55,7 @@ _MASKLESS: Final = frozenset(
 
 @dataclass(frozen=True)
 class _Sizes:
-    """What the dimensions are; `shared` heads have one key."""
+    """The sizes of the dimensions; `shared` heads share one key."""
 
     batch: int
     groups: int
@@ -72,15 +72,15 @@ class _Sizes:
 
 @dataclass(frozen=True)
 class _Plan:
-    """An attention, as `prepare` lays it out for `bind`: its parts go through the same few buffers, one after the other.
+    """An attention, as `prepare` lays it out for `bind`: its parts use the same few buffers, one after the other.
 
     Attributes:
-        sizes: the dimensions.
-        scale: of the scores.
-        cap: of the scores, 0 for none.
-        own: the mask of the decomposition, where none is given.
+        sizes: the sizes of the dimensions.
+        scale: the factor of the scores.
+        cap: the cap of the scores, 0 for none.
+        own: the mask of the decomposition, if none is given.
         parts: yields slices of batch, groups, shared and time.
-        lanes: how many parts are computed at once.
+        lanes: the number of parts that are computed in parallel.
     """
 
     sizes: _Sizes
@@ -92,7 +92,7 @@ class _Plan:
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Decline what is not known; plan the parts."""
+    """Decline what is not supported; plan the parts."""
     scale, cap = _attributes(node)
     sizes = _sizes(node)
     own = _own_mask(context, node) if len(node.inputs) == 3 else None
@@ -117,7 +117,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _attributes(node: Node) -> tuple[float | None, float]:
-    """The scale, None for the usual one, and the cap, 0 for none."""
+    """The scale, None for the default one, and the cap, 0 for none."""
     attributes = node.composite_map()
     unknown = sorted(attributes.keys() - _ATTRIBUTES)
     if unknown:
@@ -163,13 +163,15 @@ def _check_mask(shape: Shape, sizes: _Sizes) -> None:
 
 
 def _own_mask(context: Context, node: Node) -> Array | None:
-    """The mask of a node that is given none: a constant that its decomposition adds to the scores (PyTorch's `is_causal`), or nothing."""
+    """The mask of a node without a mask input: a constant that its decomposition adds to the scores (PyTorch's `is_causal`), or
+    none.
+    """
     index = node.options(StableHLOCompositeOptions).decomposition_subgraph_index
     if index < 0:
         return None
     callee = prepare_callee(context, index, "decomposition", node.inputs, len(node.outputs))
     try:
-        # What is made of constants alone has been computed.
+        # Constant folding has computed what depends on constants only.
         rest = [each for each in callee.nodes if not all(tensor.is_constant for tensor in each.outputs)]
         others = [each for each in rest if each.op not in _MASKLESS]
         if not others and not callee.is_dynamic:
@@ -186,7 +188,9 @@ def _own_mask(context: Context, node: Node) -> Array | None:
 
 
 def _parts(rows: Shape, length: int, lanes: int) -> Iterator[tuple[slice, ...]]:
-    """Slices of the dimensions before a row of scores, such that each part's scores stay in the cache, and every lane has some."""
+    """Slices of the dimensions before a row of scores, such that each part's scores stay in the cache, and every lane has a
+    part.
+    """
     most = max(_BLOCK // length, _ROWS)
     if lanes > 1:
         most = min(most, -(-math.prod(rows) // lanes))
@@ -209,7 +213,7 @@ def _counts(part: tuple[slice, ...]) -> Shape:
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    """The thunk computes one part after the other; several at once if it pays."""
+    """A thunk that computes one part after the other, or several in parallel if that is faster."""
     plan: _Plan = node.prepared
     if not node.outputs[0].size:
         return lambda: None
@@ -232,7 +236,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 class _Attention:
-    """The operands as (batch, groups, shared, time, ...), each a view of a tensor."""
+    """The operands as (batch, groups, shared, time, ...), each one a view of a tensor."""
 
     def __init__(self, plan: _Plan, query: Array, key: Array, value: Array, mask: Array | None, output: Array) -> None:
         self._sizes = sizes = plan.sizes
@@ -250,10 +254,10 @@ class _Attention:
             self._mask = mask.reshape(shape[0], *heads, *shape[2:])
 
     def calls(self, part: tuple[slice, ...], query: Array, scores: Array, result: Array, row: Array) -> list[Call]:
-        """The calls that compute a part in these buffers, which hold as many values or more."""
+        """The calls that compute a part in these buffers, which have room for as many values or more."""
         sizes, counts = self._sizes, _counts(part)
         count, stacks = math.prod(counts), counts[:2]
-        rows = counts[2] * counts[3]  # of the heads that share a key, which are multiplied with it together
+        rows = counts[2] * counts[3]  # the rows of all heads that share a key, which are multiplied with it together
 
         def of(buffer: Array, width: int, shape: Shape = counts) -> Array:
             return buffer[: count * width].reshape(*shape, width)

@@ -1,1 +1,1 @@
-"""The custom operators that LiteRT's built-in resolver brings, one module each."""
+"""The custom operators of LiteRT's built-in resolver, one module each."""

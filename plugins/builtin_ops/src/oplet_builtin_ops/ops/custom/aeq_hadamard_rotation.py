@@ -22,7 +22,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure(source.ndim >= 2, f"{source} must have at least 2 dimensions.")
     size = CustomOptions(node).integer("hadamard_size")
     ensure(size >= 1, f"hadamard_size is {size}; it must be at least 1.")
-    # The values stay where they are, so a model may give the output another shape of this size.
+    # The order of the values stays, so that the model may declare another shape of this size for the output.
     context.resize_tensor(output, output.shape if output.size == source.size else source.shape)
     context.add_temporary(node, (source.size,), TensorType.FLOAT32)
     node.prepared = size

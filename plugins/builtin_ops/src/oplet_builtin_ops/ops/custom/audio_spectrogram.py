@@ -14,12 +14,12 @@ from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.options import CustomOptions
 
-#: Samples that are transformed at once, in whole windows; and what each of one window takes: window, weights, spectrum, squares.
+#: The samples that are transformed at a time, in whole windows; bytes per sample of a window: window, weights, spectrum, squares.
 _AT_ONCE, _BYTES_PER_SAMPLE = 1 << 16, 40
 
 
 class Settings(NamedTuple):
-    """The custom options, and how long the transforms are."""
+    """The custom options, and the length of the transforms."""
 
     window: int
     stride: int

@@ -56,7 +56,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _filterbank(settings: Settings, bins: int, rate: int) -> tuple[int, Array]:
-    """The first bin that counts, and the weight of it and those that follow in each band."""
+    """The first bin that counts, and for each band the weight of it and of the following ones."""
     ensure(rate > 0, f"the sample rate is {rate}; it must be above zero.")
     low, high = _mel(np.array([settings.lower, settings.upper]))
     spacing = (high - low) / (settings.bands + 1)
@@ -69,7 +69,7 @@ def _filterbank(settings: Settings, bins: int, rate: int) -> tuple[int, Array]:
     band = np.searchsorted(centres[:-1], places, side="left") - 1
     before = np.where(band >= 0, centres[band], low)
     share = (centres[band + 1] - places) / (centres[band + 1] - before)
-    # One band more on each side for what belongs to none.
+    # One more band on each side for bins that belong to no band.
     weights = np.zeros((len(places), settings.bands + 2))
     row = np.arange(len(places))
     weights[row, band + 1] = share
@@ -101,7 +101,7 @@ def bind(context: Context, node: Node) -> Thunk:
             banks[key] = _filterbank(settings, spectrogram.shape[2], key)
         start, weights = banks[key]
         if not len(weights):
-            # LiteRT leaves out the bands when they reach beyond the last bin.
+            # In LiteRT all bands are empty if one reaches beyond the last bin.
             output.fill(0)
             return
         charge(16 * (settings.bands + settings.coefficients) * (spectrogram.size // spectrogram.shape[2]) + 8 * spectrogram.size)

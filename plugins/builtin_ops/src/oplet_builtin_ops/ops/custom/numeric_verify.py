@@ -1,6 +1,7 @@
-"""NumericVerify: what quantization changed: the dequantized first input minus the second, a float reference.
+"""NumericVerify: the error of quantization: the dequantized first input minus the second, a float reference.
 
 With `log_if_failed` and a `tolerance` of at least 0.1, a difference above tolerance * scale is an error.
+
 Numerics: tflite/kernels/numeric_verify.cc
 """
 

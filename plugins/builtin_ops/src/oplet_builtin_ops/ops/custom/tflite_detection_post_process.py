@@ -1,6 +1,8 @@
-"""TFLite_Detection_PostProcess: boxes decoded with their anchors, thinned out by non-maximum suppression.
+"""TFLite_Detection_PostProcess: boxes are decoded with their anchors and selected by non-maximum suppression.
 
-Outputs: boxes (1, n, 4) as ymin, xmin, ymax, xmax; classes (1, n); scores (1, n); how many there are (1,); places beyond are 0.
+Outputs: boxes (1, n, 4) as ymin, xmin, ymax, xmax; classes (1, n); scores (1, n); the number of boxes (1,); positions beyond it are
+0.
+
 Numerics: tflite/kernels/detection_postprocess.cc
 """
 
@@ -95,7 +97,7 @@ def _reals(tensor: Tensor) -> Array:
     return np.asarray((tensor.data.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.scale))
 
 
-#: What a box takes while its corners are worked out, in bytes.
+#: Bytes of scratch per box while its corners are computed.
 _BOX_BYTES = 160
 
 

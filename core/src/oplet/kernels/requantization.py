@@ -1,0 +1,193 @@
+"""Requantization: from integer accumulators to quantized outputs, as each of LiteRT's roundings defines it.
+
+A quantized matrix product ends in `clamp(zero_point + scale(accumulator + offset))`. LiteRT scales with 32-bit fixed-point arithmetic and
+two roundings (`oplet.kernels.fixed_point`), and some kernels in another way (`Rounding`). With u = x * multiplier * 2**(shift - 31),
+e = -shift and d = 2**-(e + 1), or 0 if there is no right shift, the two roundings together are
+
+    floor(u + 1/2 + d)  where u >= 0        floor(u + 1/2 - d)  where u < 0
+
+because the first rounding moves each threshold of the second by half of its unit. All these numbers are multiples of 2**(shift - 31), so
+float64 holds them exactly while accumulators are small; of large ones it holds those exactly that are not clamped, unless the shift is far
+to the right. `Requantization` is the definition, in int64, and tells where float64 gives the same and with which numbers; a fast kernel
+computes with these.
+
+Source: tflite/kernels/internal/quantization_util.cc, tflite/kernels/internal/common.cc and the kernels that use them
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.kernels.arrays import Array
+from oplet.kernels.fixed_point import (
+    int32_of,
+    multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_int64,
+    multiply_rounding_up,
+    quantize_multipliers,
+)
+
+__all__ = ["Requantization", "Rounding"]
+
+
+class Rounding(Enum):
+    """Which of LiteRT's scalings turns an accumulator into steps of the output."""
+
+    DOUBLE = "double"  #: 32-bit fixed point, two roundings
+    UP = "up"  #: the same, the second rounding halves up, for channels in groups of eight, as LiteRT's vector code has it
+    WIDE = "wide"  #: the form for int64 accumulators: a 16-bit multiplier, one rounding (halves up)
+    FLOAT = "float"  #: a float64 product, rounded once (halves away from zero)
+
+
+#: Those of 32-bit fixed point.
+_NARROW: Final = (Rounding.DOUBLE, Rounding.UP)
+#: Channels that LiteRT's vector code takes at a time.
+_GROUP: Final = 8
+
+
+@dataclass(frozen=True)
+class Requantization:
+    """How the accumulators of one layer become its outputs.
+
+    Attributes:
+        scales: the real factor of each channel, input scale * weight scale / output scale: float64, (channels,).
+        offsets: what is added to each channel's accumulator first (bias, zero-point corrections): int64, (channels,).
+        limit: an upper bound on |accumulator| + |offset|.
+        zero_point: of the output.
+        low: the smallest output, after the fused activation.
+        high: the largest.
+        rounding: which definition.
+
+    Example:
+        >>> layer = Requantization(np.array([0.5, 0.25]), np.array([3, 0]), 2.0**24, -1, -128, 127)
+        >>> layer.fits(np.dtype(np.int8))
+        True
+        >>> outputs = np.empty((2, 2), np.int8)
+        >>> layer.requantize(np.array([[4, 4], [-1000, 6]]), outputs)
+        >>> outputs.tolist()
+        [[3, 0], [-128, 1]]
+    """
+
+    scales: Array
+    offsets: Array
+    limit: float
+    zero_point: int
+    low: int
+    high: int
+    rounding: Rounding = Rounding.DOUBLE
+    _fitting: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def requantize(self, accumulators: Array, output: Array) -> None:
+        """The definition, in integers of 64 bits: it holds for all accumulators, and wraps around where C++ does on x86.
+
+        Args:
+            accumulators: whole numbers of any type, (rows, channels).
+            output: of the quantized type and the same shape; receives the outputs.
+        """
+        multipliers, shifts = quantize_multipliers(self.scales)
+        total = accumulators.astype(np.int64) + self.offsets
+        zero_point = np.int32(self.zero_point)
+        if self.rounding in _NARROW:
+            # An int32 accumulator wraps around.
+            narrow = total.astype(np.int32)
+            scaled = multiply_by_quantized_multiplier(narrow, multipliers, shifts)
+            if self.rounding is Rounding.UP:
+                scaled = np.where(self._is_up, multiply_rounding_up(narrow, multipliers, shifts), scaled)
+        elif self.rounding is Rounding.WIDE:
+            scaled = multiply_by_quantized_multiplier_int64(total, multipliers, shifts)
+        else:
+            with np.errstate(all="ignore"):
+                product = total * np.asarray(self.scales, np.float64)
+                scaled = int32_of(product + np.copysign(math.nextafter(0.5, 0), product))
+        # The sum wraps around, too.
+        np.copyto(output, np.clip(scaled + zero_point, self.low, self.high), casting="unsafe")
+
+    def fits(self, dtype: np.dtype[Any]) -> bool:
+        """Whether float64 gives exactly what the definition gives, for outputs of an integer type."""
+        if dtype.char not in self._fitting:  # asked for every block
+            self._fitting[dtype.char] = self._compute_fits(dtype)
+        return self._fitting[dtype.char]
+
+    def _compute_fits(self, dtype: np.dtype[Any]) -> bool:
+        if self.rounding is Rounding.FLOAT:
+            # A number just below a half must not be carried over it, nor one beyond int32 be clamped.
+            if not (self.factors >= 0).all() or not self.limit * float(self.factors.max(initial=0)) < 2.0**30:
+                return False
+            factors = self.factors[self.factors > 2.0**-1000]
+            steps = np.rint(0.5 / factors)
+            return self.limit < 2.0**53 and not (steps * factors == math.nextafter(0.5, 0)).any()
+        multipliers, shifts = self.multipliers
+        if not len(shifts) or (multipliers < 0).any():
+            return False
+        if self.rounding in _NARROW and self.limit * 2.0 ** max(0, int(shifts.max())) >= 2.0**31:
+            return False  # the left shift, or the accumulator itself, might wrap around
+        if self.rounding is Rounding.WIDE and self.limit * 2.0 ** int(shifts.max()) >= 2.0**31:
+            return False  # what is cut to 32 bits might
+        # Small numbers are exact as such. Of large ones, those that are not clamped are.
+        return (self.is_small and shifts.min() >= self.unit_bits - 52) or (self.limit < 2.0**52 and self.is_fine(dtype))
+
+    @cached_property
+    def multipliers(self) -> tuple[Array, Array]:
+        """The fixed-point form of the scales, multipliers and shifts; 16-bit multipliers for the wide form."""
+        multipliers, shifts = quantize_multipliers(self.scales)
+        if self.rounding is not Rounding.WIDE:
+            return multipliers, shifts
+        wide = multipliers.astype(np.int64)
+        return np.asarray(np.where(wide < 0x7FFF0000, (wide + (1 << 15)) >> 16, 0x7FFF)), shifts
+
+    @cached_property
+    def factors(self) -> Array:
+        """What accumulators are multiplied with, as float64: the multipliers and shifts, or the scales themselves."""
+        if self.rounding is Rounding.FLOAT:
+            return np.asarray(self.scales, np.float64)
+        multipliers, shifts = self.multipliers
+        return np.asarray(np.ldexp(multipliers.astype(np.float64), shifts - self.unit_bits))
+
+    @cached_property
+    def nudges(self) -> Array:
+        """By how much the first of two roundings moves the thresholds of the second, up above zero and down below; float64."""
+        _, shifts = self.multipliers
+        if self.rounding not in _NARROW:
+            return np.zeros(len(shifts))
+        return np.asarray(np.where(shifts < 0, np.ldexp(0.5, shifts), 0.0))
+
+    @cached_property
+    def lifts(self) -> Array:
+        """By how much it moves them up below zero as well, rather than down; float64."""
+        return np.asarray(np.where(self._is_up, self.nudges, 0.0))
+
+    @property
+    def unit_bits(self) -> int:
+        """Bits of a multiplier: products are multiples of 2**(shift - unit_bits)."""
+        return 15 if self.rounding is Rounding.WIDE else 31
+
+    @cached_property
+    def is_small(self) -> bool:
+        """Whether products of accumulators and multipliers stay below 2**52 units."""
+        return self.limit < 2.0 ** (52 - self.unit_bits)
+
+    @cached_property
+    def is_one_sided(self) -> bool:
+        """Whether everything below zero is clamped, so that the rounding of negative numbers does not matter."""
+        return self.low >= self.zero_point and self.rounding is not Rounding.FLOAT
+
+    def is_fine(self, dtype: np.dtype[Any]) -> bool:
+        """Whether float64 holds, to the unit, all numbers up to four times the range of an integer type."""
+        return bool(8 * dtype.itemsize + 2 + self.unit_bits - self._smallest_shift <= 53)
+
+    @cached_property
+    def _smallest_shift(self) -> int:
+        return int(self.multipliers[1].min())
+
+    @property
+    def _is_up(self) -> NDArray[np.bool_]:
+        """Which channels are rounded halves up."""
+        channels = len(self.multipliers[1])
+        return np.asarray(np.arange(channels) < (channels // _GROUP * _GROUP if self.rounding is Rounding.UP else 0))

@@ -1,0 +1,122 @@
+"""Commands that install packages of this project, for advice in messages.
+
+Packages come from an index, or from the clone of the repository that oplet was installed from. A clone's packages may not be on an index
+yet, so that commands then name the clone's folders.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+__all__ = ["clone", "install_command", "install_first"]
+
+_CORE: Final = "oplet"
+_PREFIX: Final = "oplet-"
+
+
+def install_command(package: str, extra: str = "", *, upgrade: bool = False, version: str = "") -> str:
+    """The command that installs a package: with its folder if oplet was installed from a clone that has it, else with its name.
+
+    Args:
+        package: the package's name.
+        extra: an extra of the package.
+        upgrade: whether to upgrade an installed package; a clone must then be updated first.
+        version: the required version, "" for any; if the clone has another one, the command uses the index.
+    """
+    root = clone()
+    folders = [] if root is None else _folders(root, package)
+    if version and folders and metadata.version(_CORE) != version:  # all packages of a clone have one version
+        folders = []
+    wanted = folders or [f"{package}=={version}" if version else package]
+    if extra:
+        wanted[-1] = f"{wanted[-1]}[{extra}]"
+    first = "with the clone up to date, " if upgrade and folders else ""
+    return f"{first}pip install {'--upgrade ' if upgrade else ''}{' '.join(map(_quoted, wanted))}"
+
+
+def install_first(package: str) -> str:
+    """The prefix, for a command that requires a package by name, which installs it from the clone first; "" if not necessary."""
+    root = clone()
+    if root is None or not package or _installed(package) or not _folders(root, package):
+        return ""
+    return f"{install_command(package)} && "
+
+
+def clone() -> Path | None:
+    """The root of the clone that oplet was installed from, editable or not; None if it came from an index or the clone is gone."""
+    try:
+        told = json.loads(_direct_url() or "{}")
+        if not isinstance(told, dict) or "dir_info" not in told:
+            return None
+        parts = urlsplit(str(told.get("url", "")))
+        path = unquote(parts.path)
+        root = Path(path[1:] if os.name == "nt" else path).parent  # on Windows a slash precedes the drive letter
+    except ValueError:
+        return None
+    return root if parts.scheme == "file" and _field(root / "core", "name") == _CORE else None
+
+
+def _direct_url() -> str:
+    """pip's record of the origin of this oplet (PEP 610), "" if it came from an index."""
+    try:
+        return metadata.distribution(_CORE).read_text("direct_url.json") or ""
+    except (metadata.PackageNotFoundError, OSError, ValueError):
+        return ""
+
+
+def _folders(root: Path, package: str) -> list[str]:
+    """The folders of a clone to install for a package: those of required packages that are not installed, then its own."""
+    folder = _folder(root, package)
+    if _field(folder, "name") != package:
+        return []
+    missing = [other for other in _required(folder) if not _installed(other)]
+    needed = [_folder(root, other) for other in missing]
+    return [*(str(other) for other, name in zip(needed, missing) if _field(other, "name") == name), str(folder)]
+
+
+def _folder(root: Path, package: str) -> Path:
+    return root / "core" if package == _CORE else root / "plugins" / package.removeprefix(_PREFIX).replace("-", "_")
+
+
+@lru_cache(maxsize=64)
+def _project(folder: Path) -> str:
+    try:
+        return (folder / "pyproject.toml").read_text("utf-8")
+    except (OSError, ValueError):
+        return ""
+
+
+def _field(folder: Path, field: str) -> str:
+    """A field of the project's pyproject.toml, "" if it has none."""
+    found = re.search(rf'^{field} = "([^"]+)"', _project(folder), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _required(folder: Path) -> list[str]:
+    """The packages of this repository that the project requires."""
+    found = re.search(r"^dependencies = \[(.*?)\]$", _project(folder), re.MULTILINE | re.DOTALL)
+    return re.findall(rf'"({_PREFIX}[a-z-]+)', found[1]) if found else []
+
+
+def _installed(package: str) -> bool:
+    try:
+        metadata.distribution(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _quoted(word: str) -> str:
+    """A word, quoted for the shell of this system if necessary."""
+    if re.fullmatch(r"[\w./:=\\-]+", word) and (os.name == "nt" or "\\" not in word):
+        return word
+    # Brackets need only double quotes, in every shell; other special characters need the quoting of sh.
+    return f'"{word}"' if os.name == "nt" or re.fullmatch(r"[\w ./:=\[\]-]+", word) else shlex.quote(word)

@@ -1,0 +1,179 @@
+"""Resolver of all plugins' ops: a preference decides first, then the highest tier; several plugins of that tier are a conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from oplet.errors import OpConflictError
+from oplet.ops.composite import Composite
+from oplet.ops.serving.registration import Provenance, Registration
+from oplet.ops.serving.resolver import MutableOpResolver, Op, OpResolver, ResolverEntry, op_key, op_label
+from oplet.plugins.selection import PREFER_VARIABLE, Preference, normalised
+from oplet.schema.enums import BuiltinOperator
+
+__all__ = ["MergedResolver", "PluginOps"]
+
+
+@dataclass(frozen=True)
+class PluginOps:
+    """The ops of one plugin.
+
+    Attributes:
+        names: the names of the plugin and of its distribution, normalized.
+        rank: the precedence of its tier; the highest is served first.
+        resolver: its ops.
+    """
+
+    names: frozenset[str]
+    rank: int
+    resolver: MutableOpResolver
+
+
+@dataclass(frozen=True)
+class _ConflictEntry(ResolverEntry):
+    """An entry for an op that several plugins serve with equal precedence; loading it raises the error that names them."""
+
+    error: str = ""
+
+    def load(self, version: int) -> Registration:
+        raise OpConflictError(self.error)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    entry: ResolverEntry | None
+    why: str
+
+
+class MergedResolver(OpResolver):
+    """A resolver of the ops of several plugins; results are cached.
+
+    Args:
+        plugins: the plugins, in the order in which messages name them.
+        preference: the plugins to use where several serve an op.
+    """
+
+    def __init__(self, plugins: Sequence[PluginOps], preference: Preference = Preference()) -> None:  # noqa: B008 (frozen)
+        self._plugins = tuple(plugins)
+        self._preference = preference
+        self._choices: dict[tuple[Op, int], _Choice] = {}
+        self._loaded: dict[tuple[Op, int], Registration] = {}
+
+    def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
+        """The registration that serves `op` in this version; None if there is none.
+
+        Raises:
+            OpConflictError: several plugins serve it, and no preference decides.
+            ResolverError: its kernel cannot be imported.
+        """
+        key = op_key(op), version
+        found = self._loaded.get(key)
+        if found is None and (entry := self._choose(*key).entry) is not None:
+            found = self._loaded[key] = entry.load(version)
+        return found
+
+    def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
+        found = self.find_op(op, version)
+        if found is not None:
+            yield found
+            for entry in islice(self.in_order(op, version), 1, None):
+                yield entry.load(version)
+
+    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[ResolverEntry]:
+        """The entries for `op` in this version, in the order in which they are asked to serve a node.
+
+        Where several plugins are next and no preference decides, the last entry is one whose `load` raises OpConflictError.
+        """
+        key = op_key(op)
+        offers = self._offers(key, version)
+        while offers:
+            taken = self._compare(key, version, offers).entry
+            if taken is None:
+                return
+            yield taken
+            plugin = next((plugin for plugin, entry in offers if entry is taken), None)
+            if plugin is None:  # a conflict
+                return
+            yield from plugin.resolver.fallbacks(key, version)
+            offers = [offer for offer in offers if offer[0] is not plugin]
+
+    def is_preferred(self, op: BuiltinOperator | int | str | Composite, entry: ResolverEntry) -> bool:
+        """Whether the preference names the plugin of this entry, for this op or for all."""
+        names = {normalised(entry.provenance.plugin), normalised(entry.provenance.distribution)}
+        return not names.isdisjoint(self._preference.for_op(op_label(op_key(op))))
+
+    def why(self, op: BuiltinOperator | int | str | Composite, version: int) -> str:
+        return self._choose(op_key(op), version).why
+
+    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
+        """The entries that serve each op, split into ranges of versions that one plugin serves."""
+        if op is not None:
+            return self._ranges(op_key(op))
+        ops = dict.fromkeys(entry.op for plugin in self._plugins for entry in plugin.resolver.entries())
+        return (entry for each in ops for entry in self._ranges(each))
+
+    def _ranges(self, op: Op) -> Iterator[ResolverEntry]:
+        current: ResolverEntry | None = None
+        for version in sorted({v for plugin in self._plugins for v in plugin.resolver.versions(op)}):
+            entry = self._choose(op, version).entry
+            if entry is None:
+                continue
+            entry = replace(entry, min_version=version, max_version=version)
+            if current is not None and replace(current, min_version=version, max_version=version) == entry:
+                current = replace(current, max_version=version)
+                continue
+            if current is not None:
+                yield current
+            current = entry
+        if current is not None:
+            yield current
+
+    def _choose(self, op: Op, version: int) -> _Choice:
+        key = op, version
+        choice = self._choices.get(key)
+        if choice is None:
+            choice = self._choices[key] = self._compare(op, version, self._offers(op, version))
+        return choice
+
+    def _offers(self, op: Op, version: int) -> list[tuple[PluginOps, ResolverEntry]]:
+        return [(plugin, entry) for plugin in self._plugins if (entry := plugin.resolver.entry_of(op, version))]
+
+    def _compare(self, op: Op, version: int, offers: Sequence[tuple[PluginOps, ResolverEntry]]) -> _Choice:
+        if not offers:
+            return _Choice(None, self._absence(op))
+        best = next(
+            (named for name in self._preference.for_op(op_label(op)) if (named := [o for o in offers if name in o[0].names])),
+            None,
+        )
+        verb = "preferred over"
+        if best is None:
+            top = max(plugin.rank for plugin, _ in offers)
+            best = [offer for offer in offers if offer[0].rank == top]
+            verb = "overrides"
+        if len(best) > 1:
+            return _conflict(op, version, best)
+        [(plugin, entry)] = best
+        losers = [str(other.provenance) for of, other in offers if of is not plugin]
+        return _Choice(entry, f"{verb} {', '.join(losers)}" if losers else "only provider")
+
+    def _absence(self, op: Op) -> str:
+        served = [(s.resolver.provenance, s.resolver.versions(op)) for s in self._plugins]
+        others = [f"{who} serves up to version {versions[-1]}" for who, versions in served if versions]
+        return ", ".join(others) or "nobody registered it"
+
+
+def _conflict(op: Op, version: int, offers: Sequence[tuple[PluginOps, ResolverEntry]]) -> _Choice:
+    rivals = [entry.provenance for _, entry in offers]
+    names = " and ".join(map(str, rivals))
+    several_packages = len({r.distribution for r in rivals}) == len(rivals)
+    first = rivals[0].distribution if several_packages and rivals[0].distribution else rivals[0].plugin
+    if not several_packages:
+        names = " and ".join(f"plugin '{r.plugin}' of {r}" for r in rivals)
+    error = (
+        f"{op_label(op)} version {version} is claimed by {names}; choose with prefer=[{first!r}], with "
+        f"{PREFER_VARIABLE}={first} in the environment, or switch one off with -p no:{rivals[-1].plugin}."
+    )
+    entry = _ConflictEntry(op, version, version, "", Provenance(plugin=f"conflict of {names}"), error=error)
+    return _Choice(entry, f"claimed by {names}: choose with prefer=")

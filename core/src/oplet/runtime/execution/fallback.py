@@ -1,0 +1,83 @@
+"""Fallback between providers: a node that a kernel declines, or that is beyond its registration's limits, goes to the next provider.
+
+A *provider* of a node is a registration that serves its op and version; providers come in the order of precedence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+
+from oplet.errors import OpletError, PrepareError
+from oplet.ops.context import Declined, Node
+from oplet.ops.serving.providers import Providers
+from oplet.ops.serving.registration import Registration
+from oplet.runtime.execution.kernel_context import KernelContext
+from oplet.runtime.resolving import find_providers
+
+__all__ = ["defer_init", "fall_back", "refusal"]
+
+#: By op, version and composite: the providers found so far, and the iterator that finds more.
+Chains = dict[Hashable, "tuple[list[Registration], Iterator[Registration]]"]
+
+
+def defer_init(context: KernelContext, node: Node) -> bool:
+    """Whether the node is beyond its provider's limits with the file's shapes; its `init` is then deferred until it fits."""
+    if not refusal(node):
+        return False
+    node.providers = _providers(context, node, started=False)
+    return True
+
+
+def refusal(node: Node) -> str:
+    """The reason why the node is beyond its registration's limits; "" if it is within them, or has no registration."""
+    registration = node.registration
+    return "" if registration is None or registration.limits is None else registration.limits.refusal(node)
+
+
+def fall_back(context: KernelContext, node: Node, declined: Declined) -> None:
+    """Give a node to its next provider.
+
+    Raises:
+        PrepareError: there is none; the message names all providers and their reasons.
+        OpConflictError: several packages come next.
+        ResolverError: the next kernel cannot be imported.
+    """
+    try:
+        _give(context, node, declined)
+    except OpletError as error:
+        raise context.node_error(PrepareError, node, error, "failed to prepare") from declined
+
+
+def _give(context: KernelContext, node: Node, declined: Declined) -> None:
+    if node.delegate is not None:
+        raise declined
+    if node.providers is None:
+        node.providers = _providers(context, node, started=node in context.subgraph.initialized)
+    if not node.providers.advance(str(declined)):
+        told = "; ".join(f"{who.provenance} declines it: {why.rstrip('.')}" for who, why in node.providers.declined)
+        raise Declined(f"nobody serves the node: {told}.")
+
+
+def _providers(context: KernelContext, node: Node, *, started: bool) -> Providers:
+    key = node.op, node.op_name, node.version, node.composite_name, node.composite_version if node.composite_name else 0
+    rest = _in_turn(context.session.chains, key, lambda: find_providers(node, context.session.resolver))
+    next(rest, None)  # the current provider
+    return Providers(node, rest, started=started)
+
+
+def _in_turn(chains: Chains, key: Hashable, ask: Callable[[], Iterator[Registration]]) -> Iterator[Registration]:
+    """The providers of an op in the order of precedence; the resolver is asked once for all nodes of the op."""
+    found, rest = chains.setdefault(key, ([], ask()))
+    at = 0
+    while True:
+        if at == len(found):
+            try:
+                following = next(rest, None)
+            except OpletError:
+                chains.pop(key, None)  # so that the next caller gets the error too
+                raise
+            if following is None:
+                return
+            found.append(following)
+        yield found[at]
+        at += 1

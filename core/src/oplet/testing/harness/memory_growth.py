@@ -1,0 +1,43 @@
+"""The growth of Python's memory over many runs, as `tracemalloc` counts it."""
+
+from __future__ import annotations
+
+import gc
+import time
+import tracemalloc
+from collections.abc import Callable
+
+__all__ = ["RUNS", "memory_growth"]
+
+#: Runs in each half of a measurement.
+RUNS = 400
+#: Seconds after which a half of slow runs ends.
+_LONGEST_HALF = 1.0
+
+
+def memory_growth(invoke: Callable[[], None]) -> int:
+    """Bytes by which a second half of many runs exceeds the first, in what is left or in the peak of one run."""
+    ours = not tracemalloc.is_tracing()
+    if ours:
+        tracemalloc.start()
+    try:
+        first = _measure(invoke, RUNS)
+        second = _measure(invoke, RUNS)
+    finally:
+        if ours:
+            tracemalloc.stop()
+    return max(second[0] - first[0], second[1] - first[1])
+
+
+def _measure(invoke: Callable[[], None], count: int) -> tuple[int, int]:
+    """The bytes that are left after many runs, and the peak during one more."""
+    end = time.monotonic() + _LONGEST_HALF
+    for _ in range(count):
+        invoke()
+        if time.monotonic() > end:
+            break
+    gc.collect()
+    left = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    invoke()
+    return left, tracemalloc.get_traced_memory()[1]

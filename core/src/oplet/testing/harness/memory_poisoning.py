@@ -1,0 +1,58 @@
+"""Memory poisoning: fill memory that kernels have to write with values that no kernel computes, to find what was not written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.ops.tensor import Allocation, Tensor
+from oplet.runtime.execution.kernel_context import KernelContext
+from oplet.runtime.interpreter import Interpreter
+
+__all__ = ["POISON_BYTES", "poison_array", "poison_memory"]
+
+#: Two bytes that differ in every bit; as booleans, they differ too.
+POISON_BYTES = (0x2A, 0xD5)
+
+#: Allocations whose values do not outlive an invoke.
+_TRANSIENT = (Allocation.ARENA, Allocation.DYNAMIC)
+
+
+def poison_array(array: NDArray[Any], byte: int) -> None:
+    """Fill an array with a poison byte."""
+    if array.dtype.hasobject:
+        array[...] = bytes([byte]) * 8
+    else:
+        array.reshape(-1).view(np.uint8)[...] = byte & 1 if array.dtype == np.bool_ else byte
+
+
+def poison_memory(interpreter: Interpreter, byte: int) -> None:
+    """Poison what the next `invoke` has to write: the nodes' outputs and scratch, and memory that is allocated while it runs.
+
+    Inputs, constants, variables and persistent temporaries are left alone. Set the inputs afterwards.
+    """
+    subgraph = interpreter._subgraphs[0]
+    for index in subgraph.execution_plan:
+        node = subgraph.nodes[index]
+        for tensor in (*node.outputs, *node.temporaries):
+            if _is_transient(tensor) and tensor.has_data and tensor.data.flags.writeable:
+                poison_array(tensor.data, byte)
+    _poison_new_arrays(interpreter._executors[0].context, byte)
+
+
+def _is_transient(tensor: Tensor) -> bool:
+    return tensor.allocation in _TRANSIENT and not tensor.is_variable and not tensor.is_constant
+
+
+def _poison_new_arrays(context: KernelContext, byte: int) -> None:
+    """Have the context poison each array that it gives a tensor of dynamic shape."""
+
+    def poisoned(tensor: Tensor, *, zeroed: bool = True) -> NDArray[Any]:
+        array = type(context).new_array(context, tensor, zeroed=zeroed)
+        if tensor.allocation is Allocation.DYNAMIC:
+            poison_array(array, byte)
+        return array
+
+    context.new_array = poisoned  # type: ignore[method-assign]

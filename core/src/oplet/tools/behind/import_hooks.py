@@ -1,0 +1,207 @@
+"""Import hooks that give programs oplet's interpreter where they import LiteRT's.
+
+Programs import it from `tflite_runtime.interpreter`, `ai_edge_litert.interpreter`, `tensorflow.lite` (`tf.lite`) or
+`tensorflow.lite.python.interpreter`. Modules of oplet, of its plugins (the litert delegate imports LiteRT), of LiteRT and of TensorFlow
+itself still get the installed module. The hooks are finders in `sys.meta_path`; installed packages are not changed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
+from types import ModuleType
+from typing import Any
+
+__all__ = ["INTERCEPTED", "intercept_imports"]
+
+#: Modules that define LiteRT's interpreter.
+INTERCEPTED = ("tflite_runtime.interpreter", "ai_edge_litert.interpreter", "tensorflow.lite.python.interpreter")
+
+#: TensorFlow's public modules that re-export LiteRT's names, with these names; they are patched if TensorFlow is installed.
+_LITE_NAMES = {
+    f"tensorflow.{version}lite{part}": names
+    for version in ("_api.v2.", "_api.v2.compat.v1.", "_api.v2.compat.v2.")
+    for part, names in (("", ("Interpreter",)), (".experimental", ("OpResolverType", "load_delegate")))
+}
+
+#: TensorFlow's public modules that are made up if TensorFlow is not installed, with their names.
+_LITE_STUBS = {"tensorflow.lite": ("Interpreter",), "tensorflow.lite.experimental": ("OpResolverType", "load_delegate")}
+
+
+class _InterceptedModule(ModuleType):
+    """A module with oplet's names for programs, and with the installed module's names for exempt packages.
+
+    Args:
+        name: the module's name.
+        names: oplet's names.
+        exempt: top-level packages that get the installed module's names.
+        finders: the hooks, which find the installed module.
+    """
+
+    def __init__(self, name: str, names: Mapping[str, Any], exempt: Collection[str], finders: _ImportHooks) -> None:
+        super().__init__(name, f"{name}, answered by oplet.")
+        self.__dict__["__all__"] = list(names)
+        self.__dict__["_parts"] = (names, exempt, finders)
+
+    def __getattr__(self, name: str) -> Any:
+        names, exempt, finders = self.__dict__["_parts"]
+        asking = sys._getframe(1).f_globals.get("__name__", "")
+        if asking.partition(".")[0] in exempt:
+            return getattr(finders.installed(self.__name__), name)
+        if name in names:
+            return names[name]
+        raise AttributeError(
+            f"oplet answers {self.__name__} with {', '.join(names)}, and has nothing of the name {name!r} there; run the program without "
+            "`oplet behind` to use LiteRT's own."
+        )
+
+
+class _ImportHooks(MetaPathFinder, Loader):
+    """The finder and loader of intercepted modules; it also patches TensorFlow's public modules when they are imported."""
+
+    def __init__(self, names: Mapping[str, Any], exempt: Collection[str], without_tensorflow: bool) -> None:
+        self._names = names
+        self._without_tensorflow = without_tensorflow
+        self._exempt = exempt
+        self._installed: dict[str, ModuleType] = {}
+        self._patched: list[tuple[ModuleType, dict[str, Any]]] = []
+        self.used: dict[str, None] = {}
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The spec of an intercepted module, of a missing package that encloses one, or of a module to patch; else None."""
+        if fullname in INTERCEPTED:  # its package is installed, or was made up before
+            return ModuleSpec(fullname, self, origin="oplet")
+        if fullname in _LITE_NAMES:
+            spec = self._elsewhere(fullname, path)
+            if spec is not None and spec.loader is not None:
+                spec.loader = _PatchingLoader(spec.loader, self)
+            return spec
+        around = fullname in _LITE_STUBS or any(door.startswith(f"{fullname}.") for door in INTERCEPTED)
+        if fullname.partition(".")[0] == "tensorflow" and not self._without_tensorflow:
+            return None
+        if around and self._elsewhere(fullname, path) is None:
+            return ModuleSpec(fullname, self, origin="oplet", is_package=True)
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """A made-up package if the spec is that of a package, else an intercepted module."""
+        if spec.submodule_search_locations is None:
+            return _InterceptedModule(spec.name, self._names, self._exempt, self)
+        return _EnclosingPackage(spec.name, {name: self._names[name] for name in _LITE_STUBS.get(spec.name, ())})
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Note that the module was imported; there is nothing to run."""
+        if isinstance(module, _InterceptedModule) or module.__name__ in _LITE_STUBS:
+            self.used[module.__name__] = None
+
+    def patch(self, module: ModuleType) -> None:
+        """Set LiteRT's names in one of TensorFlow's public modules to oplet's."""
+        names = _LITE_NAMES[module.__name__]
+        self._patched.append((module, {name: vars(module)[name] for name in names if name in vars(module)}))
+        vars(module).update((name, self._names[name]) for name in names)
+
+    def undo(self) -> None:
+        """Restore the names that were patched."""
+        for module, values in self._patched:
+            vars(module).update(values)
+
+    def installed(self, name: str) -> ModuleType:
+        """The installed module of an intercepted name.
+
+        Raises:
+            ModuleNotFoundError: it is not installed.
+        """
+        if name not in self._installed:
+            parent = import_module(name.rpartition(".")[0])
+            spec = self._elsewhere(name, list(parent.__path__))
+            if spec is None or spec.loader is None:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+            module = self._installed[name] = module_from_spec(spec)
+            try:
+                spec.loader.exec_module(module)
+            except BaseException:
+                del self._installed[name]
+                raise
+        return self._installed[name]
+
+    def _elsewhere(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        for finder in sys.meta_path:
+            if finder is not self and (spec := finder.find_spec(name, path)) is not None:
+                return spec
+        return None
+
+
+class _EnclosingPackage(ModuleType):
+    """A made-up package in place of one that is not installed: it encloses intercepted modules and has TensorFlow's public names of them."""
+
+    def __init__(self, name: str, names: Mapping[str, Any]) -> None:
+        super().__init__(name, "Answered by oplet.")
+        self.__dict__.update(names)
+
+    def __getattr__(self, name: str) -> Any:
+        inside = f"{self.__name__}.{name}"
+        if inside in _LITE_STUBS or any(inside == door or door.startswith(f"{inside}.") for door in INTERCEPTED):
+            return import_module(inside)
+        package = self.__name__.partition(".")[0]
+        raise AttributeError(
+            f"{package} is not installed, and oplet answers its interpreter alone: {self.__name__} has no {name!r}; install "
+            f"{package} for it."
+        )
+
+
+class _PatchingLoader(Loader):
+    """A loader that loads a module with the module's own loader, and then patches it."""
+
+    def __init__(self, loader: Any, hooks: _ImportHooks) -> None:
+        self._loader = loader
+        self._hooks = hooks
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Delegates to the module's own loader."""
+        module: ModuleType | None = self._loader.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Delegates to the module's own loader, then patches the names."""
+        self._loader.exec_module(module)
+        self._hooks.patch(module)
+        self._hooks.used["tensorflow.lite"] = None
+
+
+@contextmanager
+def intercept_imports(
+    names: Mapping[str, Any], exempt: Collection[str], *, without_tensorflow: bool = False
+) -> Iterator[Mapping[str, None]]:
+    """Intercept imports of LiteRT's interpreter; yields the names of the modules that were imported, which grow meanwhile.
+
+    Args:
+        names: the contents of intercepted modules: LiteRT's names and what they stand for.
+        exempt: further top-level packages that get the installed modules, besides oplet, LiteRT and TensorFlow.
+        without_tensorflow: make up `tensorflow.lite` if TensorFlow is not installed. Programs that test for TensorFlow are misled by that.
+    """
+    hooks = _ImportHooks(names, {"oplet", "ai_edge_litert", "tensorflow", "tflite_runtime", *exempt}, without_tensorflow)
+    hidden = {name: sys.modules.pop(name) for name in INTERCEPTED if name in sys.modules}
+    for name in _LITE_NAMES:
+        if name in sys.modules:
+            hooks.patch(sys.modules[name])
+    sys.meta_path.insert(0, hooks)
+    try:
+        yield hooks.used
+    finally:
+        sys.meta_path.remove(hooks)
+        hooks.undo()
+        for name, module in list(sys.modules.items()):
+            if getattr(getattr(module, "__spec__", None), "loader", None) is hooks:
+                del sys.modules[name]
+                package, _, last = name.rpartition(".")
+                if vars(sys.modules.get(package, module)).get(last) is module:
+                    delattr(sys.modules[package], last)
+        for name, module in hidden.items():
+            sys.modules[name] = module
+            package, _, last = name.rpartition(".")
+            setattr(sys.modules[package], last, module)

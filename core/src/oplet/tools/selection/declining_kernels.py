@@ -1,0 +1,57 @@
+"""Detection, in a plugin's source, of kernels that may decline nodes: the next provider must then be included too."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from oplet.ops.serving.resolver import ResolverEntry
+from oplet.tools.building.error import BuildError
+from oplet.tools.building.packages import find_package
+
+__all__ = ["may_decline"]
+
+#: Source that mentions one of these may leave nodes to the next provider.
+_DECLINES = re.compile(r"\b(?:decline|Declined|NodeLimits|TypeLimit|limited)\b")
+
+
+#: Import statements with absolute names.
+_IMPORTS = re.compile(r"^\s*(?:from|import)\s+([\w.]+)(?:\s+import\s+\(?([\w, \n]+))?", re.MULTILINE)
+
+
+def may_decline(entry: ResolverEntry) -> bool:
+    """Whether a provider may leave nodes to the next one.
+
+    That is so if the kernel's module, or a module of the same package that it imports, mentions declining. If these modules are not known or
+    cannot be read, or if the registration is an object, all modules of the package count.
+    """
+    if entry.limit is not None:
+        return True
+    target = entry.target
+    return _declines(target.partition(":")[0] if isinstance(target, str) else "", entry.provenance.module.partition(".")[0])
+
+
+@functools.cache
+def _declines(kernel: str, top: str) -> bool:
+    top = kernel.partition(".")[0] or top
+    try:
+        package = find_package(top)
+    except (BuildError, ImportError, ValueError):
+        return True
+    if kernel not in package.modules:
+        return _DECLINES.search(package.texts) is not None
+    seen: set[str] = set()
+    waiting = {kernel}
+    while waiting:
+        module = waiting.pop()
+        seen.add(module)
+        path = package.modules[module]
+        text = "" if path is None else path.read_text(encoding="utf-8-sig", errors="replace")
+        if _DECLINES.search(text):
+            return True
+        for name, members in _IMPORTS.findall(text):
+            if name.startswith(".") or name == top:
+                return _DECLINES.search(package.texts) is not None
+            named = {name, *(f"{name}.{member.split()[0]}" for member in members.split(",") if member.strip())}
+            waiting |= (named & package.modules.keys()) - seen
+    return False

@@ -1,0 +1,158 @@
+"""The cache of choices: one JSON file each in the user's cache folder, named by a hash of all that the choice depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oplet.errors import text_of
+from oplet.model.files.atomic_write import write_atomically
+from oplet.model.files.regular_files import read_file
+from oplet.texts import logger_of
+
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["FOLDER_VARIABLE", "choice_file", "choice_key", "load_choice", "store_choice"]
+
+logger = logger_of("oplet.tuning")
+
+#: The environment variable that names oplet's cache folder.
+FOLDER_VARIABLE = "OPLET_CACHE_DIR"
+
+#: The distribution's name at the beginning of a requirement (PEP 508).
+_NAME = re.compile(r"[\w.-]+")
+
+#: Version of the cache format.
+_FORMAT = 2
+
+#: The largest cache file that is read, in bytes; a choice among a hundred candidates takes a tenth of it.
+_LARGEST = 1 << 20
+
+
+def choice_key(model: Model, manager: PluginManager, version: str, **settings: Any) -> dict[str, Any]:
+    """The cache key: the model's hash, the machine, the versions of all installed engines, and the settings.
+
+    Args:
+        version: oplet's version.
+    """
+    return {
+        "format": _FORMAT,
+        "model": hashlib.blake2b(model.data, digest_size=20).hexdigest(),
+        "machine": [platform.machine(), _processor(), os.cpu_count() or 0, _usable_cores()],
+        "versions": {
+            "python": platform.python_version(),
+            "oplet": version,
+            "numpy": np.__version__,
+            **_versions({info.distribution for info in manager.plugins() if info.state == "loaded"}),
+        },
+        **settings,
+    }
+
+
+def choice_file(key: Mapping[str, Any]) -> str:
+    """The path of a key's cache file, "" where the user has no cache folder."""
+    text = json.dumps(key, sort_keys=True)
+    folder = _folder()
+    return folder and os.path.join(folder, "choices", f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json")
+
+
+def load_choice(key: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The content that is stored under this key; None if there is none, or its file is damaged."""
+    path = choice_file(key)
+    with suppress(OSError, ValueError, RecursionError, MemoryError):
+        content = json.loads(read_file(path, _LARGEST).decode("utf-8")) if path else None
+        if isinstance(content, dict) and content.get("key") == json.loads(json.dumps(key)):
+            return content
+    return None
+
+
+def store_choice(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
+    """Store content under a key; a warning is logged where that is impossible.
+
+    Returns:
+        The file's path, "" if it could not be written.
+    """
+    path = choice_file(key)
+    if not path:
+        logger.warning(
+            "The choice for this model cannot be remembered, the next interpreter measures again: there is no home folder; name one "
+            "with %s.",
+            FOLDER_VARIABLE,
+        )
+        return ""
+    try:
+        # Only the user may write here, since what is read back decides which code runs.
+        os.makedirs(os.path.dirname(os.path.dirname(path)), mode=0o700, exist_ok=True)
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        # Two processes may tune one model at once: each writes a temporary file and renames it.
+        write_atomically(path, json.dumps({"key": dict(key), **content}, indent=1))
+    except OSError as error:
+        logger.warning(
+            "The choice for this model cannot be remembered in '%s', the next interpreter measures again: %s; name a folder that can be "
+            "written with %s.",
+            _folder(),
+            error.strerror or text_of(error),
+            FOLDER_VARIABLE,
+        )
+        return ""
+    return path
+
+
+def _folder() -> str:
+    """oplet's cache folder, "" where the user has none.
+
+    Relative paths are ignored, as the XDG specification asks: they would lead into the current folder, which may be a stranger's.
+    """
+    given = os.environ.get(FOLDER_VARIABLE)
+    if given:
+        return given
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        places = [os.environ.get("LOCALAPPDATA", ""), home]
+    elif sys.platform == "darwin":
+        places = [os.path.join(home, "Library", "Caches")]
+    else:
+        places = [os.environ.get("XDG_CACHE_HOME", ""), os.path.join(home, ".cache")]
+    return next((os.path.join(place, "oplet") for place in places if os.path.isabs(place)), "")
+
+
+def _versions(distributions: Iterable[str]) -> dict[str, str]:
+    """The versions of packages and of what they require, which brings the engines (numba, openvino, ...)."""
+    import importlib_metadata
+
+    found: dict[str, str] = {}
+    for name in distributions:
+        with suppress(importlib_metadata.PackageNotFoundError):
+            package = importlib_metadata.distribution(name)
+            found[name] = package.version
+            for requirement in package.requires or ():
+                if "extra ==" in requirement:
+                    continue
+                needed = _NAME.match(requirement)
+                if needed is not None:
+                    with suppress(importlib_metadata.PackageNotFoundError):
+                        found[needed[0]] = importlib_metadata.version(needed[0])
+    return found
+
+
+def _processor() -> str:
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def _usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 0

@@ -1,0 +1,318 @@
+"""Trials: each candidate runs the model on the same values, and its time and errors are measured.
+
+Candidates are measured one after another, and dropped as soon as they are clearly slower. Those within a quarter of the fastest
+are measured again in turns, since the speed of a machine changes from one second to the next.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import DelegateError, failures, text_of
+from oplet.tuning.candidates import Candidate, delegate_names, kernel_sets
+from oplet.tuning.differences import Difference, largest_error, output_differences
+from oplet.tuning.random_inputs import perturbed_input, random_input
+from oplet.tuning.sensitivity import output_sensitivity
+from oplet.tuning.tolerances import ModelKind, Tolerance, kind_of, tolerance_for
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
+    from oplet.plugins.manager import PluginManager
+    from oplet.runtime.interpreter import Interpreter
+    from oplet.schema.enums import BuiltinOperator
+
+__all__ = ["DEFAULT_BOUNDS", "Bounds", "Open", "Progress", "Trial", "measure"]
+
+Array = NDArray[Any]
+#: Makes an interpreter of the model, given which plugins are preferred, and the delegates.
+Open = Callable[[Sequence[str], "Sequence[Delegate]"], "Interpreter"]
+#: Called with the candidate that is measured now, and the fraction of the time that is over.
+Progress = Callable[[str, float], None]
+
+#: The most and the fewest timed runs of a candidate.
+_RUNS, _LEAST_RUNS = 30, 3
+#: Seconds after which a candidate's runs end, though there are fewer than `_RUNS`.
+_SECONDS_EACH = 0.5
+#: A candidate whose best run takes so many times the fastest one's is not run any more.
+_TOO_SLOW = 2.0
+#: Candidates within this factor of the fastest are finalists, which are measured again in turns.
+_CLOSE = 1.25
+#: The most rounds of the finalists, and the seconds after which no other round begins.
+_FINAL_ROUNDS, _FINAL_SECONDS = 15, 4.0
+#: Runs of a finalist in one round. The first one does not count: the previous finalist's threads may still spin on a core.
+_TURN = 6
+
+
+class Bounds(NamedTuple):
+    """Limits of a measurement.
+
+    Attributes:
+        max_error: the largest error of an output as a fraction of its scale; None for the tolerances of `oplet compare`. Twice the
+            model's own sensitivity to rounding errors of its inputs passes in any case, see `output_sensitivity`.
+        max_seconds: seconds after which no other candidate is begun; one that is being measured (or compiled) is finished.
+    """
+
+    max_error: float | None = None
+    max_seconds: float = 60.0
+
+
+DEFAULT_BOUNDS = Bounds()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The result of one candidate.
+
+    Attributes:
+        candidate: the candidate.
+        seconds: the median time of an invoke, None if it was not run.
+        error: the largest error of its outputs against those of the built-in kernels, as a fraction of an output's scale; None if
+            either did not run.
+        claimed: the number of nodes that each of its delegates claimed, in order.
+        nodes: the number of nodes of the model.
+        why: the reason why it cannot be chosen; "" if it can.
+    """
+
+    candidate: Candidate
+    seconds: float | None = None
+    error: float | None = None
+    claimed: tuple[int, ...] = ()
+    nodes: int = 0
+    why: str = ""
+
+
+class _TimedInterpreter:
+    """A candidate's interpreter, allocated and fed, with its first outputs and the seconds of its first run."""
+
+    def __init__(self, interpreter: Interpreter, inputs: dict[int, Array]) -> None:
+        self.interpreter = interpreter
+        interpreter.allocate_tensors()
+        if any(tuple(d["shape"]) != inputs[d["index"]].shape for d in interpreter.get_input_details() if d["index"] in inputs):
+            for index, value in inputs.items():
+                interpreter.resize_tensor_input(index, value.shape)
+            interpreter.allocate_tensors()
+        for index, value in inputs.items():
+            interpreter.set_tensor(index, value)
+        self.first = self.time()
+        self.details = interpreter.get_output_details()
+        self.outputs = [np.array(interpreter.get_tensor(d["index"])) for d in self.details]
+
+    def time(self) -> float:
+        """Invoke once; return the seconds that it took."""
+        start = time.perf_counter()
+        self.interpreter.invoke()
+        return time.perf_counter() - start
+
+    def sensitivities(self) -> list[float]:
+        """The error that each output may have as a fraction of its scale, see `output_sensitivity`."""
+        random_free = {
+            d["index"]: np.array(self.interpreter.get_tensor(d["index"])) for d in self.interpreter.get_input_details()
+        }
+        details = {d["index"]: d for d in self.interpreter.get_input_details()}
+
+        def answers(random: np.random.Generator | None) -> list[dict[int, Array]]:
+            self.interpreter.reset_all_variables()
+            for index, value in random_free.items():
+                self.interpreter.set_tensor(index, value if random is None else perturbed_input(value, details[index], random))
+            self.interpreter.invoke()
+            return [{place: np.array(self.interpreter.get_tensor(d["index"])) for place, d in enumerate(self.details)}]
+
+        found = output_sensitivity(answers, {place: d["quantization"] for place, d in enumerate(self.details)})
+        answers(None)
+        return list(found.values())
+
+    def close(self) -> None:
+        self.interpreter.close()
+
+
+class _Measurement:
+    """The trials so far, and the interpreters of the finalists."""
+
+    def __init__(
+        self, open: Open, manager: PluginManager, inputs: dict[int, Array], max_error: float | None, until: float
+    ) -> None:
+        self._open = open
+        self._manager = manager
+        self._inputs = inputs
+        self._max_error = max_error
+        self._sensitivities: list[float] = []
+        self._kind = ModelKind.FLOAT32
+        self._until = until
+        self._reference: list[Array] | None = None
+        self.trials: dict[Candidate, Trial] = {}
+        self._finalists: dict[Candidate, _TimedInterpreter] = {}
+
+    def measure(self, candidate: Candidate) -> Trial:
+        """Measure a candidate, if there is time."""
+        if self.trials and time.monotonic() > self._until:
+            trial = Trial(candidate, why="there was no time left to measure it")
+        else:
+            trial = self._run_trial(candidate)
+        self.trials[candidate] = trial
+        return trial
+
+    def _run_trial(self, candidate: Candidate) -> Trial:
+        interpreter: Interpreter | None = None
+        trial = Trial(candidate)
+        try:
+            interpreter = self._open(candidate.prefer, candidate.make_delegates(self._manager))
+            trial = _with_claims(trial, interpreter)
+            if candidate.delegates and not all(trial.claimed):
+                raise DelegateError(_unclaimed(candidate, interpreter, trial.claimed))
+            self._add_random_inputs(interpreter)
+            runner = _TimedInterpreter(interpreter, self._inputs)
+        except failures() as error:  # a third-party delegate may raise anything; the other candidates are still measured
+            if interpreter is not None:
+                interpreter.close()
+            return replace(trial, why=_first_line(error))
+        if not self.trials:
+            self._reference = runner.outputs
+            self._sensitivities = runner.sensitivities()
+            self._kind = kind_of(node for subgraph in runner.interpreter._subgraphs for node in subgraph.nodes)
+        found = [] if self._reference is None else self._judge(runner)
+        trial = replace(trial, error=None if self._reference is None else largest_error(found))
+        wrong = next((difference for difference in found if not difference.passed), None)
+        if wrong is not None:
+            runner.close()
+            return replace(trial, seconds=runner.first, why=_why(wrong))
+        trial = replace(trial, seconds=self._time(runner))
+        self._finalists[candidate] = runner
+        self._close_slow(trial)
+        return trial
+
+    def _judge(self, runner: _TimedInterpreter) -> list[Difference]:
+        """The difference of each output from that of the built-in kernels."""
+        return output_differences(runner.outputs, self._reference or [], runner.details, self._tolerance, self._sensitivities)
+
+    def _tolerance(self, dtype: np.dtype[Any], quantized: bool) -> Tolerance:
+        if self._max_error is None:
+            return tolerance_for(dtype, quantized, self._kind)
+        return Tolerance(f"{self._max_error:g}", self._max_error, None)
+
+    def _add_random_inputs(self, interpreter: Interpreter) -> None:
+        """Add random values for inputs that none were given for; every candidate gets the same."""
+        random = np.random.default_rng(0)
+        for details in interpreter.get_input_details():
+            if details["index"] not in self._inputs:
+                self._inputs[details["index"]] = random_input(details, random)
+
+    def _time(self, runner: _TimedInterpreter) -> float:
+        best = min((t.seconds for t in self.running() if t.seconds is not None), default=float("inf"))
+        seconds: list[float] = []
+        start = time.monotonic()
+        runner.time()
+        while len(seconds) < _LEAST_RUNS or (len(seconds) < _RUNS and time.monotonic() - start < _SECONDS_EACH):
+            seconds.append(runner.time())
+            if min(seconds) > _TOO_SLOW * best:
+                break
+        return statistics.median(seconds)
+
+    def running(self) -> list[Trial]:
+        """The trials that can be chosen, the fastest first."""
+        return sorted((t for t in self.trials.values() if not t.why), key=lambda trial: trial.seconds or 0.0)
+
+    def _close_slow(self, latest: Trial) -> None:
+        """Close the interpreters that are no finalists any more, as each may take the memory of a large model."""
+        trials = {**self.trials, latest.candidate: latest}
+        best = min(t.seconds for t in trials.values() if not t.why and t.seconds is not None)
+        for candidate in list(self._finalists):
+            if (trials[candidate].seconds or 0.0) > _CLOSE * best:
+                self._finalists.pop(candidate).close()
+
+    def measure_finalists(self) -> None:
+        """Measure the finalists again, in turns, and note their medians."""
+        if len(self._finalists) > 1:
+            seconds: dict[Candidate, list[float]] = {candidate: [] for candidate in self._finalists}
+            start = time.monotonic()
+            for _ in range(_FINAL_ROUNDS):
+                for candidate, runner in self._finalists.items():
+                    seconds[candidate] += [runner.time() for _ in range(_TURN)][1:]
+                if time.monotonic() - start > _FINAL_SECONDS:
+                    break
+            for candidate, times in seconds.items():
+                self.trials[candidate] = replace(self.trials[candidate], seconds=statistics.median(times))
+
+    def close(self) -> None:
+        while self._finalists:
+            self._finalists.popitem()[1].close()
+
+
+def measure(
+    open: Open,
+    manager: PluginManager,
+    ops: Sequence[tuple[BuiltinOperator, int]],
+    *,
+    inputs: Mapping[int, Array] | None = None,
+    bounds: Bounds = DEFAULT_BOUNDS,
+    progress: Progress | None = None,
+) -> list[Trial]:
+    """Measure every candidate for a model, the built-in kernels alone first.
+
+    Args:
+        open: makes interpreters of the model.
+        manager: the installed plugins.
+        ops: the built-in operators of the model, with their versions.
+        inputs: values by tensor index; random values for the others.
+        bounds: limits of the measurement.
+        progress: called before each candidate.
+    """
+    start = time.monotonic()
+    measurement = _Measurement(open, manager, dict(inputs or {}), bounds.max_error, start + bounds.max_seconds)
+
+    def enter(candidate: Candidate) -> Trial:
+        if progress is not None:
+            over = (time.monotonic() - start) / bounds.max_seconds if bounds.max_seconds else 1.0
+            progress(str(candidate), min(1.0, over))
+        return measurement.measure(candidate)
+
+    try:
+        sets = kernel_sets(manager, ops)
+        for candidate in sets:
+            enter(candidate)
+        running = measurement.running()
+        kernels = running[0].candidate if running else sets[0]
+        plain = running[0].seconds if running else None
+        singles = [enter(replace(kernels, delegates=(name,))) for name in delegate_names(manager)]
+        # Pairs of delegates: only of those that are faster than the kernels alone, and where the first leaves nodes to the second.
+        able = [t for t in singles if not t.why and t.seconds is not None and (plain is None or t.seconds < plain)]
+        for first in (trial for trial in able if sum(trial.claimed) < trial.nodes):
+            for second in able:
+                if second is not first:
+                    enter(replace(kernels, delegates=first.candidate.delegates + second.candidate.delegates))
+        measurement.measure_finalists()
+    finally:
+        measurement.close()
+    return list(measurement.trials.values())
+
+
+def _with_claims(trial: Trial, interpreter: Interpreter) -> Trial:
+    reports = [report for report in interpreter.delegation_reports() if report.subgraph == 0]
+    claimed = tuple(sum(map(len, report.partitions)) for report in reports)
+    return replace(trial, claimed=claimed, nodes=reports[0].nodes if reports else len(interpreter._get_ops_details()))
+
+
+def _unclaimed(candidate: Candidate, interpreter: Interpreter, claimed: Sequence[int]) -> str:
+    name = next(name for name, count in zip(candidate.delegates, claimed) if not count)
+    reports = [report for report in interpreter.delegation_reports() if report.subgraph == 0]
+    reasons = [report.error or next(iter(report.unsupported.values()), "") for report in reports]
+    reason = next((text for text, count in zip(reasons, claimed) if not count and text), "")
+    return f"{name} claims no node" + (f": {reason}" if reason else "")
+
+
+def _why(wrong: Difference) -> str:
+    if wrong.why or wrong.worst is None or wrong.nonfinite_differing or wrong.allowed is None:
+        return wrong.why or "its answer has NaN, infinities, text or whole numbers that are others"
+    unit = " steps" if wrong.steps else ""
+    return f"its error of {wrong.worst.units:.2g}{unit} is above {wrong.allowed:.2g}"
+
+
+def _first_line(error: BaseException) -> str:
+    text = text_of(error)
+    return text if len(text) <= 300 else f"{text[:300]}..."

@@ -1,0 +1,62 @@
+"""How two quantized values that are added, subtracted or multiplied become one of the output's scale.
+
+Numerics: tflite/kernels/internal/reference/integer_ops/add.h and mul.h
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.kernels.arrays import Array
+from oplet.kernels.fixed_point import multiply_by_quantized_multiplier
+
+__all__ = ["ProductScaling", "Share", "SumScaling"]
+
+
+class Share(NamedTuple):
+    """What one input brings to a sum: (value - zero_point) * 2**left_shift, scaled down to the larger input scale's."""
+
+    zero_point: int
+    left_shift: int
+    multiplier: int
+    shift: int
+
+    def of(self, values: Array) -> NDArray[np.int32]:
+        """The shares of values."""
+        shifted = (values.astype(np.int64) - self.zero_point) << self.left_shift
+        return multiply_by_quantized_multiplier(shifted.astype(np.int32), self.multiplier, self.shift)
+
+
+class SumScaling(NamedTuple):
+    """A sum or difference of inputs of any scale: the shares, added, are scaled by a fixed-point factor and clamped.
+
+    Attributes:
+        shares: of the two inputs.
+        multiplier: of the output, with `shift`.
+        shift: of the output.
+        zero_point: of the output.
+        bounds: the smallest and largest output, after the fused activation.
+    """
+
+    shares: tuple[Share, Share]
+    multiplier: int
+    shift: int
+    zero_point: int
+    bounds: tuple[int, int]
+
+
+class ProductScaling(NamedTuple):
+    """A product: (a - its zero point) * (b - its zero point), scaled by a fixed-point factor and clamped.
+
+    Attributes:
+        multiplier: of the output, with `shift`.
+        shift: of the output.
+        bounds: the smallest and largest output, after the fused activation.
+    """
+
+    multiplier: int
+    shift: int
+    bounds: tuple[int, int]

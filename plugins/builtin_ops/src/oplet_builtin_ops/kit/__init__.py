@@ -1,0 +1,23 @@
+"""What packages of compiled kernels may hold on to: the names by which they read what the numpy kernels have worked out.
+
+A compiled kernel takes the place of a numpy one whose `prepare` runs first (`oplet_numba_ops` is such a package). Three things of this
+package are public for that: the `REGISTRATION` of each module of `oplet_builtin_ops.ops`, `oplet_builtin_ops.VERSIONS`, and the names that
+the modules of this folder list in `__all__`. All else may change with any version. A module here has no code of its own and imports only
+what the numpy kernels of its operators import anyway, so that a model still loads no more than its operators need.
+
+    module            what it names                              where it is found
+    convolutions      Products                                   CONV_2D and DEPTHWISE_CONV_2D: `node.prepared`, or its first part
+    layers            QuantizedLayer, HybridLayer, block_scales  CONV_2D and DEPTHWISE_CONV_2D: the second part; in `rows`: `layer`
+    rows              FloatRows, QuantizedRows, HybridRows       FULLY_CONNECTED: `node.prepared`
+    pairs             SumScaling, ProductScaling                 ADD, SUB and MUL of quantized numbers: `node.prepared`
+    softmax           Softmax8, LogSoftmax8                      SOFTMAX and LOG_SOFTMAX of 8-bit numbers: `node.prepared`
+    quantization      wraps_large_values                         QUANTIZE: what becomes of values beyond int32
+    interpolation     float_neighbours, integer_neighbours       RESIZE_BILINEAR: where each output lies between which inputs
+    positions         row_finder                                 SCATTER_ND: the rows that vectors of indices mean
+    lstm              FloatLstm                                  LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM of floats: `node.prepared`
+    rnn               RnnCell                                    RNN and UNIDIRECTIONAL_SEQUENCE_RNN: `node.prepared`
+    recurrence        Product, Layout, stacked                   in both: their products with weights, and how sequences lie in memory
+    programs          Call, run_calls                            numpy calls that a compiled kernel makes before or after its own
+
+Other prepared nodes hold tuples of numbers and arrays, which the module of the operator shows.
+"""

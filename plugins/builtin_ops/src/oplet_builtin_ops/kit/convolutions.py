@@ -1,0 +1,7 @@
+"""What CONV_2D and DEPTHWISE_CONV_2D prepare: windows and the products with filters."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.layers.convolution import Products
+
+__all__ = ["Products"]

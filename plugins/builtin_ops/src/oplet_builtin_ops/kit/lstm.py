@@ -1,0 +1,7 @@
+"""What LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM of floats prepare."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
+
+__all__ = ["FloatLstm"]

@@ -1,0 +1,9 @@
+"""What FULLY_CONNECTED prepares, by the types of its activations and weights."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.layers.float_rows import FloatRows
+from oplet_builtin_ops.layers.hybrid_rows import HybridRows
+from oplet_builtin_ops.layers.quantized_rows import QuantizedRows
+
+__all__ = ["FloatRows", "HybridRows", "QuantizedRows"]

@@ -1,0 +1,16 @@
+"""Fixtures of the tests that hold the engine against LiteRT."""
+
+from __future__ import annotations
+
+import pytest
+
+#: The packages whose kernels run: numpy's alone, and the compiled ones with them.
+ENGINES = {"numpy": ["builtin_ops"], "compiled": ["builtin_ops", "numba_ops"]}
+
+
+@pytest.fixture(params=list(ENGINES))
+def engine(request: pytest.FixtureRequest) -> list[str]:
+    """The packages whose kernels run, in turn."""
+    if request.param == "compiled":
+        pytest.importorskip("oplet_numba_ops")
+    return ENGINES[request.param]

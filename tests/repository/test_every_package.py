@@ -1,0 +1,80 @@
+"""A run of all tests says which packages' tests ran, and fails where a package had none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.places import ROOT
+
+PASSES = "def test_passes():\n    pass\n"
+SKIPS = 'import pytest\n\n@pytest.mark.skipif(True, reason="no engine")\ndef test_skips():\n    pass\n'
+NEEDS = 'import pytest\n\npytest.importorskip("no_engine")\n\ndef test_passes():\n    pass\n'
+
+
+def pytest_of(root: Path, tests: dict[str, str], *arguments: str) -> tuple[int, str]:
+    """Run all tests of a made-up repository of two plugins, `one` and `two`."""
+    config = '[tool.pytest.ini_options]\ntestpaths = ["core/tests", "plugins", "tests"]\naddopts = ["--import-mode=importlib"]\n'
+    config += 'markers = ["slow"]\n'
+    files = {
+        "pyproject.toml": config,
+        "plugins/one/pyproject.toml": "",
+        "plugins/two/pyproject.toml": "",
+        "tests/test_a.py": PASSES,
+    }
+    for name, text in {**files, **tests}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    command = [sys.executable, "-m", "pytest", "-p", "tests.every_package", "-p", "no:cacheprovider", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+ALL = {"core/tests/test_a.py": PASSES, "plugins/one/tests/test_a.py": PASSES, "plugins/two/tests/test_a.py": PASSES}
+
+
+@pytest.mark.parametrize("processes", [[], ["-p", "xdist", "-n", "1"]])
+def test_the_packages_whose_tests_ran_are_told(processes: list[str], tmp_path: Path) -> None:
+    code, output = pytest_of(tmp_path, ALL, *processes)
+    assert code == 0, output
+    assert "packages whose tests ran" in output
+    for line in ("core: 1", "plugins/one: 1", "plugins/two: 1", "tests: 1"):
+        assert f"\n{line}\n" in output
+
+
+@pytest.mark.parametrize("processes", [[], ["-p", "xdist", "-n", "1"]])
+@pytest.mark.parametrize("text", ["", SKIPS, NEEDS, PASSES.replace("def", "import pytest\n\n@pytest.mark.slow\ndef")])
+def test_a_package_none_of_whose_tests_ran_fails_the_run(processes: list[str], text: str, tmp_path: Path) -> None:
+    code, output = pytest_of(tmp_path, {**ALL, "plugins/two/tests/test_a.py": text}, "-m", "not slow", *processes)
+    assert code == 1, output
+    assert "ERROR: no test of plugins/two ran" in output
+    assert "no test of plugins/one" not in output
+
+
+def test_a_package_without_any_test_fails_the_run(tmp_path: Path) -> None:
+    code, output = pytest_of(tmp_path, {"core/tests/test_a.py": PASSES, "plugins/one/tests/test_a.py": PASSES})
+    assert (code, "no test of plugins/two ran" in output) == (1, True), output
+
+
+@pytest.mark.parametrize("arguments", [["core/tests"], ["-k", "passes"], ["-m", "slow or passes"], ["--collect-only"]])
+def test_who_asks_for_some_tests_gets_these(arguments: list[str], tmp_path: Path) -> None:
+    code, output = pytest_of(tmp_path, {"core/tests/test_a.py": PASSES}, *arguments)
+    assert code in (0, 5), output
+    assert "no test of" not in output
+
+
+def test_the_requirements_of_the_tests_name_every_package() -> None:
+    lines = (ROOT / "requirements-dev.txt").read_text("utf-8").splitlines()
+    installed = {line.removeprefix("-e ./").partition("[")[0] for line in lines if line.startswith("-e ./")}
+    assert installed == {"core", *(f"plugins/{path.parent.name}" for path in ROOT.glob("plugins/*/pyproject.toml"))}
+
+
+def test_this_repository_tells_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import conftest; print(*conftest.pytest_plugins)"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["tests.every_package"], done.stderr

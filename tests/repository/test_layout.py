@@ -1,0 +1,304 @@
+"""The shape of the house: floors and rooms import downwards only, none is crowded, and nothing is imported that a model does not need."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import re
+import subprocess
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import pytest
+from tests.places import ROOT
+
+CORE = ROOT / "core" / "src" / "oplet"
+#: Ground floor first; a module imports from its own floor and those before it. "oplet" is `oplet/__init__.py`, which names what is below
+#: it; who stands above may import from it.
+TOWER = (
+    "texts",
+    "errors",
+    "schema",
+    "ops",
+    "kernels",
+    "versions",
+    "model",
+    "delegates",
+    "plugins",
+    "runtime",
+    "tuning",
+    "builder",
+    "interpreter",
+    "oplet",
+    "testing",
+    "tools",
+    "cli",
+    "__main__",
+)
+#: The rooms of the runtime, the lowest first.
+ROOMS = ("memory", "threads", "describe", "execution", "delegation", "asynchronous")
+#: Lines, and entries of a folder: more than that nobody overlooks.
+LONGEST, WIDEST = 400, 12
+#: Rooms of one kind of thing under its own name: a stranger looks for the name, however many there are.
+CATALOGUES = {"oplet/cli/commands", "oplet_numba_ops/ops"}
+#: What is long for being a list: the declarations of the schema.
+LISTS = {"schema/options.py"}
+
+
+def imports(path: Path, among: Collection[str] = ()) -> Iterator[str]:
+    """The modules that a file imports, inside functions and for type checkers too.
+
+    Args:
+        among: modules that are known, so that `from package import module` is told from `from module import name`.
+    """
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield name if name in among else node.module
+
+
+def modules(core: Path) -> dict[str, Path]:
+    """The modules of a package by their names."""
+    return {
+        ".".join([core.name, *p.relative_to(core).with_suffix("").parts]).removesuffix(".__init__"): p for p in core.rglob("*.py")
+    }
+
+
+@functools.cache
+def import_graph(core: Path) -> dict[str, set[str]]:
+    """Which modules of the package each one imports."""
+    known = modules(core)
+    return {name: {m for m in imports(path, known) if m in known and m != name} for name, path in known.items()}
+
+
+def floor(module: str) -> str:
+    return (module.split(".") + ["oplet"])[1]
+
+
+def arrows_up(core: Path) -> list[str]:
+    graph = import_graph(core)
+    return [
+        f"{name} imports {other}, which is a floor above"
+        for name, others in sorted(graph.items())
+        for other in sorted(others)
+        if TOWER.index(floor(name)) < TOWER.index(floor(other))
+    ]
+
+
+def circles(core: Path) -> list[str]:
+    graph = import_graph(core)
+    found: list[str] = []
+    done: set[str] = set()
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        if name in path:
+            found.append(" -> ".join((*path[path.index(name) :], name)))
+        elif name not in done:
+            for other in sorted(graph[name]):
+                visit(other, (*path, name))
+            done.add(name)
+
+    for name in sorted(graph):
+        visit(name, ())
+    return found
+
+
+def test_the_tower_has_every_floor_of_the_core() -> None:
+    there = {path.stem for path in CORE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert there - {"__init__"} == set(TOWER) - {"oplet"}
+
+
+def test_no_arrow_in_the_core_runs_up() -> None:
+    assert not arrows_up(CORE)
+
+
+def test_there_are_no_import_circles() -> None:
+    assert not circles(CORE)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from oplet.runtime.executor import run",
+        "import oplet.runtime.executor",
+        "from oplet.runtime import executor",
+        "def late() -> None:\n    from oplet.runtime.executor import run",
+        "if TYPE_CHECKING:\n    from oplet.runtime.executor import run",
+    ],
+)
+def test_arrows_and_circles_are_seen_wherever_the_import_stands(tmp_path: Path, statement: str) -> None:
+    core = tmp_path / "oplet"
+    for name, text in {
+        "__init__": "",
+        "ops/__init__": "",
+        "ops/node": statement,
+        "runtime/__init__": "",
+        "runtime/executor": "from oplet.ops.node import Node",
+    }.items():
+        path = core / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert arrows_up(core) == ["oplet.ops.node imports oplet.runtime.executor, which is a floor above"]
+    assert circles(core) == ["oplet.ops.node -> oplet.runtime.executor -> oplet.ops.node"]
+
+
+def test_a_room_of_the_runtime_knows_only_those_below_it() -> None:
+    up = []
+    for name, others in import_graph(CORE).items():
+        for other in others:
+            rooms = [module.split(".")[2] for module in (name, other) if floor(module) == "runtime" and module.count(".") > 2]
+            if len(rooms) == 2 and ROOMS.index(rooms[0]) < ROOMS.index(rooms[1]):
+                up.append(f"{name} imports {other}")
+    assert not up
+
+
+def test_the_core_never_imports_a_plugin() -> None:
+    for path in CORE.rglob("*.py"):
+        assert not [module for module in imports(path) if module.startswith("oplet_")], path
+
+
+#: The core, and the packages whose rooms are held to the same measure.
+HOUSES = (CORE, *(ROOT / "plugins" / name / "src" / f"oplet_{name}" for name in ("native_ops", "numba_ops")))
+
+
+@pytest.mark.parametrize(
+    "room", [room.parent.relative_to(house.parent).as_posix() for house in HOUSES for room in house.rglob("__init__.py")]
+)
+def test_a_room_has_at_most_a_dozen_entries_and_says_what_lives_there(room: str) -> None:
+    folder = next(house.parent / room for house in HOUSES if house.name == room.split("/")[0])
+    entries = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()} - {"__init__"}
+    told = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+    assert told.count(".") >= 2, f"{room} says nothing of itself"
+    if folder == CORE:
+        entries = {entry for entry in entries if (folder / entry).is_dir()}  # its modules are the faces of what is below them
+    if room not in CATALOGUES:
+        assert len(entries) <= WIDEST, f"{room} has {sorted(entries)}"
+
+
+def test_no_module_of_the_core_is_longer_than_can_be_overlooked() -> None:
+    lengths = {str(path.relative_to(CORE)): len(path.read_text().splitlines()) for path in CORE.rglob("*.py")}
+    assert {path for path, length in lengths.items() if length > LONGEST} <= LISTS
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        "builtin_ops",
+        "atan_op",
+        "example_delegate",
+        "litert_delegate",
+        "mediapipe_ops",
+        "native_ops",
+        "numba_ops",
+        "openvino_delegate",
+        "signal_ops",
+    ],
+)
+def test_a_plugin_imports_the_core_s_public_names_only(package: str) -> None:
+    public = {"oplet", "oplet.errors", "oplet.testing", "oplet.schema"}
+    for path in (ROOT / "plugins" / package / "src").rglob("*.py"):
+        for module in imports(path):
+            if module.startswith("oplet.") and not module.startswith(("oplet.schema.", "oplet.kernels.")):
+                assert module in public, f"{path} imports {module}"
+
+
+def test_only_compiled_kernels_wrap_the_builtin_ones() -> None:
+    """numba_ops falls back to registrations of builtin_ops, on which it depends; every other package stands alone."""
+    for path in (ROOT / "plugins").glob("*/src/**/*.py"):
+        package = path.relative_to(ROOT / "plugins").parts[0]
+        if package not in ("builtin_ops", "numba_ops"):
+            assert not [m for m in imports(path) if m.startswith("oplet_builtin_ops")], path
+
+
+#: The packages by which compiled kernels take the place of numpy's.
+COMPILED, NUMPY = (ROOT / "plugins" / name / "src" / f"oplet_{name}" for name in ("numba_ops", "builtin_ops"))
+
+
+def test_compiled_kernels_hold_on_to_what_the_builtin_ones_make_public() -> None:
+    """Registrations of operators, the table of versions, and the kit."""
+    for path in COMPILED.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            taken = [alias.name for alias in node.names] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            assert not [name for name in taken if name.startswith("oplet_builtin_ops.")], f"{path}:{node.lineno}"
+            if module.partition(".")[0] == "oplet_builtin_ops":
+                public = {"oplet_builtin_ops": ["VERSIONS"], "oplet_builtin_ops.ops": ["REGISTRATION"]}
+                room = module.rpartition(".")[0]
+                assert room == "oplet_builtin_ops.kit" or taken == public.get(room or module), f"{path}:{node.lineno}"
+
+
+def test_a_compiled_kernel_loads_no_numpy_kernel_but_the_one_that_it_stands_for() -> None:
+    known = modules(COMPILED) | modules(NUMPY)
+    graph = {name: {m for m in imports(path, known) if m in known} for name, path in known.items()}
+
+    def reach(start: str) -> set[str]:
+        found, waiting = set[str](), [start]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += graph[name]
+        return {name for name in found if name.startswith("oplet_builtin_ops.") and ".kit" not in name}
+
+    for path in (COMPILED / "ops").glob("[!_]*.py"):
+        more = reach(f"oplet_numba_ops.ops.{path.stem}") - reach(f"oplet_builtin_ops.ops.{path.stem}")
+        assert not more, path.stem
+
+
+def rows_of_versions(package: Path) -> Iterator[tuple[str, str]]:
+    """The operators that a package writes down with a range of versions."""
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Dict):
+                for key, value in zip(node.keys, node.values):
+                    name, versions = ast.unparse(key) if key else "", ast.unparse(value)
+                    if re.fullmatch(r"'[A-Z][A-Z0-9_]+'", name) and re.fullmatch(r"\(\d+, \d+\)", versions):
+                        yield name, versions
+
+
+def test_no_two_packages_write_down_the_versions_of_an_operator() -> None:
+    rows = {package.name: set(rows_of_versions(package)) for package in (ROOT / "plugins").iterdir() if package.is_dir()}
+    assert len(rows["builtin_ops"]) > 100
+    for a, b in itertools.combinations(rows, 2):
+        assert not rows[a] & rows[b], (a, b)
+
+
+def modules_after(code: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_importing_oplet_imports_no_plugin_and_no_metadata_reader() -> None:
+    loaded = modules_after("from oplet import Interpreter")
+    assert not {m for m in loaded if m.startswith("oplet_")}
+    assert not loaded & {"importlib_metadata", "pluggy", "ml_dtypes", "typer", "rich", "PIL"}
+
+
+def test_a_model_imports_only_the_kernels_that_it_needs() -> None:
+    code = """
+import numpy as np
+from oplet import Interpreter
+from oplet.testing import one_op_model
+from oplet.testing.one_op import Spec
+Interpreter(model_content=one_op_model("TRANSPOSE", [Spec("float32", [2, 3]), np.array([1, 0], "int32")], [Spec("float32", [3, 2])]))
+"""
+    loaded = {m for m in modules_after(code) if m.startswith("oplet_builtin_ops.ops.")}
+    assert loaded == {"oplet_builtin_ops.ops.transpose"}
+
+
+SHIPPED = [p for d in (CORE, *(ROOT / "plugins").glob("*/src")) for p in d.rglob("*.py")]
+
+
+def test_shipped_code_has_no_assert_and_prints_nothing() -> None:
+    for path in SHIPPED:
+        for node in ast.walk(ast.parse(path.read_text())):
+            assert not isinstance(node, ast.Assert), f"{path}:{node.lineno} has an assert, which vanishes under -O"
+            printing = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+            assert not printing or "cli" in path.parts, f"{path}:{node.lineno} prints"

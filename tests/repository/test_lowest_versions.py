@@ -1,0 +1,107 @@
+"""The packages run with the lowest versions that they allow, of those that this Python can have."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+import sys
+import venv
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+from scripts import packages as building
+from scripts.requirements import ROOT, tomllib
+
+pytestmark = pytest.mark.slow
+
+#: Packages that require nothing which another of the group does not share one environment.
+GROUPS = (
+    ("core", "atan_op", "builtin_ops", "example_delegate", "mediapipe_ops", "native_ops", "signal_ops"),
+    ("numba_ops",),
+    ("litert_delegate",),
+    ("openvino_delegate",),
+)
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+
+
+def folder(package: str) -> Path:
+    return ROOT / package if package == "core" else ROOT / "plugins" / package
+
+
+def needs(packages: Iterable[str], extras: bool = False) -> dict[str, SpecifierSet]:
+    """What these packages, and their extras, require of others: the bounds of all of them together, by name."""
+    found: dict[str, SpecifierSet] = {}
+    for package in packages:
+        project = tomllib.loads((folder(package) / "pyproject.toml").read_text("utf-8"))["project"]
+        more = project.get("optional-dependencies", {}).values() if extras else ()
+        for requirement in map(Requirement, [*project["dependencies"], *(text for texts in more for text in texts)]):
+            if not requirement.name.startswith("oplet"):
+                name = canonicalize_name(requirement.name)
+                found[name] = found.get(name, SpecifierSet()) & requirement.specifier
+    return found
+
+
+@functools.cache
+def lowest(name: str, bounds: SpecifierSet) -> str:
+    """The lowest release within the bounds that has a wheel for this Python."""
+    listed = subprocess.run([*PIP, "index", "versions", name], capture_output=True, text=True, check=True).stdout
+    versions = re.findall(r"[^\s,]+", listed.partition("Available versions:")[2].partition("\n")[0])
+    for version in sorted((v for v in versions if bounds.contains(v)), key=Version):
+        pip = [
+            *PIP,
+            "install",
+            "--quiet",
+            "--dry-run",
+            "--ignore-installed",
+            "--no-deps",
+            "--only-binary=:all:",
+            f"{name}=={version}",
+        ]
+        if subprocess.run(pip, capture_output=True).returncode == 0:
+            return version
+    raise AssertionError(f"No wheel of {name}{bounds} for this Python can be had.")
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group[0])
+def test_packages_run_with_the_lowest_versions_that_they_allow(group: tuple[str, ...], tmp_path: Path) -> None:
+    packages = sorted({"core", "builtin_ops", *group})
+    pins = [f"{name}=={lowest(name, bounds)}" for name, bounds in sorted(needs(packages, "core" in group).items())]
+    wheels = [str(building.build(folder(package), tmp_path / "dist")[1]) for package in packages]
+    venv.create(tmp_path / "venv", with_pip=False)
+    [python] = [p for p in (tmp_path / "venv/bin/python", tmp_path / "venv/Scripts/python.exe") if p.exists()]
+    installing = [*PIP, "--python", str(python), "install", "--quiet", "--only-binary=:all:"]
+    subprocess.run([*installing, *pins, *wheels], check=True)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "OPLET"))}
+    environment |= {"PYTHONPATH": str(ROOT / "tests" / "repository"), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for package in group:
+        command = [str(python), "-m", "lowest_versions", package, str(ROOT / "examples")]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, f"{package} with {', '.join(pins)}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
+
+
+def test_every_package_is_in_a_group() -> None:
+    plugins = [path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml")]
+    assert sorted(package for group in GROUPS for package in group) == sorted(["core", *plugins])
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="that numpy is older than this Python")
+def test_the_operators_pass_their_tests_with_the_lowest_numpy_that_is_allowed(tmp_path: Path) -> None:
+    # Before numpy 2 the values of single numbers decide on the types of results, so that narrow integers stay narrow.
+    bounds = needs(["core"])
+    pins = [f"{name}=={lowest(name, bounds[name])}" for name in ("numpy", "ml-dtypes")]
+    subprocess.run([*PIP, "install", "--quiet", "--no-deps", "--target", str(tmp_path / "installed"), *pins], check=True)
+    # Found before what the environment of the other tests has.
+    paths = os.pathsep.join(filter(None, (str(tmp_path / "installed"), os.environ.get("PYTHONPATH", ""))))
+    tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "slow or not slow", "plugins/builtin_ops"]
+    done = subprocess.run(
+        [sys.executable, *tests], cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout

@@ -1,0 +1,122 @@
+"""The packages of this repository belong together: one version, stated once, and kept by what is built of each alone."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+from scripts import packages, stubs
+from scripts.requirements import ROOT, tomllib
+
+import oplet
+
+FOLDERS = packages.folders()
+
+
+def tables(folder: Path) -> dict[str, Any]:
+    return tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
+
+
+each = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+
+
+@each
+def test_no_package_states_a_version_of_its_own(folder: Path) -> None:
+    found = tables(folder)
+    assert "version" not in found["project"]
+    source = (folder / found["tool"]["hatch"]["version"]["path"]).resolve()
+    assert source == ROOT / "core/src/oplet/__init__.py"
+    assert len(re.findall(r"^__version__ = ", source.read_text("utf-8"), re.MULTILINE)) == 1
+    others = [path for path in folder.rglob("src/**/*.py") if path != source and "\n__version__ =" in path.read_text("utf-8")]
+    assert others == []
+
+
+@each
+def test_what_is_built_of_a_package_alone_has_the_one_version(folder: Path, tmp_path: Path) -> None:
+    # A clone with another version; then a source distribution of it, and what is built of that where the clone is gone.
+    clone = tmp_path / "clone"
+    for part in {ROOT / "core", folder}:
+        ignored = shutil.ignore_patterns("__pycache__", "tests")
+        shutil.copytree(part, clone / part.relative_to(ROOT), ignore=ignored)
+    source = clone / "core/src/oplet/__init__.py"
+    source.write_text(source.read_text("utf-8").replace(f'"{oplet.__version__}"', '"9.8.7"'), encoding="utf-8")
+    dist, moved = tmp_path / "dist", tmp_path / "moved"
+    sdist, *_ = packages.build(clone / folder.relative_to(ROOT), dist)
+    shutil.rmtree(clone)
+    with tarfile.open(sdist) as archive:
+        archive.extractall(moved)
+    [alone] = moved.iterdir()
+    [wheel] = (file for file in packages.build(alone, tmp_path / "again") if file.suffix == ".whl")
+    name = tables(folder)["project"]["name"].replace("-", "_")
+    assert sdist.name == f"{name}-9.8.7.tar.gz"
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    has_code = sys.platform == "linux" and packages.targets(folder)
+    assert wheel.name == f"{name}-9.8.7-py3-none-{platform if has_code else 'any'}.whl"
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = Parser().parsestr(archive.read(f"{name}-9.8.7.dist-info/METADATA").decode())
+    assert metadata["Version"] == "9.8.7"
+
+
+@pytest.mark.parametrize("folder", FOLDERS[1:], ids=lambda folder: folder.name)
+def test_a_plugin_states_the_range_of_oplet_that_it_is_written_for(folder: Path) -> None:
+    # Before 1.0 a minor version may change what plugins use; the packages of one release are written for one another.
+    ours = [r for r in map(Requirement, tables(folder)["project"]["dependencies"]) if r.name.startswith("oplet")]
+    assert "oplet" in {requirement.name for requirement in ours}
+    version = Version(oplet.__version__)
+    for requirement in ours:
+        assert requirement.specifier.contains(version)
+        assert not requirement.specifier.contains(Version(f"{version.major}.{version.minor + 1}"))
+        assert not requirement.specifier.contains(Version(f"{version.major}.{version.minor}.dev0"))
+
+
+@pytest.mark.parametrize("source", stubs.PACKAGES, ids=lambda source: source.parent.name)
+def test_type_checkers_see_the_public_names_and_each_is_stated_once(source: Path) -> None:
+    assert source.with_suffix(".pyi").read_text("utf-8") == stubs.stub(source), "run python -m scripts.stubs"
+    text = source.read_text("utf-8")
+    for name in stubs.homes(source):
+        assert len(re.findall(rf"(?<![\w.`]){name}(?![\w`])", re.sub(r'"""(.|\n)*?"""', "", text))) == 1, name
+    names: dict[str, Any] = {}
+    module = "oplet" if source.parent.name == "oplet" else "oplet.testing"
+    exec(f"from {module} import *", names)
+    assert stubs.homes(source).keys() <= names.keys()
+
+
+def test_importing_oplet_imports_nothing_else_of_it_but_where_the_chooser_is_registered() -> None:
+    program = "import sys, oplet, oplet.testing; print(*sorted(m for m in sys.modules if m.split('.')[0] in ('oplet', 'numpy')))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["oplet", "oplet.plugins", "oplet.plugins.registered_chooser", "oplet.testing"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--version"], 0, f"oplet {oplet.__version__}"),
+        (["--help"], 0, "Usage: python -m oplet [OPTIONS] COMMAND"),
+        (["-p", "no:atan_op", "plugins"], 0, "oplet-builtin-ops"),
+        (["run"], 2, "Try 'python -m oplet run -h' for help."),
+        (["run", "absent.tflite"], 1, "oplet: Could not open 'absent.tflite'"),
+    ],
+)
+def test_the_command_runs_as_a_module(arguments: list[str], code: int, words: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "oplet", *arguments], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    assert words in done.stdout + done.stderr
+
+
+def test_messages_of_the_command_tell_how_it_was_called(capsys: pytest.CaptureFixture[str]) -> None:
+    from oplet.cli.main import main
+
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "Usage: oplet [OPTIONS] COMMAND" in capsys.readouterr().out

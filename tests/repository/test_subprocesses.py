@@ -1,0 +1,224 @@
+"""No child process, and no command, imports what lies in the current folder or beside a model."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.places import ROOT
+
+from oplet.tools.building import report
+from oplet.tools.building.packing.bytecode import compiled
+from oplet.tools.subprocesses import python_process, run_python
+
+CORE = ROOT / "core" / "src" / "oplet"
+SHIPPED = [
+    path
+    for folder in (CORE, *(ROOT / "plugins").glob("*/src"), ROOT / "benchmarks", ROOT / "fuzz", ROOT / "examples")
+    for path in sorted(folder.rglob("*.py"))
+]
+
+#: Modules whose business is to start processes or to run files as Python.
+STARTERS = {"subprocess", "multiprocessing", "pty", "runpy", "concurrent.futures.process", "_posixsubprocess"}
+CALLS = ("exec", "spawn", "posix_spawn", "fork", "popen", "system", "startfile")
+#: Writing that follows a link or leaves half a file.
+WRITERS = {"write_text", "write_bytes", "mkstemp", "NamedTemporaryFile", "copyfile", "copy2", "copytree"}
+REPLACERS = {("os", "replace"), ("os", "rename"), ("os", "open"), ("os", "symlink"), ("shutil", "copy"), ("shutil", "move")}
+
+
+def dotted(node: ast.AST) -> str:
+    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+
+
+def starts(tree: ast.AST) -> Iterator[str]:
+    """What in a module starts a process, whatever it is called there."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in STARTERS)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {alias.name for alias in node.names}
+            if node.module in STARTERS or names & {"ProcessPoolExecutor", "create_subprocess_exec", "create_subprocess_shell"}:
+                yield node.module
+            elif node.module == "os":
+                yield from (name for name in names if name.startswith(CALLS))
+        elif isinstance(node, ast.Attribute):
+            name = dotted(node)
+            if (
+                name.startswith(tuple(f"os.{call}" for call in CALLS))
+                or node.attr
+                in (
+                    "ProcessPoolExecutor",
+                    "create_subprocess_exec",
+                    "create_subprocess_shell",
+                    "subprocess_exec",
+                )
+                or name == "sys.executable"
+            ):
+                yield name
+
+
+def writes(tree: ast.AST) -> Iterator[str]:
+    """What in a module writes to a file by its name."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = dotted(node.func)
+        owner, _, method = name.rpartition(".")
+        if not name and isinstance(node.func, ast.Attribute):
+            method = node.func.attr
+        texts = [a.value for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Constant)]
+        modes = [text for text in texts if isinstance(text, str) and set(text) <= set("rwxab+t") and set(text) & set("wxa")]
+        if method in WRITERS or (owner, method) in REPLACERS or (method == "open" and modes and owner != "archive"):
+            yield f"{ast.unparse(node)[:80]} in line {node.lineno}"
+
+
+def test_only_one_module_starts_processes() -> None:
+    found = {path: list(starts(ast.parse(path.read_text()))) for path in SHIPPED}
+    found = {str(path.relative_to(ROOT)): names for path, names in found.items() if names}
+    assert found.pop("core/src/oplet/tools/subprocesses.py") != []
+    # It reads what its process writes; the process itself is started by oplet.tools.subprocesses.
+    assert found.pop("fuzz/campaign.py") == ["subprocess"]
+    # `oplet behind` runs a program that the user names, in this process.
+    assert found.pop("core/src/oplet/tools/behind/launch.py") == ["runpy"]
+    assert found == {}, "use oplet.tools.subprocesses"
+    campaign = ast.parse((ROOT / "fuzz" / "campaign.py").read_text())
+    called = {dotted(node.func) for node in ast.walk(campaign) if isinstance(node, ast.Call)}
+    assert not {name for name in called if name.startswith("subprocess.")}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import subprocess",
+        "from subprocess import run as harmless",
+        "import multiprocessing as m",
+        "from os import execv",
+        "import os; os.posix_spawn",
+        "os.system('x')",
+        "from concurrent.futures import ProcessPoolExecutor",
+        "import asyncio; asyncio.create_subprocess_exec()",
+        "x = sys.executable",
+        "import runpy",
+    ],
+)
+def test_whatever_starts_a_process_is_found(code: str) -> None:
+    assert list(starts(ast.parse(code)))
+
+
+def test_only_one_module_writes_files() -> None:
+    shipped = [path for path in SHIPPED if path.is_relative_to(CORE) or "plugins" in path.parts]
+    found = {
+        str(path.relative_to(CORE.parent)): list(writes(ast.parse(path.read_text()))) for path in shipped if CORE in path.parents
+    }
+    found |= {str(path): list(writes(ast.parse(path.read_text()))) for path in shipped if CORE not in path.parents}
+    assert found.pop("oplet/model/files/atomic_write.py")
+    for path in (
+        "oplet/model/files/regular_files.py",
+        "oplet/model/files/mapping.py",
+    ):  # they open for reading, without waiting for a pipe
+        assert all(call.startswith("os.open(") for call in found.pop(path))
+        assert not re.search("O_(WRONLY|RDWR|CREAT|TRUNC|APPEND)", (CORE.parent / path).read_text())
+    assert {path: calls for path, calls in found.items() if calls} == {}, "use oplet.model.files.atomic_write"
+
+
+@pytest.mark.parametrize(
+    "code", ["open(p, 'wb')", "p.open('x')", "(a / b).write_text(t)", "os.replace(a, b)", "open(p, mode='a')"]
+)
+def test_whatever_writes_a_file_is_found(code: str) -> None:
+    assert list(writes(ast.parse(code)))
+
+
+PLANTED = ("json", "importlib", "sys_", "numpy", "marshal_", "time_", "statistics", "oplet", "zipfile", "typing", "sitecustomize")
+
+
+@pytest.fixture
+def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder full of modules that leave a mark when they are imported; gives where the marks would be."""
+    folder, marks = tmp_path / "stranger", tmp_path / "marks"
+    folder.mkdir()
+    marks.mkdir()
+    for name in PLANTED:
+        (folder / f"{name}.py").write_text(f"open({str(marks / name)!r}, 'w').close()\nraise ImportError({name!r})\n")
+    info = folder / "stranger-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[oplet]\nstranger = stranger_plugin\n")
+    (folder / "stranger_plugin.py").write_text(f"open({str(marks / 'plugin')!r}, 'w').close()\n")
+    shutil.copy(ROOT / "examples" / "atan" / "atan.tflite", folder / "model.tflite")
+    monkeypatch.chdir(folder)
+    return marks
+
+
+def found_marks(marks: Path) -> list[str]:
+    return sorted(path.name for path in marks.iterdir())
+
+
+def test_the_times_of_a_report_are_taken_away_from_the_current_folder(trap: Path) -> None:
+    code = "import importlib, json, sys; print(1.5)"
+    times = report._interleaved({"before": ["-c", code], "after": ["-c", code]}, {}, reported=True)
+    assert times == {"before": 1.5, "after": 1.5}
+    assert found_marks(trap) == []
+
+
+def test_modules_are_compiled_away_from_the_current_folder(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", os.getcwd()]))
+    assert len(compiled({"a.py": b"x = {'b', 'c'}"})) == 2
+    assert found_marks(trap) == []
+
+
+def test_a_child_finds_the_users_packages_and_nothing_of_the_current_folder(
+    trap: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "my_module.py").write_text("")
+    relative = os.path.relpath(own)
+    # Empty places and "." stand for the current folder; the user's other folders stay, and stay where they were.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", relative, "."]))
+    code = "import json, numpy, oplet, my_module, sys, os; print(my_module.__file__, sys.prefix, len(os.listdir()))"
+    done = run_python(["-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    file, prefix, there = done.stdout.split()
+    assert Path(file).resolve() == (own / "my_module.py").resolve()
+    assert prefix == sys.prefix
+    assert there == "0"
+    assert found_marks(trap) == []
+    with python_process(["-c", code], stdout=subprocess.PIPE) as process:
+        assert process.communicate()[0].split()[0].decode() == file
+    assert found_marks(trap) == []
+
+
+def test_without_python_s_own_switch_the_empty_folder_keeps_strangers_out(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oplet.tools.subprocesses._SAFE_PATH", ())  # as before Python 3.11
+    done = run_python(["-c", "import importlib, json, numpy, statistics"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert found_marks(trap) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["plugins"],
+        ["inspect", "model.tflite"],
+        ["run", "model.tflite", "-o", "y.json"],
+        ["build", "model.tflite", "--name", "trapped", "-o", "trapped.pyz"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_the_command_runs_nothing_of_the_current_folder(trap: Path, arguments: list[str], tmp_path: Path) -> None:
+    command = shutil.which("oplet", path=os.path.dirname(sys.executable))
+    if command is None:
+        pytest.skip("the command is not installed beside this Python")
+    hidden = {"PYTHONPATH": "", "OPLET_DISABLE_PLUGINS": "oplet-numba-ops", "OPLET_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run([command, *arguments], capture_output=True, text=True, env={**os.environ, **hidden}, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "not measured" not in done.stdout + done.stderr
+    assert "stranger" not in done.stdout
+    assert found_marks(trap) == []

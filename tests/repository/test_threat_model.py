@@ -1,0 +1,177 @@
+"""What docs/reliability.md says of caches, the environment, the network and code that is read, held against the source."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.places import ROOT
+
+import oplet
+from oplet.tuning import choice_cache
+
+PAGE = (ROOT / "docs" / "reliability.md").read_text("utf-8")
+CORE = Path(oplet.__file__).parent
+SHIPPED = sorted([*CORE.rglob("*.py"), *(ROOT / "plugins").glob("*/src/**/*.py")])
+
+#: Modules that open connections, or read what runs code.
+NETWORK = {
+    "socket",
+    "ssl",
+    "http",
+    "urllib",
+    "ftplib",
+    "smtplib",
+    "xmlrpc",
+    "socketserver",
+    "requests",
+    "httpx",
+    "aiohttp",
+    "urllib3",
+}
+CODE = {"pickle", "_pickle", "shelve", "dill", "cloudpickle", "joblib", "yaml", "dbm", "marshal"}
+
+
+def dotted(node: ast.AST) -> str:
+    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+
+
+def modules(tree: ast.AST) -> Iterator[str]:
+    """The first parts of what a module imports, wherever in it; not `urllib.parse`, which only splits addresses."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module or ""]
+        yield from (name.partition(".")[0] for name in names if name != "urllib.parse")
+
+
+def variables(tree: ast.Module) -> Iterator[str]:
+    """The environment variables that a module reads; "?" for what is computed."""
+    constants = {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        key: ast.expr | None = None
+        if isinstance(node, ast.Call) and dotted(node.func) in ("os.environ.get", "os.getenv", "environ.get", "variables.get"):
+            key = node.args[0]
+        elif isinstance(node, ast.Subscript) and dotted(node.value) == "os.environ":
+            key = node.slice
+        if isinstance(key, ast.Constant):
+            yield str(key.value)
+        elif isinstance(key, ast.Name):
+            yield str(constants.get(key.id, "?" + key.id))
+
+
+def documented(section: str) -> str:
+    return PAGE.split(f"\n### {section}\n")[1].split("\n### ")[0].split("\n## ")[0]
+
+
+def test_nothing_that_is_shipped_opens_a_connection() -> None:
+    found = {str(path): sorted(set(modules(ast.parse(path.read_text("utf-8")))) & NETWORK) for path in SHIPPED}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+def test_pages_that_are_written_load_nothing_from_elsewhere() -> None:
+    templates = list(CORE.rglob("templates/**/*.html"))
+    assert templates
+    for template in templates:
+        assert not re.search(r"""(src|href)\s*=|url\(|@import|https?://|fetch\(|XMLHttp""", template.read_text("utf-8")), template
+
+
+def test_nothing_that_is_shipped_reads_what_runs_code() -> None:
+    found = {
+        str(path.relative_to(CORE.parent) if CORE in path.parents else path): sorted(
+            set(modules(ast.parse(path.read_text("utf-8")))) & CODE
+        )
+        for path in SHIPPED
+    }
+    # It compiles oplet's own modules in a child, and writes them into a program.
+    assert found.pop("oplet/tools/building/packing/bytecode.py") == ["marshal"]
+    assert {path: names for path, names in found.items() if names} == {}
+    for path in SHIPPED:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            assert not (isinstance(node, ast.Call) and dotted(node.func) in ("eval", "exec", "np.load", "numpy.load")), path
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["import urllib.request", "from urllib import request", "def f():\n    from socket import socket", "import http.client as c"],
+)
+def test_whatever_opens_a_connection_is_found(code: str) -> None:
+    assert set(modules(ast.parse(code))) & NETWORK
+
+
+def test_the_environment_variables_that_are_read_are_documented() -> None:
+    section = documented("Environment variables")
+    read = {name for path in SHIPPED for name in variables(ast.parse(path.read_text("utf-8")))}
+    assert read >= {"OPLET_CACHE_DIR", "XDG_CACHE_HOME", "PYTHONPATH"}
+    imported = {
+        "?PREFER_VARIABLE": "OPLET_PREFER",
+        "?LOAD_VARIABLE": "OPLET_PLUGINS",
+        "?DISABLE_VARIABLE": "OPLET_DISABLE_PLUGINS",
+    }
+    names = {imported.get(name, name) for name in read}
+    assert {name for name in names if f"`{name}`" not in section} == set()
+    named = {name for path in SHIPPED for name in re.findall(r'"(OPLET_[A-Z_]+)"', path.read_text("utf-8"))}
+    assert {name for name in named - {"OPLET_API", "OPLET_TIER"} if f"`{name}`" not in section} == set()
+    assert set(re.findall(r"`([A-Z]+_NUM_THREADS|[A-Z]+_MAXIMUM_THREADS)`", section)) == set(
+        re.findall(
+            r'"([A-Z]+_(?:NUM|MAXIMUM)_THREADS)"', (CORE / "tools" / "benchmarking" / "blas_threads.py").read_text("utf-8")
+        )
+    )
+
+
+def test_every_test_that_the_page_names_is_there() -> None:
+    paths = re.findall(r"`((?:core|tests|plugins|fuzz)/[\w/.-]+)`", PAGE)
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_every_row_of_the_threat_model_leads_to_its_section() -> None:
+    rows = re.findall(r"^\| \[[^]]+\]\(#([\w-]+)\)", PAGE, re.MULTILINE)
+    heads = {re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in re.findall(r"^#+ (.+)$", PAGE, re.MULTILINE)}
+    assert len(rows) > 10
+    assert set(rows) <= heads
+    assert set(re.findall(r"\]\(#([\w-]+)\)", PAGE)) <= heads
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders have no such permissions there")
+def test_a_new_cache_folder_is_the_user_s_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(choice_cache.FOLDER_VARIABLE, str(tmp_path / "new"))
+    path = Path(choice_cache.store_choice({"a": 1}, {"choice": 2}))
+    assert choice_cache.load_choice({"a": 1}) == {"key": {"a": 1}, "choice": 2}
+    assert [stat.S_IMODE(folder.stat().st_mode) & 0o077 for folder in path.parents[:2]] == [0, 0]
+
+
+@pytest.mark.skipif(os.name == "nt" or os.uname().sysname == "Darwin", reason="other places are asked there")
+@pytest.mark.parametrize("variable", ["", "cache", "./x"])
+def test_without_a_folder_of_the_user_s_own_nothing_is_read_from_the_current_one(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(choice_cache.FOLDER_VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", variable)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as where nobody knows the user's home
+    key = {"a": 1}
+    name = Path(choice_cache.choice_file({"a": 1})).name or "x.json"
+    for folder in ("cache", "x", "~/.cache"):
+        planted = tmp_path / folder / "oplet" / "choices"
+        planted.mkdir(parents=True)
+        (planted / name).write_text(json.dumps({"key": key, "choice": "theirs"}))
+    before = sorted(tmp_path.rglob("*"))
+    assert choice_cache.load_choice(key) is None
+    assert choice_cache.store_choice(key, {}) == ""
+    assert "OPLET_CACHE_DIR" in caplog.text
+    assert sorted(tmp_path.rglob("*")) == before
