@@ -14,7 +14,6 @@ from ai_edge_litert.interpreter import Interpreter as LiteRT
 from ai_edge_litert.interpreter import OpResolverType
 from ai_edge_litert.interpreter import load_delegate as load_in_litert
 from plugins.native_ops.tests.delegates.conftest import (
-    REAL,
     Counts,
     answers,
     convolutions,
