@@ -37,7 +37,7 @@ class InterpreterWithCustomOps(Interpreter):
             if isinstance(register, str):
                 raise ModelError(
                     f"Looking up symbol '{register}' failed: custom_op_registerers takes functions of a MutableOpResolver in oplet, "
-                    "not names of C++ symbols."
+                    "not names of C++ symbols; operators of a library that is made for LiteRT's C API come with oplet_native_ops.load_ops."
                 )
             if not callable(register):
                 raise ModelError(f"custom_op_registerers has {register!r}, which is no function of a MutableOpResolver.")

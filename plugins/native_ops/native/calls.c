@@ -13,13 +13,17 @@ API int oplet_native_interface(void) { return INTERFACE; }
 
 API void oplet_native_graph_free(Graph *g);
 
-/* A graph of so many tensors, of which nothing is known yet. */
+/* A graph of so many tensors, of which nothing is known yet. A node knows few of a large graph's: the others stay untouched zeros, which
+ * take no memory. */
 API Graph *oplet_native_graph(int tensors, int threads) {
   Graph *g = calloc(1, sizeof *g);
   if (!g) return NULL;
   context_fill(g);
   g->context.recommended_num_threads = threads;
-  if (context_add_tensors(&g->context, tensors, NULL) != OK) return free(g), NULL;
+  g->tensor_capacity = (size_t)tensors + TENSOR_HEADROOM;
+  g->context.tensors = calloc(g->tensor_capacity, sizeof(Tensor));
+  if (!g->context.tensors) return free(g), NULL;
+  g->context.tensors_size = (size_t)tensors;
   return g;
 }
 
@@ -73,6 +77,7 @@ API int oplet_native_describe(Graph *g, int i, int type, const char *name, int i
   t->type = type;
   t->name = copy;
   t->is_variable = is_variable != 0;
+  t->buffer_handle = NO_BUFFER_HANDLE;
   return copy && t->dims_signature;
 }
 

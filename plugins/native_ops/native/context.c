@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As many tensors can be added in one init or prepare before pointers to those that are there go stale; LiteRT promises it. */
-enum { HEADROOM = 16 };
-
 int TfLiteIntArrayEqualsArray(const IntArray *, int, const int *);
 
 /* ---- errors --------------------------------------------------------------------------------------------------------------------- */
@@ -56,13 +53,13 @@ static Status reserve(Graph *g, size_t wanted) {
   return OK;
 }
 
-Status context_keep_headroom(Graph *g) { return reserve(g, g->context.tensors_size + HEADROOM); }
+Status context_keep_headroom(Graph *g) { return reserve(g, g->context.tensors_size + TENSOR_HEADROOM); }
 
 Status context_add_tensors(Context *c, int count, int *first) {
   Graph *g = graph_of(c);
   if (count < 0) return ERROR;
   const size_t need = c->tensors_size + (size_t)count;
-  if (need > g->tensor_capacity && reserve(g, need + HEADROOM) != OK) return ERROR;
+  if (need > g->tensor_capacity && reserve(g, need + TENSOR_HEADROOM) != OK) return ERROR;
   for (size_t i = c->tensors_size; i < need; i++) c->tensors[i].buffer_handle = NO_BUFFER_HANDLE;
   if (first) *first = (int)c->tensors_size;
   c->tensors_size = need;

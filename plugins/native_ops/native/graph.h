@@ -7,6 +7,9 @@
 /* Everything else is hidden, so that two shims in one process, or a user's names, never meet. */
 #define API __attribute__((visibility("default")))
 
+/* As many tensors can be added in one init or prepare before pointers to those that are there go stale; LiteRT promises it. */
+enum { TENSOR_HEADROOM = 16 };
+
 typedef enum { PHASE_INIT, PHASE_PREPARE, PHASE_INVOKE, PHASE_DELEGATE } Phase;
 
 /* A node of a graph as a delegate sees it. */

@@ -51,6 +51,16 @@ def test_a_library_is_opened_once_and_has_the_same_operators_under_every_path(bu
     assert open_library(path) is open_library(link) is open_library(os.path.relpath(path))
 
 
+def test_a_library_that_was_built_anew_is_told_from_the_one_that_is_open(build_once: Any, tmp_path: Path) -> None:
+    path = tmp_path / "libanew.so"
+    shutil.copy(build_once("atan_operator.cc"), path)
+    assert works(str(path))
+    path.unlink()
+    shutil.copy(build_once("operators.cc"), path)
+    with pytest.raises(PluginError, match=r"libanew\.so has changed since this program opened it; start the program anew"):
+        load_ops(path, "TotalOperator")
+
+
 def test_a_library_that_is_linked_with_litert_s_c_library_needs_none(build_once: Any, tmp_path: Path) -> None:
     script = tmp_path / "versions"
     script.write_text("VERS_1.0 { global: *; };")

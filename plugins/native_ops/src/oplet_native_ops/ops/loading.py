@@ -12,7 +12,7 @@ from oplet import BuiltinOperator, MutableOpResolver, Provenance
 from oplet.errors import PluginError
 from oplet_native_ops.ops.entry import Kernel, entry_functions, load_kernel
 from oplet_native_ops.ops.kernel import native_registration
-from oplet_native_ops.shim.opening import open_library
+from oplet_native_ops.shim.opening import NativeLibrary, open_library
 
 __all__ = ["load_ops", "register_library"]
 
@@ -20,7 +20,14 @@ Path_ = str | os.PathLike[str]
 #: The op that models call, or a built-in operator, by the function that returns it.
 Operators = Mapping[str | BuiltinOperator, str]
 
-_load = functools.lru_cache(maxsize=None)(load_kernel)
+
+@functools.cache
+def _kernel(library: NativeLibrary, function: str) -> Kernel:
+    return load_kernel(library.path, function)
+
+
+def _load(path: str, function: str) -> Kernel:
+    return _kernel(open_library(path), function)
 
 
 def _label(op: str | BuiltinOperator) -> str:

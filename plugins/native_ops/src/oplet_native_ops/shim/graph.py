@@ -69,8 +69,8 @@ class NativeGraph:
 
     @property
     def error(self) -> str:
-        """What the library reported in its last step, "" if nothing."""
-        return str(self._shim.oplet_native_error(self.pointer).decode("utf-8", "replace")).strip()
+        """What the library reported in its last step, in one line; "" if nothing."""
+        return " ".join(self._shim.oplet_native_error(self.pointer).decode("utf-8", "replace").split())
 
     def tensor(self, index: int) -> layouts.Tensor:
         """A tensor's struct, good until the library adds one."""

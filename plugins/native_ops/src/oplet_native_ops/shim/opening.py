@@ -61,7 +61,8 @@ def symbols_of(name: str) -> tuple[str, ...]:
     return (f"_ZN{inner}Ev",) if len(parts) > 1 else (name, f"_Z{inner}v")
 
 
-_opened: dict[tuple[str, int, int], NativeLibrary] = {}
+#: With what told one file from another when it was opened.
+_opened: dict[str, tuple[NativeLibrary, tuple[int, ...]]] = {}
 _lock = threading.Lock()
 
 
@@ -73,15 +74,21 @@ def open_library(path: str | os.PathLike[str]) -> NativeLibrary:
             such file here. Opening runs the library's own code: it can do whatever the program can.
 
     Raises:
-        PluginError: there is no such file, it is none of this machine's libraries, or it needs what is not there.
+        PluginError: there is no such file, it is none of this machine's libraries, it needs what is not there, or it was built anew since
+            it was opened, which the system's loader does not take in.
     """
     found = _find(os.fspath(path))
     status = os.stat(found)
-    key = found, status.st_dev, status.st_ino
+    state = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
     with _lock:
-        if key not in _opened:
-            _opened[key] = _open(found)
-        return _opened[key]
+        if found not in _opened:
+            _opened[found] = _open(found), state
+        library, before = _opened[found]
+    if before != state:
+        raise PluginError(
+            f"{library.name} has changed since this program opened it; start the program anew, or give the library another name."
+        )
+    return library
 
 
 def _find(path: str) -> str:
