@@ -123,6 +123,15 @@ def test_it_is_measured(oplet, library):
     assert oplet("benchmark", MODEL, "-p", "no:atan_op", "--custom-op-library", library, *few).code == 0
 
 
+@pytest.mark.parametrize("command", ["run", "benchmark", "compare"])
+def test_auto_which_chooses_among_packages_does_not_choose_beside_it(oplet, library, command):
+    ran = oplet(command, MODEL, "--custom-op-library", library, "--delegate", "auto")
+    assert ran.code == 1
+    assert ran.err == (
+        "oplet: 'auto' chooses among installed packages; with a library of operators (--custom-op-library), name a delegate, or none.\n"
+    )
+
+
 def test_a_lock_holds_it_and_tells_when_it_is_another(oplet, library, tmp_path):
     lock = tmp_path / "oplet.lock.json"
     ran = oplet("select", MODEL, "--custom-op-library", library, "--lock", lock)

@@ -85,7 +85,10 @@ def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
     """Advice for an op that no loaded plugin serves in any version."""
     label = op_label(op)
     if not package:
-        return f"No package that brings {label} is known; register it with MutableOpResolver.add_custom or write a plugin."
+        return (
+            f"No package that brings {label} is known; register it with MutableOpResolver.add_custom, name a compiled library that has it "
+            f"(--custom-op-library, with {NATIVE_OPS}) or write a plugin."
+        )
     plugin = next((p for p in plugins if normalised(package) in p.names), None)
     from oplet.plugins.install_commands import install_command
 

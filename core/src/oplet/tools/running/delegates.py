@@ -51,10 +51,15 @@ def delegates_or_auto(texts: Sequence[str], plugins: PluginManager) -> Sequence[
     """Make the delegates that texts name, for an interpreter; "auto" is returned unchanged.
 
     Raises:
-        DelegateError: see `make_delegate`; or "auto" is given with others.
+        DelegateError: see `make_delegate`; or "auto" is given with others, or with libraries of operators.
     """
     if not any(map(is_auto, texts)):
         return [make_delegate(text, plugins) for text in texts]
+    if plugins.has_op_libraries:  # what was measured without them, and is remembered, would be taken for the fastest with them
+        raise DelegateError(
+            f"'{next(filter(is_auto, texts))}' chooses among installed packages; with a library of operators (--custom-op-library), name "
+            "a delegate, or none."
+        )
     if len(texts) > 1:
         raise DelegateError(
             f"'{next(filter(is_auto, texts))}' chooses among all delegates, so it stands alone; here are {len(texts)}."
