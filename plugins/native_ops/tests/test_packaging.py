@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from scripts import packages
-from scripts.walking import ROOT
+from scripts.requirements import ROOT
 
 from oplet_native_ops.shim.elf import read_elf
 

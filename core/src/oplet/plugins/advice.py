@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oplet.ops.serving.resolver import Op, op_label
-from oplet.plugins.known_packages import known_distribution, package_origin
+from oplet.plugins.known_packages import NATIVE_OPS, known_distribution, package_origin
 from oplet.plugins.plugin import Plugin
 from oplet.plugins.selection import normalised
 
-__all__ = ["advice"]
+__all__ = ["advice", "no_loader"]
 
 
 def advice(op: Op, plugins: Sequence[Plugin]) -> str:
@@ -36,6 +36,21 @@ def advice(op: Op, plugins: Sequence[Plugin]) -> str:
         else:
             sentences.append(f"Plugin '{first.name}' of {first} may bring it, but is {reason}.")
     return " ".join(filter(None, sentences))
+
+
+def no_loader(plugins: Sequence[Plugin]) -> str:
+    """Why no plugin loads delegates that are shared libraries, and what to do about it, as the end of a sentence.
+
+    Args:
+        plugins: all plugins that were found; those that may load have registered their delegates.
+    """
+    loader = next((plugin for plugin in plugins if normalised(NATIVE_OPS) in plugin.names), None)
+    if loader is None:
+        from oplet.plugins.install_commands import install_command
+
+        return f"delegate libraries run with {NATIVE_OPS}, which is not installed: {install_command(NATIVE_OPS)}"
+    remedy = f"; {loader.remedy()}" if loader.state == "broken" else ""
+    return f"{loader}, which loads delegate libraries, is {'broken: ' if remedy else ''}{loader.error}{remedy}"
 
 
 def _serving(op: Op, plugins: Sequence[Plugin]) -> str:

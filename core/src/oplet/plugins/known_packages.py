@@ -7,10 +7,13 @@ from typing import Final
 from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import Op
 
-__all__ = ["BUILTIN_OPS", "known_distribution", "package_origin"]
+__all__ = ["BUILTIN_OPS", "NATIVE_OPS", "known_distribution", "package_origin"]
 
 #: The package of the built-in operators.
 BUILTIN_OPS: Final = "oplet-builtin-ops"
+
+#: The package that opens shared libraries of operators.
+NATIVE_OPS: Final = "oplet-native-ops"
 
 _MEDIAPIPE: Final = "oplet-mediapipe-ops"
 _SIGNAL: Final = "oplet-signal-ops"
