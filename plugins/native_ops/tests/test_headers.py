@@ -25,7 +25,7 @@ FUNCTIONS = {line[:-2] for line in LINES if line.endswith("()")}
 NUMBERS = {name: int(number) for name, number in (line.split() for line in LINES if not line.endswith("()"))}
 HEADERS = sorted(path.relative_to(include_dir()).as_posix() for path in include_dir().rglob("*.h"))
 #: C++, and complete in themselves.
-HELPERS = [name for name in HEADERS if "/delegates/utils/" in name]
+CPLUSPLUS = [name for name in HEADERS if "/delegates/utils/" in name]
 
 
 def c_name(name: str) -> str:
@@ -56,7 +56,7 @@ def test_sizes_offsets_and_numbers_are_litert_s(tmp_path: Path, build_once: Any)
 
 def test_every_function_of_the_api_is_declared_and_exported() -> None:
     declared = set()
-    for name in sorted({*HEADERS} - {*HELPERS}):
+    for name in sorted({*HEADERS} - {*CPLUSPLUS}):
         text = re.sub(r"/\*.*?\*/", "", (include_dir() / name).read_text(), flags=re.S)
         text = re.sub(r"^#define(?:.*\\\n)*.*$", "", text, flags=re.M)
         declared |= set(re.findall(r"\b(TfLite\w+)\(", text))
@@ -105,7 +105,7 @@ def test_the_c_library_s_own_statement_of_the_layouts_is_that_of_the_headers(tmp
 @pytest.mark.parametrize("header", HEADERS)
 @pytest.mark.parametrize("command", [["cc", "-x", "c", "-std=c11"], ["c++", "-x", "c++", "-std=c++17"]], ids=["c", "c++"])
 def test_each_header_compiles_by_itself_without_a_warning(build_once: Any, header: str, command: list[str]) -> None:
-    if header in HELPERS and command[0] == "cc":
+    if header in CPLUSPLUS and command[0] == "cc":
         pytest.skip("it is C++")
     done = subprocess.run(
         [*command, "-Wall", "-Wextra", "-Werror", f"-I{include_dir()}", "-fsyntax-only", "-"],

@@ -117,9 +117,15 @@ class DelegateRegistry:
         ['mine']
     """
 
-    def __init__(self, provenance: Provenance | None = None) -> None:
+    def __init__(self, provenance: Provenance | None = None, no_loader: Callable[[], str] | None = None) -> None:
+        """
+        Args:
+            provenance: the package whose delegates are registered.
+            no_loader: a function that says why no package loads shared libraries, and what to do about it.
+        """
         self.provenance = provenance or Provenance()
         self._entries: dict[str, list[DelegateEntry]] = {}
+        self._why = no_loader
         self._loaders: list[tuple[Callable[..., Delegate] | str, Provenance]] = []
 
     def add(self, name: str, factory: Callable[[Mapping[str, Any]], Delegate] | str) -> None:
@@ -204,8 +210,7 @@ class DelegateRegistry:
                 chosen = [(factory, by, name[len(by.distribution) + 1 :])]
         if not chosen:
             raise DelegateLoadError(
-                f"Failed to load delegate from {name}: oplet-native-ops loads delegates that are shared libraries, and it is not "
-                "installed or switched off; pip install oplet-native-ops."
+                f"Failed to load delegate from {name}: {'no package here loads delegate libraries' if self._why is None else self._why()}."
             )
         if len(chosen) > 1:
             packages = " and ".join(str(by) for _, by, _ in chosen)

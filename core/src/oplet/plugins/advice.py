@@ -10,7 +10,7 @@ from oplet.plugins.known_packages import NATIVE_OPS, known_distribution, package
 from oplet.plugins.plugin import Plugin
 from oplet.plugins.selection import normalised
 
-__all__ = ["advice", "no_opener"]
+__all__ = ["advice", "no_loader", "no_opener"]
 
 
 def advice(op: Op, plugins: Sequence[Plugin]) -> str:
@@ -46,21 +46,40 @@ def no_opener(path: str, plugins: Sequence[Plugin]) -> str:
         path: the file.
         plugins: all plugins that were found; those that may open it were asked.
     """
-    opener = next((plugin for plugin in plugins if normalised(NATIVE_OPS) in plugin.names), None)
-    if opener is None:
-        from oplet.plugins.install_commands import install_command
-
-        command = install_command(NATIVE_OPS)
-        return f"'{path}' cannot be opened: compiled operators run with {NATIVE_OPS}, which is not installed: {command}."
-    if opener.state == "broken":
-        return (
-            f"'{path}' cannot be opened: {opener}, which runs compiled operators, is broken: {opener.error}; {opener.remedy()}."
-        )
-    if opener.state == "blocked":
-        return f"'{path}' cannot be opened: {opener}, which runs compiled operators, is {opener.error}."
+    if why := _native_ops_missing(plugins, "compiled operators run", "runs compiled operators"):
+        return f"'{path}' cannot be opened: {why}."
     if not os.path.exists(path):
         return f"There is no file '{path}'; give a shared library (.so) of operators."
     return f"'{path}' is of no kind that an installed plugin opens; give a shared library (.so) of operators."
+
+
+def no_loader(plugins: Sequence[Plugin]) -> str:
+    """Why no plugin loads delegates that are shared libraries, and what to do about it, as the end of a sentence.
+
+    Args:
+        plugins: all plugins that were found; those that may load have registered their delegates.
+    """
+    why = _native_ops_missing(plugins, "delegate libraries run", "loads delegate libraries")
+    return why or f"{NATIVE_OPS}, which loads delegate libraries, registered no loader; update it"
+
+
+def _native_ops_missing(plugins: Sequence[Plugin], needs: str, does: str) -> str:
+    """Why the package that runs shared libraries cannot, and what to do about it; empty if it is there and works.
+
+    Args:
+        plugins: all plugins that were found.
+        needs: what needs the package, with its verb: "compiled operators run".
+        does: what the package does: "runs compiled operators".
+    """
+    runner = next((plugin for plugin in plugins if normalised(NATIVE_OPS) in plugin.names), None)
+    if runner is None:
+        from oplet.plugins.install_commands import install_command
+
+        return f"{needs} with {NATIVE_OPS}, which is not installed: {install_command(NATIVE_OPS)}"
+    if runner.state not in ("broken", "blocked"):
+        return ""
+    broken = runner.state == "broken"
+    return f"{runner}, which {does}, is {'broken: ' if broken else ''}{runner.error}{f'; {runner.remedy()}' if broken else ''}"
 
 
 def _serving(op: Op, plugins: Sequence[Plugin]) -> str:

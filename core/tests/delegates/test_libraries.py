@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from oplet import Delegate, DelegateRegistry
+from oplet import Delegate, DelegateRegistry, PluginManager
 from oplet.delegates.registry import is_library
 from oplet.errors import DelegateError, DelegateLoadError, PluginError
 from oplet.ops.serving.registration import Provenance
+from oplet.plugins.install_commands import install_command
+from oplet.testing.distributions import fake_distribution, installed
 
 
 class Loaded(Delegate):
@@ -58,11 +60,25 @@ def test_it_is_loaded_by_the_package_that_loads_libraries() -> None:
 def test_without_such_a_package_one_sentence_says_what_to_install() -> None:
     for name in ("libfoo.so", "/opt/libfoo.so"):
         with pytest.raises(DelegateLoadError) as caught:
-            DelegateRegistry().find(name)
+            PluginManager(entry_points=[]).registry().find(name)
         assert str(caught.value) == (
-            f"Failed to load delegate from {name}: oplet-native-ops loads delegates that are shared libraries, and it is not "
-            "installed or switched off; pip install oplet-native-ops."
+            f"Failed to load delegate from {name}: delegate libraries run with oplet-native-ops, which is not installed: "
+            f"{install_command('oplet-native-ops')}."
         )
+    with pytest.raises(DelegateLoadError, match="no package here loads delegate libraries"):
+        DelegateRegistry().find("libfoo.so")
+
+
+def test_a_package_that_is_switched_off_or_broken_is_named(tmp_path: Path) -> None:
+    fake_distribution(tmp_path, "oplet-native-ops", "0.0", {"native_ops": "broken_loader"}, {"broken_loader": "1 / 0"})
+    with installed(tmp_path) as entry_points:
+        manager = PluginManager(entry_points=entry_points)
+        with pytest.raises(
+            DelegateLoadError, match="oplet-native-ops 0.0, which loads delegate libraries, is broken: .*; .*pip "
+        ):
+            manager.registry().find("libfoo.so")
+        with pytest.raises(DelegateLoadError, match=r"oplet-native-ops 0.0, which loads delegate libraries, is .*without="):
+            manager.without(["oplet-native-ops"]).registry().find("libfoo.so")
 
 
 def test_of_two_packages_one_is_named() -> None:
