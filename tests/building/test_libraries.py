@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from oplet import PluginManager
 from oplet.testing import one_op_model
 from oplet.testing.distributions import fake_distribution
 from oplet.testing.one_op import Spec
+from oplet.tools.building.build_wheel import build_wheel
+from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import find_package
 
 HERE = sysconfig.get_platform().replace("-", "_").replace(".", "_")
@@ -20,12 +23,16 @@ MANY = ["manylinux2014_x86_64", "manylinux_2_17_x86_64"]
 RUNNER = """
 from pathlib import Path
 import numpy as np
-from oplet import Registration, hookimpl
+from oplet import MutableOpResolver, Registration, hookimpl
 OWN = Path(__file__).with_name("librunner.so")
 
 @hookimpl
-def register_delegates(registry):
-    pass
+def open_op_library(path, operators):
+    if not path.endswith(".factor"):
+        return None
+    resolver = MutableOpResolver()
+    register_library(resolver, Path(path), ["Twice"])
+    return resolver
 
 def register_library(resolver, path, operators):
     factor = float(path.read_text())
@@ -140,6 +147,20 @@ def test_the_tag_is_what_the_packages_wheels_promised_or_else_this_machine(oplet
     ran = oplet("build", *models, "--name", "built", "-o", tmp_path / "dist", "--no-timing", "--json")
     assert ran.code == 0, ran.err
     assert Path(json.loads(ran.out)["wheel"]).name == f"built-1.0-py3-none-{platform}.whl"
+
+
+def test_a_file_that_is_in_no_package_is_refused_with_what_to_do(models, tmp_path):
+    (tmp_path / "two.factor").write_text("2")
+    plugins = PluginManager()
+    plugins.add_op_library(tmp_path / "two.factor")
+    with pytest.raises(
+        BuildError, match=r"Twice is served by the file two\.factor, which no installed package brings.*`oplet native new-op`"
+    ):
+        build_wheel([models[0]], "built", tmp_path / "dist", plugins=plugins.without(["twice"]))
+    # With the package behind it, the build is cut from that.
+    assert build_wheel([models[0]], "built", tmp_path / "dist", plugins=plugins).cut.libraries == {
+        "built/_twice/libtwice.so": "twice"
+    }
 
 
 @pytest.mark.parametrize("how", [["--pyz"], ["--with-core"], ["--with-core", "--with-model"]])

@@ -131,16 +131,14 @@ class PluginManager:
         """
         path = os.fspath(path)
         with self._lock:
-            found = {
-                str(p): (p, ops) for p in self._found if p.state != "blocked" and (ops := p.open_op_library(path, operators))
-            }
+            asked = [(p, p.open_op_library(path, operators)) for p in self._found if p.state != "blocked"]
+            found = [(plugin, opened) for plugin, opened in asked if opened is not None]
             if not found:
                 raise PluginError(no_opener(path, self._found))
             if len(found) > 1:
-                names = " and ".join(found)
-                last = [*found.values()][-1][0].name
-                raise PluginError(f"'{path}' is opened by {names}; leave one out with -p no:{last}.")
-            [(plugin, opened)] = found.values()
+                names = " and ".join(str(plugin) for plugin, _ in found)
+                raise PluginError(f"'{path}' is opened by {names}; leave one out with -p no:{found[-1][0].name}.")
+            [(plugin, opened)] = found
             name = os.path.basename(path)
             for entry in opened.entries():
                 before = [s for s in self._libraries if s.resolver.entry_of(entry.op, entry.min_version)]
