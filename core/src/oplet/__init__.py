@@ -76,6 +76,7 @@ _HOMES = {
     "load_delegate": "oplet.runtime.delegation.load",
     "reconcile_attributes": "oplet.ops.asynchronous.attributes",
     "uncovered_attributes": "oplet.ops.asynchronous.attributes",
+    "write_atomically": "oplet.model.files.atomic_write",
 }
 
 __all__ = [*_HOMES, "__version__"]

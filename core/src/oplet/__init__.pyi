@@ -11,6 +11,7 @@ from oplet.delegates.partition import NodeSubset as NodeSubset
 from oplet.delegates.registry import DelegateRegistry as DelegateRegistry
 from oplet.interpreter import InterpreterWithCustomOps as InterpreterWithCustomOps
 from oplet.model.builders.model_builder import ModelBuilder as ModelBuilder
+from oplet.model.files.atomic_write import write_atomically as write_atomically
 from oplet.model.model import Model as Model
 from oplet.ops.asynchronous.attributes import NO_SYNC_OBJECT as NO_SYNC_OBJECT
 from oplet.ops.asynchronous.attributes import BufferAttribute as BufferAttribute

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import keyword
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Template
 
-from oplet import BuiltinOperator
+from oplet import BuiltinOperator, write_atomically
 from oplet.errors import PluginError
 from oplet_native_ops.headers import include_dir
 
@@ -46,11 +45,13 @@ def new_op(name: str, directory: Path | None = None, *, license: str = "Apache-2
     target = Path(values["distribution"]) if directory is None else directory
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise PluginError(f"'{target}' is there already; name another folder with --directory, or remove it.")
-    for path, text in [*_filled(_TEMPLATE, Path(), values)]:  # everything is filled in before anything is written
-        file = target / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    shutil.copytree(include_dir() / "tflite", target / "native" / "include" / "tflite")
+    headers = include_dir()
+    files = dict(_filled(_TEMPLATE, Path(), values))  # everything is filled in before anything is written
+    for header in (headers / "tflite").rglob("*.h"):
+        files["native" / Path("include") / header.relative_to(headers)] = header.read_text(encoding="utf-8")
+    for path, text in files.items():
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(target / path, text)
     return target
 
 
