@@ -2,9 +2,9 @@
 
 usage: python -m scripts.packages FOLDER [--tag TAG] [--only PACKAGE]
 
-FOLDER gets two folders: `plugins`, which is published first, and `core`. A package with code in C has a wheel for each platform that its
-`hatch_build.py` names, compiled here for all of them by ziglang (`pip install ziglang`); without it, one for this platform. With --tag
-the exit code is 1 if the tag does not match the version, if CHANGELOG.md has no section for it, or if ziglang is missing.
+FOLDER gets two folders: `plugins`, which is published first, and `core`. A package with C code gets one wheel for each platform that its
+`hatch_build.py` lists, cross-compiled by ziglang (`pip install ziglang`); without ziglang, one wheel for this platform. With --tag the
+exit code is 1 if the tag does not match the version, if CHANGELOG.md has no section for it, or if ziglang is missing.
 """
 
 from __future__ import annotations

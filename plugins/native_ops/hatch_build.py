@@ -76,8 +76,8 @@ class CustomBuildHook(BuildHookInterface[Any]):
         if not is_supported():
             return
         editable = version == "editable"
-        package = Path(self.root, "src", "oplet_native_ops")
-        made = package / NAME if editable else Path(self.root, "build", target() or "here", NAME)
+        root = Path(self.root).resolve()
+        made = root / "src/oplet_native_ops" / NAME if editable else root / "build" / (target() or "here") / NAME
         made.parent.mkdir(parents=True, exist_ok=True)
         self.compile(made)
         if not editable:

@@ -52,6 +52,7 @@ def test_types_may_be_numpy_dtypes(type: Any) -> None:
     [
         (lambda c, n: c.add_temporary(n, 4), r"cannot take 4 as its shape; a shape is a sequence of sizes, such as \(2, 3\)"),
         (lambda c, n: c.resize_tensor(n.outputs[0], 4), "cannot take 4 as its shape"),
+        (lambda c, n: c.resize_tensor(n.outputs[0], [2.5]), r"cannot take the shape \[2\.5\]: a dimension is a whole number"),
         (lambda c, n: c.add_temporary(n, (4,), "float31"), "'float31' is no type of tensors; give a TensorType or a numpy dtype"),
         (lambda c, n: c.set_type(n.outputs[0], "float31"), "'float31' is no type of tensors"),
         (lambda c, n: ensure_type(n.inputs[0], "float31"), "'float31' is no type of tensors"),
@@ -75,6 +76,20 @@ def test_a_shape_that_changes_in_the_run_must_have_been_announced() -> None:
     with pytest.raises((InvokeError, PrepareError), match=r"cannot take the shape \[2\] while the graph runs; .*set_dynamic"):
         call(lambda context, node: None, invoke)
     assert call(lambda context, node: context.set_dynamic(node.outputs[0]), invoke).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("method", "invoke"),
+    [
+        ("add_temporary", lambda c, n: c.add_temporary(n, (4,))),
+        ("set_constant", lambda c, n: c.set_constant(n.outputs[0], X)),
+        ("set_type", lambda c, n: c.set_type(n.outputs[0], "int8")),
+        ("offer_memory", lambda c, n: c.offer_memory(n.outputs[0], X)),
+    ],
+)
+def test_what_only_prepare_may_ask_for_is_refused_in_the_run(method: str, invoke: Any) -> None:
+    with pytest.raises((InvokeError, PrepareError), match=rf"context\.{method} of .* is possible in `prepare` only"):
+        call(lambda context, node: None, invoke)
 
 
 def test_scales_come_in_a_shape_that_goes_with_the_values() -> None:

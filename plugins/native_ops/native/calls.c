@@ -13,17 +13,14 @@ API int oplet_native_interface(void) { return INTERFACE; }
 
 API void oplet_native_graph_free(Graph *g);
 
-/* A graph of so many tensors, of which nothing is known yet. A node knows few of a large graph's: the others stay untouched zeros, which
- * take no memory. */
+/* A graph of so many tensors, of which nothing is known yet. */
 API Graph *oplet_native_graph(int tensors, int threads) {
   Graph *g = calloc(1, sizeof *g);
   if (!g) return NULL;
   context_fill(g);
   g->context.recommended_num_threads = threads;
-  g->tensor_capacity = (size_t)tensors + TENSOR_HEADROOM;
-  g->context.tensors = calloc(g->tensor_capacity, sizeof(Tensor));
-  if (!g->context.tensors) return free(g), NULL;
-  g->context.tensors_size = (size_t)tensors;
+  if (context_reserve(g, (size_t)tensors + TENSOR_HEADROOM) != OK) return free(g), NULL;
+  g->context.tensors_size = g->base_count = (size_t)tensors;
   return g;
 }
 
@@ -34,14 +31,16 @@ API void oplet_native_graph_free(Graph *g) {
     void (**table)(void *) = *(void (***)(void *))g->cpu_backend.internal;
     table[1](g->cpu_backend.internal);
   }
-  for (size_t i = 0; i < g->context.tensors_size; i++) TfLiteTensorFree(&g->context.tensors[i]);
+  for (size_t i = 0; i < g->name_count; i++) TfLiteTensorFree(&g->context.tensors[g->named[i]]);
+  for (size_t i = g->base_count; i < g->context.tensors_size; i++) TfLiteTensorFree(&g->context.tensors[i]);
   for (size_t i = 0; i < g->node_count; i++) {
     TfLiteOperatorDelete(g->nodes[i].op);
     free(g->nodes[i].said);
   }
   for (size_t i = 0; i < g->name_count; i++) free(g->names[i]);
   free(g->names);
-  free(g->context.tensors);
+  free(g->named);
+  context_release(g);
   free(g->nodes);
   free(g->plan);
   free(g->plan_given);
@@ -68,17 +67,20 @@ API Tensor *oplet_native_tensor(Graph *g, int i) { return context_tensor(&g->con
 API int oplet_native_describe(Graph *g, int i, int type, const char *name, int is_variable, int rank, const int *signature) {
   Tensor *t = context_tensor(&g->context, i);
   char **names = realloc(g->names, (g->name_count + 1) * sizeof *names);
-  if (!t || !names) return 0;
-  g->names = names;
+  if (names) g->names = names;
+  int *named = realloc(g->named, (g->name_count + 1) * sizeof *named);
+  if (named) g->named = named;
   char *copy = strdup(name);
+  if (!t || !names || !named || !copy) return free(copy), 0;
+  names[g->name_count] = copy;
+  named[g->name_count++] = i;
   free((void *)t->dims_signature);
   t->dims_signature = int_array(signature, rank);
-  if (copy) g->names[g->name_count++] = copy;
   t->type = type;
   t->name = copy;
   t->is_variable = is_variable != 0;
   t->buffer_handle = NO_BUFFER_HANDLE;
-  return copy && t->dims_signature;
+  return t->dims_signature != NULL;
 }
 
 /* The shape of now; memory of C's that an earlier one had is freed. */

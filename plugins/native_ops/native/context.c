@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 int TfLiteIntArrayEqualsArray(const IntArray *, int, const int *);
 
@@ -43,23 +44,31 @@ Tensor *context_tensor(const Context *c, int index) {
   return index >= 0 && (size_t)index < c->tensors_size ? &c->tensors[index] : NULL;
 }
 
-static Status reserve(Graph *g, size_t wanted) {
+/* Pages, and not malloc's memory: a node knows few tensors of a large graph, and what is never touched takes no memory so. */
+Status context_reserve(Graph *g, size_t wanted) {
   if (wanted <= g->tensor_capacity) return OK;
-  Tensor *grown = realloc(g->context.tensors, wanted * sizeof *grown);
-  if (!grown) return ERROR;
-  memset(grown + g->tensor_capacity, 0, (wanted - g->tensor_capacity) * sizeof *grown);
+  const size_t had = g->tensor_capacity * sizeof(Tensor), bytes = wanted * sizeof(Tensor);
+  void *grown = had ? mremap(g->context.tensors, had, bytes, MREMAP_MAYMOVE)
+                    : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (grown == MAP_FAILED) return ERROR;
   g->context.tensors = grown;
   g->tensor_capacity = wanted;
   return OK;
 }
 
-Status context_keep_headroom(Graph *g) { return reserve(g, g->context.tensors_size + TENSOR_HEADROOM); }
+void context_release(Graph *g) {
+  if (g->tensor_capacity) munmap(g->context.tensors, g->tensor_capacity * sizeof(Tensor));
+  g->context.tensors = NULL;
+  g->tensor_capacity = 0;
+}
+
+Status context_keep_headroom(Graph *g) { return context_reserve(g, g->context.tensors_size + TENSOR_HEADROOM); }
 
 Status context_add_tensors(Context *c, int count, int *first) {
   Graph *g = graph_of(c);
   if (count < 0) return ERROR;
   const size_t need = c->tensors_size + (size_t)count;
-  if (need > g->tensor_capacity && reserve(g, need + TENSOR_HEADROOM) != OK) return ERROR;
+  if (need > g->tensor_capacity && context_reserve(g, need + TENSOR_HEADROOM) != OK) return ERROR;
   for (size_t i = c->tensors_size; i < need; i++) c->tensors[i].buffer_handle = NO_BUFFER_HANDLE;
   if (first) *first = (int)c->tensors_size;
   c->tensors_size = need;

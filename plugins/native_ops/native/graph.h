@@ -36,14 +36,15 @@ typedef struct {
 /* One node's world, or for a delegate one subgraph's. A Context * of ours is a Graph *. */
 struct Graph {
   Context context; /* first */
-  size_t tensor_capacity;
+  size_t tensor_capacity, base_count; /* base_count: those that no library added */
   GraphNode *nodes;
   size_t node_count, node_capacity;
   int last_asked; /* the node that a delegate asked for last, -1 before */
   IntArray *plan, *plan_given;
   IntArray *inputs, *outputs, *variables;
   char *name;
-  char **names; /* of tensors, kept until the graph goes */
+  char **names; /* of tensors that were described, and their indices */
+  int *named;
   size_t name_count;
   void *external[EXTERNAL_COUNT];
   struct { int32_t type; void *refresh; void *internal; } cpu_backend; /* LiteRT's ExternalCpuBackendContext */
@@ -99,6 +100,8 @@ void context_fill(Graph *);
 Tensor *context_tensor(const Context *, int index);
 Status context_add_tensors(Context *, int count, int *first);
 Status context_keep_headroom(Graph *);
+Status context_reserve(Graph *, size_t tensors);
+void context_release(Graph *);
 void context_report(Graph *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void context_report_list(Graph *, const char *format, va_list);
 

@@ -56,6 +56,8 @@ def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     if len(shape) > MAX_RANK:
         raise EnsureError(f"{tensor} cannot take a shape of {len(shape)} dimensions; {MAX_RANK} are possible.")
     wanted = tuple(map(int, shape))
+    if wanted != tuple(shape):
+        raise EnsureError(f"{tensor} cannot take the shape {list(shape)}: a dimension is a whole number.")
     if not wanted:
         return wanted
     if min(wanted) < 0:
