@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -78,18 +79,23 @@ def test_the_model_s_metadata_is_there(odd: Callable[..., Any]) -> None:
     assert interpreter.delegation_reports()[0].unsupported == {0: "it looked at it, and did not claim it"}
 
 
-def test_other_subgraphs_can_be_looked_at(odd: Callable[..., Any]) -> None:
+def test_other_subgraphs_can_be_looked_at_also_while_a_kernel_runs(odd: Callable[..., Any]) -> None:
+    """A kernel that stands for a call has the callee's constants from the callee."""
     builder = ModelBuilder()
     for name in ("main", "body"):
         graph = builder.add_subgraph(name)
-        x, y = graph.add_tensor("x", F32, [4]), graph.add_tensor("y", F32, [4])
+        x = graph.add_tensor("x", F32, [4])
+        one = graph.add_tensor("one", F32, [1], data=np.array([1 if name == "main" else 10], F32))
+        y = graph.add_tensor("y", F32, [4])
         graph.set_inputs(x)
         graph.set_outputs(y)
-        graph.add_operator("NEG" if name == "body" else "ABS", [x], [y])
-    content = builder.to_bytes()
-    interpreter = Interpreter(model_content=content)
+        graph.add_operator("ADD", [x, one], [y])
+    interpreter = Interpreter(model_content=builder.to_bytes())
     interpreter.modify_graph_with_delegate(odd("acquires"), [0])
-    assert interpreter.delegation_reports()[0].applied
+    assert interpreter.delegation_reports()[0].partitions == [[0]]
+    gc.collect()
+    interpreter.allocate_tensors()
+    assert answer(interpreter, 1, 2, 3, 4) == [11, 12, 13, 14]
 
 
 @pytest.mark.parametrize(

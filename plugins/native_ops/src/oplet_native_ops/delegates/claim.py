@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,8 @@ _HOOKS: dict[str, Any] = {
     "release": ctypes.CFUNCTYPE(_INT, Address, _INT),
     "skip": ctypes.CFUNCTYPE(_INT, Address, _INT),
 }
+#: Those that any subgraph answers alike.
+_OF_THE_MODEL = ("metadata", "acquire", "release", "skip")
 
 
 class Claim:
@@ -62,21 +64,26 @@ class Claim:
         self._shim = shim()
         self._previewed: list[Any] = []
         self._found: dict[str, ctypes.Array[ctypes.c_char]] = {}
-        self._acquired: dict[int, DelegateGraph] = {}
+        self._acquired: set[int] = set()
+        self._hooks: dict[str, Any] = {}
 
     @contextmanager
     def serving(self) -> Iterator[None]:
         """Answer what the library asks for, as long as this lasts."""
-        hooks = {name: kind(self._guarded(getattr(self, f"_{name}"))) for name, kind in _HOOKS.items()}
-        table = (Address * len(hooks)).from_address(self._shim.oplet_native_hooks(self._graph.pointer))
-        table[:] = [ctypes.cast(hook, Address).value for hook in hooks.values()]
+        self._hooks = {name: kind(self._guarded(getattr(self, f"_{name}"))) for name, kind in _HOOKS.items()}
+        self._serve(self._graph, self._hooks)
         try:
             yield
         finally:
-            table[:] = [None] * len(hooks)
+            for graph in (self._graph, *self._graph.others.values()):
+                self._serve(graph, ())
+            self._hooks = {}
             self._forget_preview()
-            for other in self._acquired.values():
-                other.dispose()
+
+    def _serve(self, graph: DelegateGraph, names: Collection[str]) -> None:
+        """Have these functions of a graph answered, and no others."""
+        table = (Address * len(_HOOKS)).from_address(self._shim.oplet_native_hooks(graph.pointer))
+        table[:] = [ctypes.cast(self._hooks[name], Address).value if name in names else None for name in _HOOKS]
 
     def _guarded(self, hook: Callable[..., None]) -> Callable[..., int]:
         """The hook with a status in place of exceptions, which C cannot pass on."""
@@ -195,12 +202,16 @@ class Claim:
         into[0], size[0] = ctypes.addressof(self._found[key]), ctypes.sizeof(self._found[key])
 
     def _acquire(self, _: int, index: int, into: Any) -> None:
+        others = self._graph.others
         if index not in self._acquired:
             context = self._context.subgraph_context(index)
-            graph = self._acquired[index] = DelegateGraph(context)
+            graph = others.get(index) or DelegateGraph(context)
             graph.show(context)
+            others[index] = graph  # kernels look at it for as long as they live
+            self._acquired.add(index)
+            self._serve(graph, _OF_THE_MODEL)
             self._shim.oplet_native_phase(graph.pointer, _PHASE_DELEGATE)
-        into[0] = self._acquired[index].pointer
+        into[0] = others[index].pointer
 
     def _release(self, _: int, index: int) -> None:
         if index not in self._acquired:

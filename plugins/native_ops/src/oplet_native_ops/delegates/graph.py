@@ -55,6 +55,7 @@ class DelegateGraph(Shared, NativeGraph):
 
     Attributes:
         withheld: why nodes are shown as ones that nobody knows, by index.
+        others: other subgraphs of the model that the library looked at from here, by index.
         dynamic: outputs whose memory is the library's own, by index, with the partition that makes each.
     """
 
@@ -62,6 +63,7 @@ class DelegateGraph(Shared, NativeGraph):
         super().__init__(len(context.tensors), context.num_threads)
         self.withheld: dict[int, str] = {}
         self.dynamic: dict[int, PartitionNode] = {}
+        self.others: dict[int, DelegateGraph] = {}
         self._count = len(context.tensors)
         self._described: set[int] = set()
         self._nodes: dict[int, _Shown] = {}

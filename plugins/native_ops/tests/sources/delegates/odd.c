@@ -9,6 +9,7 @@
 
 typedef struct {
   int input, output, scratch;
+  TfLiteContext* body; // for "acquires": another subgraph, which the kernel looks at as it runs
 } Step;
 
 static char what[64];
@@ -24,6 +25,11 @@ static void* init(TfLiteContext* context, const char* buffer, size_t length) {
   step->input = node->inputs->data[0];
   step->output = node->outputs->data[0];
   step->scratch = -1;
+  step->body = NULL;
+  if (is("acquires")) {
+    if (context->AcquireSubgraphContext(context, 1, &step->body) != kTfLiteOk) return free(step), (void*)-1;
+    if (context->ReleaseSubgraphContext(context, 1) != kTfLiteOk) return free(step), (void*)-1;
+  }
   if (is("temporaries") && context->AddTensors(context, 1, &step->scratch) != kTfLiteOk) return free(step), (void*)-1;
   return step;
 }
@@ -63,6 +69,11 @@ static TfLiteStatus run(TfLiteContext* context, TfLiteNode* node) {
   const TfLiteTensor* x = &context->tensors[step->input];
   TfLiteTensor* y = &context->tensors[step->output];
   const int count = (int)(x->bytes / sizeof(float));
+  if (step->body) {
+    const TfLiteTensor* constant = &step->body->tensors[1];
+    for (int i = 0; i < count; i++) y->data.f[i] = x->data.f[i] + constant->data.f[0];
+    return kTfLiteOk;
+  }
   if (is("dynamic")) {
     int above = 0;
     for (int i = 0; i < count; i++) above += x->data.f[i] > 0;
@@ -90,8 +101,9 @@ static TfLiteStatus prepare(TfLiteContext* context, TfLiteDelegate* delegate) {
     TF_LITE_ENSURE_STATUS(context->GetNodeAndRegistration(context, plan->data[i], &node, &registration));
     if (is("rewires") && i == 1) node->inputs->data[0] = 0;
     const int wanted = is("dynamic")   ? registration->custom_name && !strcmp(registration->custom_name, "Positive")
-                       : is("rewires") ? i == 1
-                                       : is("temporaries") && registration->builtin_code == kTfLiteBuiltinNeg;
+                       : is("rewires")  ? i == 1
+                       : is("acquires") ? i == 0
+                                        : is("temporaries") && registration->builtin_code == kTfLiteBuiltinNeg;
     if (!wanted) continue;
     nodes.size = 1; // each by itself
     nodes.data[0] = plan->data[i];
@@ -115,8 +127,9 @@ static TfLiteStatus prepare(TfLiteContext* context, TfLiteDelegate* delegate) {
     TfLiteNode* node = NULL;
     TfLiteRegistration* registration = NULL;
     TF_LITE_ENSURE_STATUS(body->GetNodeAndRegistration(body, plan->data[0], &node, &registration));
-    TF_LITE_ENSURE_EQ(context, registration->builtin_code, kTfLiteBuiltinNeg);
+    TF_LITE_ENSURE_EQ(context, registration->builtin_code, kTfLiteBuiltinAdd);
     TF_LITE_ENSURE_EQ(context, body->tensors[node->inputs->data[0]].type, kTfLiteFloat32);
+    TF_LITE_ENSURE_STATUS(body->AcquireSubgraphContext(body, 0, &body));
     TF_LITE_ENSURE_STATUS(context->ReleaseSubgraphContext(context, 1));
   }
   return kTfLiteOk;
