@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Raised whenever a signature or a struct here changes: the Python side refuses a library of another number. */
-enum { INTERFACE = 1 };
+enum { INTERFACE = 2 };
 
 API int oplet_native_interface(void) { return INTERFACE; }
 
@@ -33,7 +33,10 @@ API void oplet_native_graph_free(Graph *g) {
   }
   for (size_t i = 0; i < g->name_count; i++) TfLiteTensorFree(&g->context.tensors[g->named[i]]);
   for (size_t i = g->base_count; i < g->context.tensors_size; i++) TfLiteTensorFree(&g->context.tensors[i]);
-  for (size_t i = 0; i < g->node_count; i++) TfLiteOperatorDelete(g->nodes[i].op);
+  for (size_t i = 0; i < g->node_count; i++) {
+    TfLiteOperatorDelete(g->nodes[i].op);
+    free(g->nodes[i].said);
+  }
   for (size_t i = 0; i < g->name_count; i++) free(g->names[i]);
   free(g->names);
   free(g->named);
@@ -112,35 +115,6 @@ API void oplet_native_data(Graph *g, int i, void *data, size_t bytes) {
   t->data = data;
   t->bytes = bytes;
 }
-
-/* ---- a graph of nodes, for delegates ------------------------------------------------------------------------------------------------ */
-
-/* Takes over the arrays. Nodes are given one by one; those that are not stay unknown. */
-API int oplet_native_graph_nodes(Graph *g, int count, IntArray *plan, IntArray *inputs, IntArray *outputs, IntArray *variables,
-                                 const char *name) {
-  free(g->plan), free(g->inputs), free(g->outputs), free(g->variables), free(g->name);
-  g->plan = plan, g->inputs = inputs, g->outputs = outputs, g->variables = variables;
-  g->name = strdup(name);
-  if ((size_t)count > g->node_count) {
-    GraphNode *nodes = realloc(g->nodes, (size_t)count * sizeof *nodes);
-    if (!nodes) return 0;
-    memset(nodes + g->node_count, 0, ((size_t)count - g->node_count) * sizeof *nodes);
-    g->nodes = nodes;
-    g->node_count = (size_t)count;
-  }
-  return g->name != NULL;
-}
-
-/* `name` must live as long as the graph. */
-API void oplet_native_graph_node(Graph *g, int i, Node *node, int code, const char *name, int version) {
-  GraphNode *of = &g->nodes[i];
-  of->node = node;
-  of->registration.builtin_code = code;
-  of->registration.custom_name = name;
-  of->registration.version = version;
-}
-
-API GraphHooks *oplet_native_hooks(Graph *g) { return &g->hooks; }
 
 /* ---- nodes -------------------------------------------------------------------------------------------------------------------------- */
 
@@ -251,40 +225,4 @@ API int oplet_native_invoke(const Call *call) {
   for (int i = 0; i < call->fixed_count; i++)
     if (g->context.tensors[call->fixed[i]].data != call->addresses[i]) return status ? status : -1 - i;
   return status;
-}
-
-/* ---- delegates ---------------------------------------------------------------------------------------------------------------------- */
-
-API int oplet_native_delegate_prepare(Delegate *d, Graph *g) {
-  oplet_native_phase(g, PHASE_DELEGATE);
-  if (context_keep_headroom(g) != OK) return ERROR;
-  const DelegateBuilder *b = d->opaque_delegate_builder;
-  if (b && b->Prepare) return b->Prepare(&g->context, d, b->data);
-  return d->Prepare ? d->Prepare(&g->context, d) : ERROR;
-}
-
-/* Where a delegate has no such function the answer is that of LiteRT: an error. */
-API int oplet_native_delegate_copy_from(Delegate *d, Graph *g, int handle, int tensor) {
-  const DelegateBuilder *b = d->opaque_delegate_builder;
-  Tensor *t = context_tensor(&g->context, tensor);
-  if (b && b->CopyFromBufferHandle) return b->CopyFromBufferHandle(&g->context, d, b->data, handle, t);
-  return d->CopyFromBufferHandle ? d->CopyFromBufferHandle(&g->context, d, handle, t) : ERROR;
-}
-
-API int oplet_native_delegate_copy_to(Delegate *d, Graph *g, int handle, int tensor) {
-  const DelegateBuilder *b = d->opaque_delegate_builder;
-  Tensor *t = context_tensor(&g->context, tensor);
-  if (b && b->CopyToBufferHandle) return b->CopyToBufferHandle(&g->context, d, b->data, handle, t);
-  return d->CopyToBufferHandle ? d->CopyToBufferHandle(&g->context, d, handle, t) : ERROR;
-}
-
-API int oplet_native_delegate_free(Delegate *d, Graph *g, int handle) {
-  const DelegateBuilder *b = d->opaque_delegate_builder;
-  if (b && b->FreeBufferHandle) {
-    b->FreeBufferHandle(&g->context, d, b->data, &handle);
-    return OK;
-  }
-  if (!d->FreeBufferHandle) return ERROR;
-  d->FreeBufferHandle(&g->context, d, &handle);
-  return OK;
 }

@@ -17,8 +17,11 @@ void context_report_list(Graph *g, const char *format, va_list arguments) {
     g->error[g->error_length++] = ' ';
     room--;
   }
-  const int written = vsnprintf(g->error + g->error_length, room, format, arguments);
+  char *text = g->error + g->error_length;
+  const int written = vsnprintf(text, room, format, arguments);
   if (written > 0) g->error_length += (size_t)written < room ? (size_t)written : room - 1;
+  if (written > 0 && g->phase == PHASE_DELEGATE && g->last_asked >= 0 && !g->nodes[g->last_asked].said)
+    g->nodes[g->last_asked].said = strdup(text);
 }
 
 void context_report(Graph *g, const char *format, ...) {
@@ -141,6 +144,8 @@ static Status get_node_and_registration(Context *c, int i, Node **node, Registra
   Graph *g = graph_of(c);
   if (!g->nodes || g->phase == PHASE_INVOKE) return forbidden(c, "GetNodeAndRegistration");
   if (i < 0 || (size_t)i >= g->node_count || !g->nodes[i].node) return ERROR;
+  g->nodes[i].asked = true;
+  g->last_asked = i;
   *node = g->nodes[i].node;
   *registration = &g->nodes[i].registration;
   return OK;
@@ -185,6 +190,7 @@ static void set_external(Context *c, int type, void *value) {
 
 void context_fill(Graph *g) {
   Context *c = &g->context;
+  g->last_asked = -1;
   c->impl_ = g; /* C++ helpers of LiteRT's call three methods of what stands here: see cxx_names.c */
   c->GetExecutionPlan = get_execution_plan;
   c->ResizeTensor = resize_tensor;

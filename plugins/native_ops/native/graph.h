@@ -17,6 +17,8 @@ typedef struct {
   Node *node;
   Registration registration;
   Operator *op; /* the same as an operator, made when somebody asks for it */
+  bool asked;   /* whether a delegate has looked at it */
+  char *said;   /* what the delegate reported first after it had, null for nothing */
 } GraphNode;
 
 typedef struct Graph Graph;
@@ -36,7 +38,8 @@ struct Graph {
   Context context; /* first */
   size_t tensor_capacity, base_count; /* base_count: those that no library added */
   GraphNode *nodes;
-  size_t node_count;
+  size_t node_count, node_capacity;
+  int last_asked; /* the node that a delegate asked for last, -1 before */
   IntArray *plan, *plan_given;
   IntArray *inputs, *outputs, *variables;
   char *name;
@@ -69,6 +72,9 @@ struct Operator {
   Status (*invoke_with_data)(void *, Context *, Node *);
   void *(*async_kernel_with_data)(void *, Context *, Node *);
 };
+
+/* The opaque interface of a delegate, null where it has the other one; the rule is LiteRT's, as old structs end before the field. */
+static inline const DelegateBuilder *builder_of(const Delegate *d) { return d->Prepare ? NULL : d->opaque_delegate_builder; }
 
 static inline Graph *graph_of(const void *context) { return (Graph *)context; }
 

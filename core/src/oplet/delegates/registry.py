@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +13,15 @@ from oplet.delegates.delegate import Delegate
 from oplet.errors import DelegateError, DelegateLoadError, PluginError, failures, text_of
 from oplet.ops.serving.registration import Provenance
 
-__all__ = ["DelegateEntry", "DelegateRegistry"]
+__all__ = ["DelegateEntry", "DelegateRegistry", "LibraryEntry", "is_library"]
+
+#: Names of shared libraries on Linux (also `libfoo.so.1`), macOS and Windows.
+_LIBRARY = re.compile(r".*(\.so(\.\d+)*|\.dylib|\.dll)\Z", re.DOTALL)
+
+
+def is_library(name: str) -> bool:
+    """Whether the name of a delegate is a shared library's: a path, or a file name that ends like one."""
+    return os.sep in name or "/" in name or bool(_LIBRARY.match(name))
 
 
 @dataclass(frozen=True)
@@ -25,7 +35,7 @@ class DelegateEntry:
     """
 
     name: str
-    factory: Callable[[Mapping[str, Any]], Delegate] | str
+    factory: Callable[..., Delegate] | str
     provenance: Provenance
 
     def create(self, options: Mapping[str, Any] | None = None) -> Delegate:
@@ -35,16 +45,7 @@ class DelegateEntry:
             PluginError: its module or factory cannot be imported.
             DelegateLoadError: the factory refuses the options.
         """
-        factory = self.factory
-        if isinstance(factory, str):
-            module, _, name = factory.partition(":")
-            try:
-                factory = getattr(importlib.import_module(module), name)
-            except failures() as error:  # importing runs code of other packages
-                raise PluginError(
-                    f"The delegate '{self.name}' of {self.provenance} cannot be imported from '{self.factory}': "
-                    f"{text_of(error, named=True)}; upgrade or uninstall that package."
-                ) from error
+        factory = self._imported()
         try:
             delegate = factory(dict(options or {}))
             if isinstance(delegate, Delegate):
@@ -55,6 +56,54 @@ class DelegateEntry:
             raise DelegateLoadError(
                 f"Failed to load delegate from {self.name}: {self.provenance} refuses the options {dict(options or {})}: {text_of(error)}"
             ) from error
+
+    def _imported(self) -> Callable[..., Delegate]:
+        """The factory itself."""
+        factory = self.factory
+        if not isinstance(factory, str):
+            return factory
+        module, _, name = factory.partition(":")
+        try:
+            found: Callable[..., Delegate] = getattr(importlib.import_module(module), name)
+        except failures() as error:  # whatever a stranger's module does while it is imported
+            raise PluginError(
+                f"The delegate '{self.name}' of {self.provenance} cannot be imported from '{self.factory}': "
+                f"{text_of(error, named=True)}; upgrade or uninstall that package."
+            ) from error
+        return found
+
+
+@dataclass(frozen=True)
+class LibraryEntry(DelegateEntry):
+    """A delegate of a shared library.
+
+    Attributes:
+        name: the path or file name of the library.
+        factory: a function of the library's path and the options that returns a Delegate, or its "module:NAME".
+        provenance: which package loads libraries.
+    """
+
+    def create(self, options: Mapping[str, Any] | None = None) -> Delegate:
+        """A new delegate of the library.
+
+        Raises:
+            PluginError: the module or function that loads libraries cannot be imported.
+            DelegateLoadError: the library cannot be loaded, or does not create a delegate with these options.
+        """
+        load = self._imported()
+        try:
+            delegate = load(self.name, dict(options or {}))
+        except failures() as error:
+            raise DelegateLoadError(f"Failed to load delegate from {self.name}: {text_of(error)}") from error
+        delegate.provenance = self.provenance
+        return delegate
+
+
+def _no_option(name: str, option: str, delegate: str) -> DelegateLoadError:
+    return DelegateLoadError(
+        f"Failed to load delegate from {name}: '{option}' behind the delegate '{delegate}' is no option; options have a value, as in "
+        f"{delegate}:{option or 'key'}=VALUE."
+    )
 
 
 class DelegateRegistry:
@@ -68,9 +117,16 @@ class DelegateRegistry:
         ['mine']
     """
 
-    def __init__(self, provenance: Provenance | None = None) -> None:
+    def __init__(self, provenance: Provenance | None = None, no_loader: Callable[[], str] | None = None) -> None:
+        """
+        Args:
+            provenance: the package whose delegates are registered.
+            no_loader: a function that says why no package loads shared libraries, and what to do about it.
+        """
         self.provenance = provenance or Provenance()
         self._entries: dict[str, list[DelegateEntry]] = {}
+        self._why = no_loader
+        self._loaders: list[tuple[Callable[..., Delegate] | str, Provenance]] = []
 
     def add(self, name: str, factory: Callable[[Mapping[str, Any]], Delegate] | str) -> None:
         """Register a delegate.
@@ -89,22 +145,43 @@ class DelegateRegistry:
             raise DelegateError(f"The delegate '{name}' is registered with {factory!r}, neither a callable nor 'module:NAME'.")
         self._entries.setdefault(name, []).append(DelegateEntry(name, factory, self.provenance))
 
+    def add_loader(self, factory: Callable[[str, Mapping[str, Any]], Delegate] | str) -> None:
+        """Register what makes delegates of shared libraries: where `load_delegate` is given a path, or a file name such as `libfoo.so`.
+
+        Args:
+            factory: a function that takes the library, as the user names it, and a mapping of options, and returns a Delegate; or its
+                "module:NAME".
+
+        Raises:
+            DelegateError: the factory is neither callable nor a "module:NAME".
+        """
+        if not callable(factory) and not (isinstance(factory, str) and ":" in factory):
+            raise DelegateError(f"Delegate libraries are to be loaded by {factory!r}, neither a callable nor 'module:NAME'.")
+        self._loaders.append((factory, self.provenance))
+
     def merge(self, other: DelegateRegistry) -> None:
         """Add every entry of another registry, with its provenance."""
         for entry in other.entries():
             self._entries.setdefault(entry.name, []).append(entry)
+        self._loaders.extend(other._loaders)
 
     def entries(self) -> Iterator[DelegateEntry]:
         """All entries, sorted by name."""
         return (entry for name in sorted(self._entries) for entry in self._entries[name])
 
     def find(self, name: str) -> DelegateEntry:
-        """The entry of a delegate, by its name or by "distribution:name" where several packages have one of that name.
+        """The entry of a delegate, by its name or by "distribution:name" where several packages have one of that name; of a shared library
+        by its path or file name.
 
         Raises:
             DelegateLoadError: there is none, or more than one.
         """
         distribution, _, short = name.rpartition(":")
+        if name not in self._entries:
+            if is_library(short):
+                return self._library(name)
+            if is_library(distribution):
+                raise _no_option(name, short, distribution)
         found = [
             e
             for e in self._entries.get(short, [])
@@ -114,16 +191,31 @@ class DelegateRegistry:
             return found[0]
         if not found:
             if distribution and (distribution.rpartition(":")[2] in self._entries):
-                raise DelegateLoadError(
-                    f"Failed to load delegate from {name}: '{short}' behind the delegate '{distribution}' is no option; options have a "
-                    f"value, as in {distribution}:{short or 'key'}=VALUE."
-                )
+                raise _no_option(name, short, distribution)
             known = ", ".join(sorted(self._entries)) or "none"
             raise DelegateLoadError(
-                f"Failed to load delegate from {name}: no installed package brings a delegate of that name (known: {known}). "
-                "Native delegate libraries (.so, .dll) run in LiteRT only."
+                f"Failed to load delegate from {name}: no installed package brings a delegate of that name (known: {known}); give one "
+                "of these, or the path of a delegate library (.so)."
             )
         packages = " and ".join(str(entry.provenance) for entry in found)
         raise DelegateLoadError(
             f"Failed to load delegate from {name}: {packages} both bring it; name one as '{found[0].provenance.distribution}:{short}'."
         )
+
+    def _library(self, name: str) -> LibraryEntry:
+        """The entry of a shared library; "distribution:path" chooses where two packages load them."""
+        chosen = [(factory, by, name) for factory, by in self._loaders]
+        for factory, by in self._loaders:
+            if name.startswith(f"{by.distribution}:"):
+                chosen = [(factory, by, name[len(by.distribution) + 1 :])]
+        if not chosen:
+            raise DelegateLoadError(
+                f"Failed to load delegate from {name}: {'no package here loads delegate libraries' if self._why is None else self._why()}."
+            )
+        if len(chosen) > 1:
+            packages = " and ".join(str(by) for _, by, _ in chosen)
+            raise DelegateLoadError(
+                f"Failed to load delegate from {name}: {packages} both load libraries; name one as '{chosen[0][1].distribution}:{name}'."
+            )
+        factory, by, path = chosen[0]
+        return LibraryEntry(path, factory, by)

@@ -10,7 +10,7 @@ from oplet.plugins.known_packages import NATIVE_OPS, known_distribution, package
 from oplet.plugins.plugin import Plugin
 from oplet.plugins.selection import normalised
 
-__all__ = ["advice", "no_opener"]
+__all__ = ["advice", "no_loader", "no_opener"]
 
 
 def advice(op: Op, plugins: Sequence[Plugin]) -> str:
@@ -61,6 +61,21 @@ def no_opener(path: str, plugins: Sequence[Plugin]) -> str:
     if not os.path.exists(path):
         return f"There is no file '{path}'; give a shared library (.so) of operators."
     return f"'{path}' is of no kind that an installed plugin opens; give a shared library (.so) of operators."
+
+
+def no_loader(plugins: Sequence[Plugin]) -> str:
+    """Why no plugin loads delegates that are shared libraries, and what to do about it, as the end of a sentence.
+
+    Args:
+        plugins: all plugins that were found; those that may load have registered their delegates.
+    """
+    loader = next((plugin for plugin in plugins if normalised(NATIVE_OPS) in plugin.names), None)
+    if loader is None:
+        from oplet.plugins.install_commands import install_command
+
+        return f"delegate libraries run with {NATIVE_OPS}, which is not installed: {install_command(NATIVE_OPS)}"
+    remedy = f"; {loader.remedy()}" if loader.state == "broken" else ""
+    return f"{loader}, which loads delegate libraries, is {'broken: ' if remedy else ''}{loader.error}{remedy}"
 
 
 def _serving(op: Op, plugins: Sequence[Plugin]) -> str:

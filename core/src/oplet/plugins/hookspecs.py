@@ -27,7 +27,7 @@ def register_ops(resolver: MutableOpResolver) -> None:
 
 @hookspec
 def register_delegates(registry: DelegateRegistry) -> None:
-    """Add delegates to `registry` under the names by which `load_delegate` finds them."""
+    """Add delegates to `registry` under the names by which `load_delegate` finds them, or with `add_loader` what loads libraries."""
 
 
 @hookspec

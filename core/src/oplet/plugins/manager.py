@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from oplet.errors import PluginError
 from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import Op, op_key, op_label
-from oplet.plugins.advice import advice, no_opener
+from oplet.plugins.advice import advice, no_loader, no_opener
 from oplet.plugins.merged_resolver import MergedResolver, PluginOps
 from oplet.plugins.plugin import API_VERSION, APPLICATION_RANK, Operators, Plugin, PluginInfo, logger
 from oplet.plugins.selection import PREFER_VARIABLE, Preference, Switches, misspelt_variables, normalised
@@ -259,7 +259,7 @@ class PluginManager:
     def _load_delegates(self) -> DelegateRegistry:
         from oplet.delegates.registry import DelegateRegistry
 
-        merged = DelegateRegistry()
+        merged = DelegateRegistry(no_loader=lambda: no_loader(self._found))
         for plugin in self._found:
             if plugin.state != "blocked":
                 plugin.load_delegates()

@@ -23,6 +23,7 @@ from oplet.errors import LimitError, ModelError
 from oplet_litert_delegate.claims import refuses, unpacks_constant
 from oplet_litert_delegate.engine import Engine, RefusedError
 from oplet_litert_delegate.kernel import LiteRTKernel
+from oplet_litert_delegate.library import Library
 from oplet_litert_delegate.part import Source, write_part
 from oplet_litert_delegate.settings import Settings
 from oplet_litert_delegate.sizes import WORK_PER_SECOND, Size, size_of, size_of_all
@@ -48,10 +49,11 @@ class LiteRTDelegate(Delegate):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        self.settings = Settings.read(self.options)
+        self.settings = settings = Settings.read(self.options)
+        self._library = Library(settings.library, settings.library_options) if settings.library else None
 
     def prepare(self, context: DelegateContext) -> None:
-        claim = _Claim(context, self.settings)
+        claim = _Claim(context, self.settings, self._library)
         claim.settle()
         for index, reason in claim.refused.items():
             context.report_unsupported(index, reason)
@@ -72,12 +74,13 @@ class _Claim:
         engines: what runs each partition of them.
     """
 
-    def __init__(self, context: DelegateContext, settings: Settings) -> None:
+    def __init__(self, context: DelegateContext, settings: Settings, library: Library | None) -> None:
         self.nodes: set[int] = set()
         self.refused: dict[int, str] = {}
         self.engines: dict[Nodes, Engine] = {}
         self._context = context
         self._settings = settings
+        self._library = library
         self._complaints = 0
         self._seconds = context.max_seconds
         self._num_threads = settings.num_threads or context.num_threads
@@ -134,7 +137,11 @@ class _Claim:
         if why := self._too_large(size, charge):
             raise RefusedError(why)
         return Engine(
-            write_part(self._source, nodes, outputs), self._num_threads, xnnpack=self._settings.xnnpack == 1, nbytes=size.nbytes
+            write_part(self._source, nodes, outputs),
+            self._num_threads,
+            xnnpack=self._settings.xnnpack == 1,
+            nbytes=size.nbytes,
+            library=self._library,
         )
 
     def _too_large(self, size: Size, charge: Callable[[int], None] | None = None) -> str:

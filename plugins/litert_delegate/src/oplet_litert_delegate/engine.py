@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from oplet import Node, Tensor
 from oplet.errors import text_of
 from oplet_litert_delegate.composites import untaken
+from oplet_litert_delegate.library import Library
 from oplet_litert_delegate.part import Part
 
 __all__ = ["Engine", "Port", "RefusedError"]
@@ -62,8 +63,11 @@ class Engine:
         nbytes: the memory that it takes, about.
     """
 
-    def __init__(self, part: Part, num_threads: int, *, xnnpack: bool, nbytes: int = 0) -> None:
+    def __init__(self, part: Part, num_threads: int, *, xnnpack: bool, nbytes: int = 0, library: Library | None = None) -> None:
         """
+        Args:
+            library: whose delegate LiteRT applies.
+
         Raises:
             RefusedError: LiteRT does not take the part.
         """
@@ -71,13 +75,14 @@ class Engine:
         self.nbytes = nbytes
         _check(part)
         try:
-            self._interpreter = _opened(part, num_threads, xnnpack=xnnpack)
+            self._interpreter = _opened(part, num_threads, xnnpack=xnnpack, library=library)
         except RefusedError as error:
             if not xnnpack:
                 raise
             if part.composites:  # which LiteRT's own kernels take apart
                 raise RefusedError(str(error), error.node or part.nodes[part.composites[0]]) from error
-            self._interpreter = _opened(part, num_threads, xnnpack=False)  # LiteRT's own kernels take more than XNNPACK does
+            # LiteRT's own kernels take more than XNNPACK does.
+            self._interpreter = _opened(part, num_threads, xnnpack=False, library=library)
         _check_composites(part, self._interpreter)
         details = self._interpreter.get_input_details(), self._interpreter.get_output_details()
         self.inputs, self.outputs = (
@@ -147,10 +152,15 @@ def _check_composites(part: Part, interpreter: Interpreter) -> None:
             raise RefusedError("XNNPACK leaves the composite to LiteRT, whose decomposition may differ", part.nodes[number])
 
 
-def _opened(part: Part, num_threads: int, *, xnnpack: bool) -> Interpreter:
+def _opened(part: Part, num_threads: int, *, xnnpack: bool, library: Library | None = None) -> Interpreter:
     kind = OpResolverType.BUILTIN if xnnpack else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     try:
-        interpreter = Interpreter(model_content=part.content, num_threads=num_threads, experimental_op_resolver_type=kind)
+        interpreter = Interpreter(
+            model_content=part.content,
+            num_threads=num_threads,
+            experimental_op_resolver_type=kind,
+            experimental_delegates=None if library is None else [library.delegate()],
+        )
         interpreter.allocate_tensors()
     except (RuntimeError, ValueError) as error:
         reason, node = _complaint(part, error)

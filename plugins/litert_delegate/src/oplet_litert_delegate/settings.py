@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 __all__ = ["Settings"]
+
+_NUMBERS = ("num_threads", "xnnpack", "min_nodes", "max_partitions")
+#: What goes before the name of an option of the library's.
+_OF_LIBRARY = "library."
 
 
 class Settings(NamedTuple):
@@ -16,12 +21,16 @@ class Settings(NamedTuple):
         xnnpack: 1 if LiteRT may use XNNPACK, 0 if not.
         min_nodes: smaller partitions stay with oplet.
         max_partitions: at most so many are taken, the largest; 0 stands for all.
+        library: a shared library whose delegate LiteRT applies to each part; "" for none.
+        library_options: what that delegate is told, given as `library.NAME=value`.
     """
 
     num_threads: int = 0
     xnnpack: int = 1
     min_nodes: int = 1
     max_partitions: int = 0
+    library: str = ""
+    library_options: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> Settings:
@@ -31,10 +40,23 @@ class Settings(NamedTuple):
             ValueError: an option is none of these, or its value makes no sense.
         """
         read: dict[str, Any] = {}
+        library_options = {
+            key[len(_OF_LIBRARY) :]: value for key, value in options.items() if key.startswith(_OF_LIBRARY) and key != _OF_LIBRARY
+        }
         for key, value in options.items():
-            if key not in cls._fields or not value.isdecimal():
-                raise ValueError(f"'{key}={value}' is none of its options: {', '.join(cls._fields)}, each with a number.")
-            read[key] = int(value)
+            if key == "library" and value:
+                read[key] = value
+            elif key in _NUMBERS and value.isdecimal():
+                read[key] = int(value)
+            elif key[len(_OF_LIBRARY) :] not in library_options:
+                raise ValueError(
+                    f"'{key}={value}' is none of its options: {', '.join(_NUMBERS)}, each with a number, and library=PATH with "
+                    f"{_OF_LIBRARY}NAME=VALUE for what the library is told."
+                )
+        if library_options and "library" not in read:
+            raise ValueError(
+                f"'{_OF_LIBRARY}{next(iter(library_options))}' is for a library, and there is none; give library=PATH too."
+            )
         if read.get("xnnpack", 1) > 1:
             raise ValueError(f"'xnnpack={read['xnnpack']}': it is 1, use XNNPACK, or 0, do not.")
-        return cls(**read)
+        return cls(**read, library_options=library_options)

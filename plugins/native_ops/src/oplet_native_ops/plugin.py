@@ -1,11 +1,11 @@
-"""The hooks of this package: it opens shared libraries of operators, and adds `oplet native`."""
+"""The hooks of this package: it opens shared libraries of operators and of delegates, and adds `oplet native`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-from oplet import BuiltinOperator, CommandRegistry, MutableOpResolver, hookimpl
+from oplet import BuiltinOperator, CommandRegistry, DelegateRegistry, MutableOpResolver, hookimpl
 
 #: The version of oplet's plugin API that this package is written for.
 OPLET_API = "1"
@@ -35,3 +35,9 @@ def _is_elf(path: str) -> bool:
             return file.read(4) == b"\x7fELF"
     except OSError:
         return False
+
+
+@hookimpl
+def register_delegates(registry: DelegateRegistry) -> None:
+    """Load delegates that are shared libraries, as `load_delegate` and `--delegate` name them."""
+    registry.add_loader("oplet_native_ops.delegates.delegate:load_delegate_library")

@@ -1,7 +1,8 @@
-"""`load_delegate`: delegates of installed packages, by name."""
+"""`load_delegate`: delegates of installed packages by name, and of shared libraries."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,15 +11,17 @@ from oplet.delegates.delegate import Delegate
 __all__ = ["load_delegate"]
 
 
-def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Delegate:
-    """A new delegate of an installed package.
+def load_delegate(library: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Delegate:
+    """A new delegate of an installed package, or of a shared library.
 
     Args:
-        library: the delegate's name, as `oplet plugins` lists it.
+        library: the delegate's name, as `oplet plugins` lists it; or the path of a shared library (`libfoo.so`) that exports
+            `tflite_plugin_create_delegate`, which oplet-native-ops loads.
         options: the delegate's options by name.
 
     Raises:
-        DelegateLoadError: no package brings it, or it refuses the options (a ValueError, as LiteRT raises).
+        DelegateLoadError: no package brings it, the library cannot be loaded, or it refuses the options (a ValueError, as LiteRT
+            raises).
 
     Example:
         >>> from oplet import Interpreter, load_delegate
@@ -26,4 +29,4 @@ def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Del
     """
     from oplet.plugins.manager import default_manager
 
-    return default_manager().registry().find(library).create(options)
+    return default_manager().registry().find(os.fspath(library)).create(options)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import re
-from typing import Any
 
 from oplet import BuiltinOperator
 from oplet.errors import PluginError
 from oplet_native_ops.shim.library import shim
+from oplet_native_ops.shim.memory import Mappings, word
 from oplet_native_ops.shim.opening import NativeLibrary, open_library
 
 __all__ = ["Kernel", "entry_functions", "load_kernel"]
@@ -115,18 +115,18 @@ def _opaque(pointer: int, source: str) -> Kernel:
 
 def _struct(pointer: int, source: str, library: NativeLibrary) -> Kernel:
     """A TfLiteRegistration. It may also be anything else, so nothing of it is followed that does not look like one."""
-    mapped = _Mappings()
+    mapped = Mappings()
     if not mapped.has(pointer, _BYTES, "r"):
         raise PluginError(f"{source} returns {pointer:#x}, where the program has no memory: it is no operator.")
     for i, method in enumerate(_METHODS):
-        address = _word(pointer + 8 * i)
+        address = word(pointer + 8 * i)
         if address and not mapped.has(address, 1, "x"):
             raise PluginError(
                 f"What {source} returns is no TfLiteRegistration: its {method} is no function. An operator of TfLiteOperatorCreate "
                 "must come from the function of oplet-native-ops; a library with a LiteRT of its own brings another one, "
                 "so link it without."
             )
-    name_at, version = _word(pointer + _CUSTOM_NAME), ctypes.c_int.from_address(pointer + _VERSION).value
+    name_at, version = word(pointer + _CUSTOM_NAME), ctypes.c_int.from_address(pointer + _VERSION).value
     if name_at and not mapped.has(name_at, 1, "r"):
         raise PluginError(f"What {source} returns is no TfLiteRegistration: its custom_name is no text.")
     if version:  # who fills in nothing leaves 0
@@ -162,22 +162,3 @@ def _check_version(version: int, source: str) -> None:
 
 def _text(name: bytes | None) -> str:
     return "" if name is None else name.decode("utf-8", "replace")
-
-
-def _word(address: int) -> int:
-    return ctypes.c_void_p.from_address(address).value or 0
-
-
-class _Mappings:
-    """The memory that the program has now, and what it may do there."""
-
-    def __init__(self) -> None:
-        self._areas: list[tuple[int, int, str]] = []
-        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                span, rights = line.split(" ", 2)[:2]
-                start, _, end = span.partition("-")
-                self._areas.append((int(start, 16), int(end, 16), rights))
-
-    def has(self, address: int, size: int, right: Any) -> bool:
-        return any(start <= address and address + size <= end and right in rights for start, end, rights in self._areas)

@@ -32,12 +32,19 @@ class NativeNode:
         kernel: the operator.
         context: the subgraph's.
         options: a custom op's options as the file has them, or the struct of a built-in operator's; None for none.
+        graph: what the library gets as its context; one for this node alone unless given.
     """
 
-    def __init__(self, kernel: Kernel, context: Context, options: bytes | ctypes.Structure | None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        context: Context,
+        options: bytes | ctypes.Structure | None,
+        graph: NativeGraph | None = None,
+    ) -> None:
         self._shim = shim()
         self._kernel = kernel
-        self._graph = NativeGraph(len(context.tensors), context.num_threads)
+        self._graph = NativeGraph(len(context.tensors), context.num_threads) if graph is None else graph
         self._custom = isinstance(options, bytes)
         # The library may keep the address.
         self._options = (
@@ -57,9 +64,9 @@ class NativeNode:
             raise
 
     def _init(self) -> None:
-        # A built-in operator's struct comes with the length 0, as in LiteRT.
-        length = ctypes.sizeof(self._options) if self._options is not None and self._custom else 0
-        made = self._shim.oplet_native_init(self._kernel.pointer, self._graph.pointer, self._options_address, length)
+        made = self._shim.oplet_native_init(
+            self._kernel.pointer, self._graph.pointer, self._options_address, self._options_length
+        )
         if made == _INIT_FAILED:
             raise PrepareError(self._said("fails to initialize", self._graph.error))
         self._user_data = made
@@ -67,6 +74,11 @@ class NativeNode:
     @property
     def _options_address(self) -> int | None:
         return None if self._options is None else ctypes.addressof(self._options)
+
+    @property
+    def _options_length(self) -> int:
+        """What init is told of it: a built-in operator's struct comes with the length 0, as in LiteRT."""
+        return ctypes.sizeof(self._options) if self._options is not None and self._custom else 0
 
     def close(self) -> None:
         """Call the operator's free, and free everything else."""
@@ -86,7 +98,7 @@ class NativeNode:
     def prepare(self, context: Context, node: Node) -> None:
         """Have the library check the node, set the shapes of its outputs and ask for temporaries."""
         own = list(dict.fromkeys(tensor for tensor in (*node.inputs, *node.outputs, *node.intermediates) if tensor is not None))
-        _check_types(own)
+        self._check_types(own)
         if self._node is None:
             self._connect(node, own)
         outputs = [tensor for tensor in node.outputs if not tensor.is_constant and not tensor.is_variable]
@@ -102,6 +114,15 @@ class NativeNode:
         for tensor in outputs:
             self._adopt(context, tensor, unknown=status == Status.OUTPUT_SHAPE_NOT_KNOWN)
         self._adopt_temporaries(context, node)
+
+    def _check_types(self, tensors: list[Tensor]) -> None:
+        for tensor in tensors:
+            if tensor.type in REFUSED:
+                decline(f"{tensor} is of a type that compiled operators cannot be given.")
+            if tensor.quantization is not None and tensor.quantization.block_size:
+                decline(f"{tensor} is quantized by blocks, which compiled operators cannot be told.")
+            if tensor.type not in TYPE_NUMBERS:
+                decline(f"{tensor} is of a type that LiteRT's C API does not have.")
 
     def _connect(self, node: Node, own: list[Tensor]) -> None:
         """Give the library its node, once."""
@@ -249,13 +270,3 @@ class NativeNode:
         if status:
             return f"{self._kernel.source} {what}, with {Status.NAMES.get(status, f'status {status}')} and without a reason."
         return f"{self._kernel.source} {what}."
-
-
-def _check_types(tensors: list[Tensor]) -> None:
-    for tensor in tensors:
-        if tensor.type in REFUSED:
-            decline(f"{tensor} is of a type that compiled operators cannot be given.")
-        if tensor.quantization is not None and tensor.quantization.block_size:
-            decline(f"{tensor} is quantized by blocks, which compiled operators cannot be told.")
-        if tensor.type not in TYPE_NUMBERS:
-            decline(f"{tensor} is of a type that LiteRT's C API does not have.")

@@ -5,7 +5,20 @@ from __future__ import annotations
 import ctypes
 from typing import ClassVar
 
-__all__ = ["Address", "Call", "IntArray", "Memory", "Node", "Status", "Tensor", "array_values"]
+__all__ = [
+    "NO_BUFFER_HANDLE",
+    "Address",
+    "Call",
+    "IntArray",
+    "Memory",
+    "NativeDelegateParams",
+    "NativeOpaqueDelegateParams",
+    "Node",
+    "Registered",
+    "Status",
+    "Tensor",
+    "array_values",
+]
 
 Address = ctypes.c_void_p
 
@@ -37,6 +50,12 @@ class Memory:
     ARENA_RW_PERSISTENT = 3
     DYNAMIC = 4
     PERSISTENT_RO = 5
+    CUSTOM = 6
+    NON_CPU = 8
+
+
+#: What `buffer_handle` is where there is none.
+NO_BUFFER_HANDLE = -1
 
 
 class IntArray(ctypes.Structure):
@@ -83,6 +102,47 @@ class Node(ctypes.Structure):
         ("custom_initial_data_size", ctypes.c_int),
         ("delegate", Address),
         ("might_have_side_effect", ctypes.c_bool),
+    ]
+
+
+class Registered(ctypes.Structure):
+    """TfLiteRegistration."""
+
+    _fields_ = [
+        ("init", Address),
+        ("free", Address),
+        ("prepare", Address),
+        ("invoke", Address),
+        ("profiling_string", Address),
+        ("builtin_code", ctypes.c_int),
+        ("custom_name", Address),
+        ("version", ctypes.c_int),
+        ("registration_external", Address),
+        ("async_kernel", Address),
+        ("inplace_operator", ctypes.c_uint64),
+    ]
+
+
+class NativeDelegateParams(ctypes.Structure):
+    """TfLiteDelegateParams."""
+
+    _fields_ = [
+        ("delegate", Address),
+        ("nodes", ctypes.POINTER(IntArray)),
+        ("inputs", ctypes.POINTER(IntArray)),
+        ("outputs", ctypes.POINTER(IntArray)),
+    ]
+
+
+class NativeOpaqueDelegateParams(ctypes.Structure):
+    """TfLiteOpaqueDelegateParams."""
+
+    _fields_ = [
+        ("delegate", Address),
+        ("data", Address),
+        ("nodes", ctypes.POINTER(IntArray)),
+        ("inputs", ctypes.POINTER(IntArray)),
+        ("outputs", ctypes.POINTER(IntArray)),
     ]
 
 

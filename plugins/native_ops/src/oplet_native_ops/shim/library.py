@@ -14,7 +14,7 @@ from oplet_native_ops.shim.layouts import Address, IntArray, Node, Tensor
 __all__ = ["library_path", "shim"]
 
 #: As in `native/calls.c`.
-_INTERFACE = 1
+_INTERFACE = 2
 
 _INT, _SIZE, _TEXT = ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p
 _INTS = ctypes.POINTER(ctypes.c_int)
@@ -24,6 +24,8 @@ _ARRAY = ctypes.POINTER(IntArray)
 _SIGNATURES: dict[str, tuple[object, ...]] = {
     "TfLiteIntArrayCreate": (_ARRAY, _INT),
     "TfLiteIntArrayFree": (None, _ARRAY),
+    "TfLiteOpaqueDelegateGetData": (Address, Address),
+    "TfLiteOperatorDelete": (None, Address),
     "TfLiteOperatorGetBuiltInCode": (_INT, Address),
     "TfLiteOperatorGetCustomName": (_TEXT, Address),
     "TfLiteOperatorGetVersion": (_INT, Address),
@@ -31,6 +33,8 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
     "oplet_native_delegate_copy_from": (_INT, Address, Address, _INT, _INT),
     "oplet_native_delegate_copy_to": (_INT, Address, Address, _INT, _INT),
     "oplet_native_delegate_free": (_INT, Address, Address, _INT),
+    "oplet_native_delegate_flags": (ctypes.c_int64, Address),
+    "oplet_native_delegate_is_opaque": (_INT, Address),
     "oplet_native_delegate_prepare": (_INT, Address, Address),
     "oplet_native_describe": (_INT, Address, _INT, _INT, _TEXT, _INT, _INT, _INTS),
     "oplet_native_error": (_TEXT, Address),
@@ -39,6 +43,7 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
     "oplet_native_graph_free": (None, Address),
     "oplet_native_graph_node": (None, Address, _INT, Address, _INT, _TEXT, _INT),
     "oplet_native_graph_nodes": (_INT, Address, _INT, _ARRAY, _ARRAY, _ARRAY, _ARRAY, _TEXT),
+    "oplet_native_handles": (_INT, Address, _INT, _INTS),
     "oplet_native_hooks": (Address, Address),
     "oplet_native_init": (Address, Address, Address, Address, _SIZE),
     "oplet_native_interface": (_INT,),
@@ -49,6 +54,8 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
     "oplet_native_methods": (_INT, Address),
     "oplet_native_node": (ctypes.POINTER(Node), _INTS, _INT, _INTS, _INT, _INTS, _INT),
     "oplet_native_node_free": (None, ctypes.POINTER(Node)),
+    "oplet_native_node_asked": (_INT, Address, _INT),
+    "oplet_native_node_said": (_TEXT, Address, _INT),
     "oplet_native_phase": (None, Address, _INT),
     "oplet_native_prepare": (_INT, Address, Address, Address),
     "oplet_native_quantize": (_INT, Address, _INT, _INT, ctypes.POINTER(ctypes.c_float), _INT, _INTS, _INT),

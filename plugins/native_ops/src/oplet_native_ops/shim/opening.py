@@ -101,7 +101,7 @@ def _find(path: str) -> str:
             if os.path.isfile(os.path.join(folder, path)):
                 return os.path.realpath(os.path.join(folder, path))
         raise PluginError(f"There is no library {path} here, in LD_LIBRARY_PATH or in the system's folders; give its path.")
-    raise PluginError(f"There is no library {path}; give the path of a shared library (.so) of operators.")
+    raise PluginError(f"There is no library {path}; give the path of a shared library (.so).")
 
 
 def _open(path: str) -> NativeLibrary:
@@ -110,7 +110,7 @@ def _open(path: str) -> NativeLibrary:
     try:
         info, ours = read_elf(path), read_elf(own._name)
     except (ElfError, OSError) as error:
-        raise PluginError(f"{name} cannot be loaded: {error}; give a shared library (.so) of operators.") from error
+        raise PluginError(f"{name} cannot be loaded: {error}; give a shared library (.so).") from error
     if info.machine != ours.machine:
         raise PluginError(f"{name} is built for {info.machine}, and this machine is {ours.machine}: build it for this one.")
     try:

@@ -1,0 +1,5 @@
+"""Delegates of somebody's library as delegates of oplet.
+
+`entry` makes the library's delegate, `delegate` applies it, `graph` is a subgraph as the library sees it, `claim` carries out what it asks
+for, and `kernel` runs a partition.
+"""

@@ -1,0 +1,33 @@
+"""Nodes that a delegate library cannot be shown as what they are."""
+
+from __future__ import annotations
+
+from oplet import Node, Tensor, TensorType
+from oplet_native_ops.values.types import TYPE_NUMBERS
+
+__all__ = ["withheld"]
+
+_PACKED = (TensorType.INT4, TensorType.INT2, TensorType.UINT4)
+_OBJECTS = (TensorType.RESOURCE, TensorType.VARIANT)
+
+
+def withheld(node: Node) -> str:
+    """Why a library is shown a custom op that nobody knows in a node's place; "" if it sees the node."""
+    for tensor in (*node.inputs, *node.outputs, *node.intermediates):
+        if tensor is not None and (why := _why(tensor)):
+            return why
+    return ""
+
+
+def _why(tensor: Tensor) -> str:
+    if tensor.type not in TYPE_NUMBERS:
+        return f"{tensor} is of a type that LiteRT's C API does not have"
+    if tensor.type in _OBJECTS:
+        return f"{tensor} is an object of oplet's, which compiled delegates cannot be given"
+    if tensor.type in _PACKED and not tensor.is_constant:
+        return f"the values of {tensor} are packed in LiteRT and not here, so compiled delegates cannot be given them"
+    if tensor.sparsity is not None:
+        return f"{tensor} is stored sparsely, which compiled delegates are not told"
+    if tensor.quantization is not None and tensor.quantization.block_size:
+        return f"{tensor} is quantized by blocks, which compiled delegates are not told"
+    return ""

@@ -1,0 +1,1 @@
+#include "tflite/delegates/utils/simple_opaque_delegate.h"
