@@ -1,4 +1,4 @@
-"""The hooks of this package: it opens shared libraries of operators and delegates, and adds `oplet native`."""
+"""The hooks of this package: it opens shared libraries of operators and of delegates, and adds `oplet native`."""
 
 from __future__ import annotations
 
