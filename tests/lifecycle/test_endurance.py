@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import multiprocessing
 import threading
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.lifecycle.growth import growth_by_interpreters, resident
 from tests.places import EXAMPLES
 
 from oplet import Interpreter, Model
@@ -20,12 +20,6 @@ DIGITS = EXAMPLES / "digits"
 MODELS = sorted(DIGITS.glob("*.tflite"))
 #: Bytes by which the resident memory may differ between two looks at it: Python and malloc give pages back late.
 NOISE = 4 << 20
-
-
-def resident() -> int:
-    """Bytes of this process in memory."""
-    gc.collect()
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 def inputs(interpreter: Interpreter, seed: int) -> list[tuple[int, np.ndarray]]:
@@ -81,13 +75,6 @@ def use_threads(path: Path, threads: int, seconds: float) -> tuple[int, int]:
     return sum(runs), after - before
 
 
-def open_and_close(path: Path, times: int) -> None:
-    for _ in range(times):
-        interpreter = Interpreter(model_path=str(path))
-        interpreter.allocate_tensors()
-        interpreter.close()
-
-
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_threads_get_the_answers_of_one_thread(path: Path) -> None:
     use_threads(path, threads=4, seconds=1)
@@ -98,14 +85,6 @@ def test_8_threads_for_60_seconds_get_the_answers_of_one_thread_in_flat_memory()
     runs, growth = use_threads(MODELS[0], threads=8, seconds=60)
     assert runs > 1000
     assert growth < NOISE
-
-
-def growth_by_interpreters(path: Path) -> int:
-    """By how many bytes 10,000 interpreters, made and closed, let the process grow."""
-    open_and_close(path, 1000)
-    before = resident()
-    open_and_close(path, 10_000)
-    return resident() - before
 
 
 @pytest.mark.slow
