@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Raised whenever a signature or a struct here changes: the Python side refuses a library of another number. */
-enum { INTERFACE = 2 };
+enum { INTERFACE = 3 };
 
 API int oplet_native_interface(void) { return INTERFACE; }
 

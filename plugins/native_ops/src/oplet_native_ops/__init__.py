@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from oplet_native_ops.headers import cflags, include_dir
-    from oplet_native_ops.ops.loading import load_ops, register_library
+    from oplet_native_ops.ops.loading import load_ops, load_registerer, register_library
 
-__all__ = ["cflags", "include_dir", "load_ops", "register_library"]
+__all__ = ["cflags", "include_dir", "load_ops", "load_registerer", "register_library"]
 
 #: Where each name lives. They load when they are first used: every program that runs a model imports this package to ask what it
 #: brings, and most use none of it.
@@ -22,6 +22,7 @@ _HOMES = {
     "cflags": "oplet_native_ops.headers",
     "include_dir": "oplet_native_ops.headers",
     "load_ops": "oplet_native_ops.ops.loading",
+    "load_registerer": "oplet_native_ops.ops.loading",
     "register_library": "oplet_native_ops.ops.loading",
 }
 

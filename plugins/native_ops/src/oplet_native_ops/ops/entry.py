@@ -11,7 +11,7 @@ from oplet_native_ops.shim.library import shim
 from oplet_native_ops.shim.memory import Mappings, word
 from oplet_native_ops.shim.opening import NativeLibrary, open_library
 
-__all__ = ["Kernel", "entry_functions", "load_kernel"]
+__all__ = ["Kernel", "check_version", "entry_functions", "load_kernel", "struct_kernel"]
 
 #: How functions that return an operator are called: `Register_ATAN`, also in namespaces, `AtanOpRegistration`, `AtanOperator`, and in
 #: C++ only those without arguments.
@@ -97,7 +97,7 @@ def load_kernel(path: str, function: str) -> Kernel:
         raise PluginError(f"{source} returns no operator but a null pointer.")
     if shim().oplet_native_is_operator(pointer):
         return _opaque(pointer, source)
-    return _struct(pointer, source, library)
+    return struct_kernel(pointer, source, library)
 
 
 def _opaque(pointer: int, source: str) -> Kernel:
@@ -109,11 +109,11 @@ def _opaque(pointer: int, source: str) -> Kernel:
         builtin = _builtin(code)
         if builtin is None:
             raise PluginError(f"{source} returns an operator with the builtin code {code}, which is no operator's.")
-    _check_version(version, source)
+    check_version(version, source)
     return _runnable(pointer, True, _text(name), builtin, version, source)
 
 
-def _struct(pointer: int, source: str, library: NativeLibrary) -> Kernel:
+def struct_kernel(pointer: int, source: str, library: NativeLibrary) -> Kernel:
     """A TfLiteRegistration. It may also be anything else, so nothing of it is followed that does not look like one."""
     mapped = Mappings()
     if not mapped.has(pointer, _BYTES, "r"):
@@ -130,7 +130,7 @@ def _struct(pointer: int, source: str, library: NativeLibrary) -> Kernel:
     if name_at and not mapped.has(name_at, 1, "r"):
         raise PluginError(f"What {source} returns is no TfLiteRegistration: its custom_name is no text.")
     if version:  # who fills in nothing leaves 0
-        _check_version(version, source)
+        check_version(version, source)
     code = ctypes.c_int32.from_address(pointer + _BUILTIN_CODE).value
     name = _text(ctypes.c_char_p(name_at).value) if name_at else ""
     # 0 is ADD, and what is left when nothing is filled in.
@@ -153,7 +153,7 @@ def _builtin(code: int) -> BuiltinOperator | None:
     return BuiltinOperator(code) if code in BuiltinOperator._value2member_map_ else None
 
 
-def _check_version(version: int, source: str) -> None:
+def check_version(version: int, source: str) -> None:
     if not 1 <= version <= _HIGHEST_VERSION:
         raise PluginError(
             f"{source} returns an operator of version {version}; versions are numbers from 1 to {_HIGHEST_VERSION}."

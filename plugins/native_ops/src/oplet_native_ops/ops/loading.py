@@ -12,9 +12,10 @@ from oplet import BuiltinOperator, MutableOpResolver, Provenance
 from oplet.errors import PluginError
 from oplet_native_ops.ops.entry import Kernel, entry_functions, load_kernel
 from oplet_native_ops.ops.kernel import native_registration
+from oplet_native_ops.ops.registerer import registered
 from oplet_native_ops.shim.opening import NativeLibrary, open_library
 
-__all__ = ["load_ops", "register_library"]
+__all__ = ["load_ops", "load_registerer", "register_library"]
 
 Path_ = str | os.PathLike[str]
 #: The op that models call, or a built-in operator, by the function that returns it.
@@ -69,6 +70,35 @@ def load_ops(path: Path_, operators: Operators | str | None = None) -> MutableOp
     resolver = MutableOpResolver(Provenance(plugin=Path(path).name))
     for found in _operators(os.fspath(path), operators):
         _add(resolver, found)
+    return resolver
+
+
+def load_registerer(path: Path_, function: str) -> MutableOpResolver:
+    """The operators that a function registers which gets a `tflite::MutableOpResolver *`, as for LiteRT's `custom_op_registerers`.
+
+    The library is native code that runs inside this program, see `load_ops`. It must be loaded here before anything else in the
+    program loads it. LiteRT need not be in it; where it is, its `AddCustom` and `AddBuiltin` must be exported, as linkers do unless told
+    otherwise, so that they are found here instead.
+
+    Args:
+        path: the library (.so), as for `load_ops`.
+        function: the function's name in C, or, as "a::b", in C++. It is called once in a program.
+
+    Returns:
+        A resolver of the operators, each in the versions that it was registered for.
+
+    Raises:
+        PluginError: the library cannot be loaded or keeps its resolver for itself, or the function is not there or registers nothing.
+
+    Example:
+        >>> import tensorflow  # doctest: +SKIP
+        >>> load_registerer(".../libpybinds_library_common.so", "AddWhitespaceTokenize")  # doctest: +SKIP
+    """
+    resolver = MutableOpResolver(Provenance(plugin=Path(path).name))
+    library = open_library(path)
+    for op, versions, kernel in registered(library, function):
+        for version in versions:
+            _add(resolver, _Found(op, version, library.path, function, kernel))
     return resolver
 
 

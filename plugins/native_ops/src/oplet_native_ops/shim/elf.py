@@ -7,11 +7,12 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-__all__ = ["ElfError", "ElfInfo", "empty_library", "read_elf"]
+__all__ = ["ElfError", "ElfInfo", "bound_names", "empty_library", "read_elf"]
 
 _MACHINES = {3: "x86 (32 bits)", 40: "ARM (32 bits)", 62: "x86-64", 183: "aarch64", 243: "RISC-V"}
 _LOAD, _DYNAMIC, _STACK = 1, 2, 0x6474E551
 _NEEDED, _HASH, _STRTAB, _SYMTAB, _STRSZ, _SYMENT, _SONAME, _GNU_HASH = 1, 4, 5, 6, 10, 11, 14, 0x6FFFFEF5
+_RELA, _RELASZ, _JMPREL, _PLTRELSZ = 7, 8, 23, 2
 _VERDEF, _VERDEFNUM, _VERSYM = 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFF0
 
 
@@ -113,6 +114,29 @@ def read_elf(path: str) -> ElfInfo:
     except (struct.error, ValueError, IndexError, MemoryError) as error:
         raise error if isinstance(error, ElfError) else ElfError("it is damaged, or cut off") from error
     return ElfInfo(_MACHINES.get(file.machine, f"machine {file.machine}"), tuple(functions), tuple(undefined), needed)
+
+
+def bound_names(path: str) -> frozenset[str]:
+    """The names that the loader looks up for a shared library: those that it lacks, and those of its own that another may replace.
+
+    Raises:
+        ElfError: the file is damaged.
+        OSError: it cannot be read.
+    """
+    with open(path, "rb") as opened:
+        data = opened.read()
+    try:
+        file = _File(data)
+        tags = dict(file.dynamic())
+        strings, symbols = file.offset(tags[_STRTAB]), file.offset(tags[_SYMTAB])
+        indices: set[int] = set()
+        for table, size in ((_RELA, _RELASZ), (_JMPREL, _PLTRELSZ)):
+            if table in tags:
+                at = file.offset(tags[table])
+                indices.update(info >> 32 for _, info, _ in struct.iter_unpack("<QQq", data[at : at + tags[size]]))
+        return frozenset(file.text(strings + struct.unpack_from("<I", data, symbols + 24 * i)[0]) for i in indices if i)
+    except (struct.error, ValueError, KeyError) as error:
+        raise error if isinstance(error, ElfError) else ElfError("it is damaged, or cut off") from error
 
 
 def empty_library(reference: bytes, needed: Sequence[str] = (), soname: str = "", version: str = "") -> bytes:

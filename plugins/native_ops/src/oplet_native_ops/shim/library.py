@@ -14,7 +14,7 @@ from oplet_native_ops.shim.layouts import Address, IntArray, Node, Tensor
 __all__ = ["library_path", "shim"]
 
 #: As in `native/calls.c`.
-_INTERFACE = 2
+_INTERFACE = 3
 
 _INT, _SIZE, _TEXT = ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p
 _INTS = ctypes.POINTER(ctypes.c_int)
@@ -59,6 +59,9 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
     "oplet_native_phase": (None, Address, _INT),
     "oplet_native_prepare": (_INT, Address, Address, Address),
     "oplet_native_quantize": (_INT, Address, _INT, _INT, ctypes.POINTER(ctypes.c_float), _INT, _INTS, _INT),
+    "oplet_native_resolver": (Address,),
+    "oplet_native_resolver_count": (_INT, Address),
+    "oplet_native_resolver_entry": (Address, Address, _INT, _INTS, _INTS, _INTS),
     "oplet_native_shape": (_INT, Address, _INT, _INT, _INT, _INTS, _SIZE),
     "oplet_native_tensor": (ctypes.POINTER(Tensor), Address, _INT),
     "oplet_native_tensor_count": (_INT, Address),

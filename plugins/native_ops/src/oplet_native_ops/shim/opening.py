@@ -14,6 +14,7 @@ import platform
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 from oplet.errors import PluginError
 from oplet_native_ops.shim.elf import ElfError, ElfInfo, empty_library, read_elf
@@ -36,29 +37,47 @@ class NativeLibrary:
         name: the file's name, which messages call it.
         info: what it exports and needs.
         functions: its functions, for ctypes.
+        was_loaded: whether somebody else had it loaded before, so that it is bound to others.
     """
 
-    def __init__(self, path: str, info: ElfInfo, functions: ctypes.CDLL) -> None:
+    def __init__(self, path: str, info: ElfInfo, functions: ctypes.CDLL, was_loaded: bool) -> None:
         self.path = path
         self.name = Path(path).name
         self.info = info
         self.functions = functions
+        self.was_loaded = was_loaded
 
     def function(self, name: str) -> ctypes._NamedFuncPointer | None:
         """A function without arguments, by its name in C or, as "a::b", in C++; None if the library exports none."""
-        for symbol in symbols_of(name):
+        return self._first(symbols_of(name), ctypes.c_void_p, [])
+
+    def registerer(self, name: str) -> ctypes._NamedFuncPointer | None:
+        """A function that gets a `tflite::MutableOpResolver *` and returns nothing, by its name as above."""
+        return self._first(registerer_symbols(name), None, [ctypes.c_void_p])
+
+    def _first(self, symbols: tuple[str, ...], result: Any, arguments: list[Any]) -> ctypes._NamedFuncPointer | None:
+        for symbol in symbols:
             if symbol in self.info.functions:
                 found = getattr(self.functions, symbol)
-                found.restype, found.argtypes = ctypes.c_void_p, []
+                found.restype, found.argtypes = result, arguments
                 return found  # type: ignore[no-any-return]
         return None
 
 
 def symbols_of(name: str) -> tuple[str, ...]:
     """What linkers call a function without arguments: in C, and in C++ by the rules that gcc and clang share."""
+    return _symbols(name, "v")
+
+
+def registerer_symbols(name: str) -> tuple[str, ...]:
+    """The same of a function whose argument is a `tflite::MutableOpResolver *`; inside `tflite` its namespace is written shorter."""
+    return _symbols(name, "PNS_17MutableOpResolverE" if name.startswith("tflite::") else "PN6tflite17MutableOpResolverE")
+
+
+def _symbols(name: str, arguments: str) -> tuple[str, ...]:
     parts = name.split("::")
     inner = "".join(f"{len(part)}{part}" for part in parts)
-    return (f"_ZN{inner}Ev",) if len(parts) > 1 else (name, f"_Z{inner}v")
+    return (f"_ZN{inner}E{arguments}",) if len(parts) > 1 else (name, f"_Z{inner}{arguments}")
 
 
 #: With what told one file from another when it was opened.
@@ -113,6 +132,7 @@ def _open(path: str) -> NativeLibrary:
         raise PluginError(f"{name} cannot be loaded: {error}; give a shared library (.so).") from error
     if info.machine != ours.machine:
         raise PluginError(f"{name} is built for {info.machine}, and this machine is {ours.machine}: build it for this one.")
+    was_loaded = _is_loaded(path)
     try:
         scope = _open_bound(path)
     except OSError as error:
@@ -127,7 +147,15 @@ def _open(path: str) -> NativeLibrary:
             raise PluginError(f"{name} cannot be loaded: {_reason(info, ours, again)}") from again
     functions = ctypes.CDLL(path, mode=_MODE)  # the same one, which is there by now and stays as it was bound
     functions.__dict__["scope"] = scope
-    return NativeLibrary(path, info, functions)
+    return NativeLibrary(path, info, functions, was_loaded)
+
+
+def _is_loaded(path: str) -> bool:
+    try:
+        ctypes.CDLL(path, mode=_MODE | os.RTLD_NOLOAD)
+    except OSError:
+        return False
+    return True
 
 
 def _open_bound(path: str) -> ctypes.CDLL:
