@@ -74,7 +74,7 @@ SUMMARY = {
     "new-delegate": ("oplet new-delegate fresh --directory fresh_delegate",),
 }
 #: What needs a package besides oplet-builtin-ops.
-NEEDS_MORE = re.compile(r"--delegate (example|litert|openvino)\b|--compare litert")
+NEEDS_MORE = re.compile(r"--delegate (example|litert|openvino)\b|--compare litert|--custom-op-library|oplet native\b")
 PROGRAM = """
 from ai_edge_litert.interpreter import Interpreter
 
@@ -121,12 +121,22 @@ def folder(tmp_path: Path) -> Path:
     for name in ("photo.png", "cat.png"):
         shutil.copy(digits / "pictures" / "7.png", tmp_path / name)
     shutil.copy(digits / "labels.txt", tmp_path)
+    shutil.copy(ROOT / "examples" / "atan" / "atan.tflite", tmp_path)
     (tmp_path / "my_app").mkdir()
     (tmp_path / "program.py").write_text(PROGRAM)
     np.save(tmp_path / "x.npy", np.linspace(0, 1, 64, dtype=np.float32).reshape(1, 8, 8, 1))
     saved = [sys.executable, "-m", "oplet", "run", "model.tflite", "-i", "x.npy", "-o", "expected.npz", "--quiet"]
     subprocess.run(saved, cwd=tmp_path, check=True, capture_output=True)
     return tmp_path
+
+
+def compile_atan(library: Path) -> None:
+    """Compile the operator that the pages call libatan.so."""
+    compiler = shutil.which("c++") or pytest.skip("no C++ compiler is here")
+    from oplet_native_ops import cflags
+
+    source = ROOT / "plugins" / "native_ops" / "tests" / "sources" / "atan_operator.cc"
+    subprocess.run([compiler, "-shared", *cflags(), "-o", library, source], check=True, capture_output=True)
 
 
 def run_all(commands: list[str], folder: Path, **environment: str) -> None:
@@ -176,6 +186,8 @@ def test_documented_commands_run_with_every_package_installed(page: Path, folder
             absent.append(package)
     if absent:
         pytest.skip(f"not installed: {', '.join(absent)}")
+    if "libatan.so" in page.read_text():
+        compile_atan(folder / "libatan.so")
     run_all(runnable(page), folder)
 
 

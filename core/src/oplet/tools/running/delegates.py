@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from oplet.delegates.registry import LibraryEntry
 from oplet.delegates.specifier import is_auto, parse_delegate
 from oplet.errors import DelegateError
 
@@ -38,13 +40,16 @@ def check_delegates(texts: Sequence[str], plugins: PluginManager) -> None:
     """Check that the texts name delegates, without making them.
 
     Raises:
-        DelegateError: a text is malformed, there is no such delegate, or "auto" is given with others.
+        DelegateError: a text is malformed, there is no such delegate or delegate library, or "auto" is given with others.
     """
     if any(map(is_auto, texts)):
         delegates_or_auto(texts, plugins)
         return
     for text in texts:
-        plugins.registry().find(parse_delegate(text)[0])
+        entry = plugins.registry().find(parse_delegate(text)[0])
+        # A name without a folder is looked up where the system has its libraries.
+        if isinstance(entry, LibraryEntry) and os.path.dirname(entry.name) and not os.path.exists(entry.name):
+            raise DelegateError(f"There is no delegate library {entry.name}; give the path of a shared library (.so).")
 
 
 def delegates_or_auto(texts: Sequence[str], plugins: PluginManager) -> Sequence[Delegate] | str:
