@@ -82,8 +82,6 @@ def test_a_shape_that_changes_in_the_run_must_have_been_announced() -> None:
     ("method", "invoke"),
     [
         ("add_temporary", lambda c, n: c.add_temporary(n, (4,))),
-        ("set_constant", lambda c, n: c.set_constant(n.outputs[0], X)),
-        ("set_type", lambda c, n: c.set_type(n.outputs[0], "int8")),
         ("offer_memory", lambda c, n: c.offer_memory(n.outputs[0], X)),
     ],
 )

@@ -103,11 +103,6 @@ class KernelContext(Context):
         if not self.preparing:
             raise EnsureError(f"context.{method} of {what} is possible in `prepare` only, before memory is planned.")
 
-    def set_type(self, tensor: Tensor, type: Any) -> None:
-        if tensor.type is not type:
-            self._ensure_preparing("set_type", tensor)
-            super().set_type(tensor, type)
-
     def set_dynamic(self, tensor: Tensor) -> None:
         if not tensor.is_dynamic and tensor not in self.were_dynamic:
             tensor.set_memory(None)  # its memory is in the arena, which other tensors share
@@ -115,7 +110,6 @@ class KernelContext(Context):
         tensor.allocation = Allocation.DYNAMIC
 
     def set_constant(self, tensor: Tensor, value: Array) -> None:
-        self._ensure_preparing("set_constant", tensor)
         array = np.array(value, tensor.dtype)
         before = tensor.data if tensor.has_data else None
         tensor.shape = array.shape
