@@ -78,18 +78,6 @@ def test_a_shape_that_changes_in_the_run_must_have_been_announced() -> None:
     assert call(lambda context, node: context.set_dynamic(node.outputs[0]), invoke).tolist() == [1, 1]
 
 
-@pytest.mark.parametrize(
-    ("method", "invoke"),
-    [
-        ("add_temporary", lambda c, n: c.add_temporary(n, (4,))),
-        ("offer_memory", lambda c, n: c.offer_memory(n.outputs[0], X)),
-    ],
-)
-def test_what_only_prepare_may_ask_for_is_refused_in_the_run(method: str, invoke: Any) -> None:
-    with pytest.raises((InvokeError, PrepareError), match=rf"context\.{method} of .* is possible in `prepare` only"):
-        call(lambda context, node: None, invoke)
-
-
 def test_scales_come_in_a_shape_that_goes_with_the_values() -> None:
     scales, zero_points = np.array([1, 2, 3], np.float32), np.array([0, 1, 2], np.int64)
     for axis, shape in ((0, (3, 1, 1)), (2, (1, 1, 3))):

@@ -98,11 +98,6 @@ class KernelContext(Context):
         else:
             tensor.shape = wanted
 
-    def _ensure_preparing(self, method: str, what: object) -> None:
-        """Refuse what only `prepare` may do: memory is planned and nodes are bound afterwards."""
-        if not self.preparing:
-            raise EnsureError(f"context.{method} of {what} is possible in `prepare` only, before memory is planned.")
-
     def set_dynamic(self, tensor: Tensor) -> None:
         if not tensor.is_dynamic and tensor not in self.were_dynamic:
             tensor.set_memory(None)  # its memory is in the arena, which other tensors share
@@ -142,7 +137,6 @@ class KernelContext(Context):
         allocation: Allocation = Allocation.ARENA,
         name: str = "",
     ) -> Tensor:
-        self._ensure_preparing("add_temporary", node.op_name)
         ensure_temporary(allocation)
         tensor = Tensor(len(self.subgraph.tensors) + len(node.temporaries), name, tensor_type(type), (), allocation=allocation)
         tensor.shape = checked_shape(tensor, shape)
@@ -153,7 +147,6 @@ class KernelContext(Context):
         return tensor
 
     def offer_memory(self, tensor: Tensor, array: Array) -> None:
-        self._ensure_preparing("offer_memory", tensor)
         fits = (array.shape, array.dtype) == (tensor.shape, tensor.dtype) and array.flags.writeable and array.flags.c_contiguous
         ensure(fits, f"the memory that is offered, an array of {array.dtype} {list(array.shape)}, does not fit {tensor}.")
         self.offered.setdefault(tensor, array)
