@@ -39,7 +39,7 @@ KNOWN = {
     r"^STABLEHLO_SHIFT_LEFT .*\| differs": "what LiteRT gives for shifts by more than 31 or fewer than 0 depends on the length",
     r"^REDUCE_PROD QINT8 \[.*\b0\b.*\| differs": _EMPTY,
     r"^FULLY_CONNECTED \w+ of nothing \| differs": "LiteRT leaves the bias out where the products have no factors",
-    r"^DEPTH_TO_SPACE FLOAT16 \[0,.*\| differs": "XNNPACK writes nothing into the output's shape where there are no values",
+    r"^(DEPTH_TO_SPACE|(AVERAGE|MAX)_POOL_2D) FLOAT16 \[0,.*\| differs": "XNNPACK writes nothing into the output's shape where there are no values",
     r"^LOG_SOFTMAX QINT8 \[\] \| differs": "LiteRT writes nothing for a scalar",
     r"^MATRIX_(SET_)?DIAG .*\| refuses": "LiteRT moves values of types that it does not know as if they were others",
     r"^STRIDED_SLICE \w+ \[0, .*shrunk \| refuses": "LiteRT reads behind a tensor without values",
