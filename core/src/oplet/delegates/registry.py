@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -10,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from oplet.delegates.delegate import Delegate
-from oplet.errors import DelegateError, DelegateLoadError, PluginError, failures, text_of
-from oplet.ops.serving.registration import Provenance
+from oplet.errors import DelegateError, DelegateLoadError, failures, text_of
+from oplet.ops.serving.provenance import Provenance, import_registered
 
 __all__ = ["DelegateEntry", "DelegateRegistry", "LibraryEntry", "is_library"]
 
@@ -59,18 +58,8 @@ class DelegateEntry:
 
     def _imported(self) -> Callable[..., Delegate]:
         """The factory itself."""
-        factory = self.factory
-        if not isinstance(factory, str):
-            return factory
-        module, _, name = factory.partition(":")
-        try:
-            found: Callable[..., Delegate] = getattr(importlib.import_module(module), name)
-        except failures() as error:  # whatever a stranger's module does while it is imported
-            raise PluginError(
-                f"The delegate '{self.name}' of {self.provenance} cannot be imported from '{self.factory}': "
-                f"{text_of(error, named=True)}; upgrade or uninstall that package."
-            ) from error
-        return found
+        factory: Callable[..., Delegate] = import_registered(self.factory, f"delegate '{self.name}'", self.provenance)
+        return factory
 
 
 @dataclass(frozen=True)

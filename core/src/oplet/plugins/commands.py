@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from oplet.errors import PluginError, failures, text_of
-from oplet.ops.serving.provenance import Provenance
+from oplet.errors import PluginError
+from oplet.ops.serving.provenance import Provenance, import_registered
 
 __all__ = ["CORE_COMMANDS", "CommandEntry", "CommandRegistry"]
 
@@ -60,16 +59,7 @@ class CommandEntry:
         Raises:
             PluginError: it cannot be imported, or several packages bring a command of this name.
         """
-        if not isinstance(self.command, str):
-            return self.command
-        module, _, name = self.command.partition(":")
-        try:
-            return getattr(importlib.import_module(module), name)
-        except failures() as error:  # whatever a stranger's module does while it is imported
-            raise PluginError(
-                f"The command '{self.name}' of {self.provenance} cannot be imported from '{self.command}': "
-                f"{text_of(error, named=True)}; upgrade or uninstall that package."
-            ) from error
+        return import_registered(self.command, f"command '{self.name}'", self.provenance)
 
 
 class _Conflict(CommandEntry):

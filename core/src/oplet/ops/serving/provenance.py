@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["Provenance"]
+from oplet.errors import PluginError, failures, text_of
+
+__all__ = ["Provenance", "import_registered"]
 
 
 @dataclass(frozen=True)
@@ -25,3 +29,25 @@ class Provenance:
 
     def __str__(self) -> str:
         return f"{self.distribution} {self.version}" if self.distribution else self.plugin
+
+
+def import_registered(target: Any, what: str, provenance: Provenance) -> Any:
+    """The object that a plugin registered, imported if it registered "module:NAME".
+
+    Args:
+        target: the object, or where it is.
+        what: the thing in the error's words: "delegate 'mine'".
+        provenance: the plugin.
+
+    Raises:
+        PluginError: it cannot be imported.
+    """
+    if not isinstance(target, str):
+        return target
+    module, _, name = target.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except failures() as error:  # whatever a stranger's module does while it is imported
+        raise PluginError(
+            f"The {what} of {provenance} cannot be imported from '{target}': {text_of(error, named=True)}; upgrade or uninstall that package."
+        ) from error

@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from oplet import BuiltinOperator, Context, DelegateContext, DelegateParams, Node, Registration
+from oplet import BuiltinOperator, Context, DelegateContext, DelegateParams, Registration
 from oplet.errors import DelegateError, OpletError
 from oplet_native_ops.delegates.graph import DelegateGraph, int_array
 from oplet_native_ops.delegates.kernel import PartitionNode
 from oplet_native_ops.ops.entry import Kernel
+from oplet_native_ops.ops.kernel import bind, free, prepare
 from oplet_native_ops.shim.layouts import Address, IntArray, NativeDelegateParams, Registered, array_values
 from oplet_native_ops.shim.library import shim
 from oplet_native_ops.shim.memory import Mappings, word
@@ -139,9 +140,9 @@ class Claim:
             builtin_code=BuiltinOperator.DELEGATE,
             custom_name=self._delegate.name,
             init=init,
-            free=_free,
-            prepare=_prepare,
-            bind=_bind,
+            free=free,
+            prepare=prepare,
+            bind=bind,
         )
         before = set(self._context.execution_plan)
         self._context.replace_node_subsets_with_delegate_kernels(registration, nodes)
@@ -219,16 +220,3 @@ class Claim:
 
     def _skip(self, _: int, index: int) -> None:
         self._context.mark_subgraph_as_delegation_skippable(index)
-
-
-def _free(context: Context, node: PartitionNode) -> None:
-    node.close()
-
-
-def _prepare(context: Context, node: Node) -> None:
-    node.user_data.prepare(context, node)
-
-
-def _bind(context: Context, node: Node) -> Callable[[], None]:
-    thunk: Callable[[], None] = node.user_data.bind(context, node)
-    return thunk

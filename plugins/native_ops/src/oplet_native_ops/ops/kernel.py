@@ -11,7 +11,7 @@ from oplet_native_ops.ops.entry import Kernel
 from oplet_native_ops.ops.node import NativeNode
 from oplet_native_ops.values.builtin_data import builtin_data
 
-__all__ = ["native_registration"]
+__all__ = ["bind", "free", "native_registration", "prepare"]
 
 
 def native_registration(path: str, load: Callable[[], Kernel], builtin: BuiltinOperator | None = None) -> Registration:
@@ -29,17 +29,20 @@ def native_registration(path: str, load: Callable[[], Kernel], builtin: BuiltinO
         table = buffer if isinstance(buffer, Table) else None
         return NativeNode(load(), context, builtin_data(builtin, table))
 
-    return Registration(init=init, free=_free, prepare=_prepare, bind=_bind, library=path)
+    return Registration(init=init, free=free, prepare=prepare, bind=bind, library=path)
 
 
-def _free(context: Context, node: NativeNode) -> None:
+# The methods of nodes whose `init` gave an object that runs them: an operator's, or a partition's.
+
+
+def free(context: Context, node: Any) -> None:
     node.close()
 
 
-def _prepare(context: Context, node: Node) -> None:
+def prepare(context: Context, node: Node) -> None:
     node.user_data.prepare(context, node)
 
 
-def _bind(context: Context, node: Node) -> Callable[[], None]:
+def bind(context: Context, node: Node) -> Callable[[], None]:
     thunk: Callable[[], None] = node.user_data.bind(context, node)
     return thunk

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 __all__ = ["ElfError", "ElfInfo", "bound_names", "empty_library", "read_elf"]
@@ -87,6 +88,19 @@ def _symbol_count(file: _File, tags: dict[int, int]) -> int:
     return int(last + 1)
 
 
+@contextmanager
+def _opened(path: str) -> Iterator[_File]:
+    """A file to be read within; whatever reading stumbles over is an ElfError."""
+    with open(path, "rb") as opened:
+        data = opened.read()
+    try:
+        yield _File(data)
+    except ElfError:
+        raise
+    except (struct.error, ValueError, LookupError, MemoryError) as error:
+        raise ElfError("it is damaged, or cut off") from error
+
+
 def read_elf(path: str) -> ElfInfo:
     """What a shared library says of itself.
 
@@ -94,10 +108,7 @@ def read_elf(path: str) -> ElfInfo:
         ElfError: it is none, or one of another kind of machine.
         OSError: it cannot be read.
     """
-    with open(path, "rb") as opened:
-        data = opened.read()
-    try:
-        file = _File(data)
+    with _opened(path) as file:
         entries = list(file.dynamic())
         tags = dict(entries)
         if _STRTAB not in tags or _SYMTAB not in tags:
@@ -105,14 +116,12 @@ def read_elf(path: str) -> ElfInfo:
         strings, symbols = file.offset(tags[_STRTAB]), file.offset(tags[_SYMTAB])
         functions, undefined = [], []
         for i in range(1, _symbol_count(file, tags)):
-            name, info, _, section = struct.unpack_from("<IBBH", data, symbols + 24 * i)
+            name, info, _, section = struct.unpack_from("<IBBH", file.data, symbols + 24 * i)
             if not section:
                 undefined.append(file.text(strings + name))
             elif info & 15 in (2, 10):  # a function, or one that is chosen when the library is loaded
                 functions.append(file.text(strings + name))
         needed = tuple(file.text(strings + value) for tag, value in entries if tag == _NEEDED)
-    except (struct.error, ValueError, IndexError, MemoryError) as error:
-        raise error if isinstance(error, ElfError) else ElfError("it is damaged, or cut off") from error
     return ElfInfo(_MACHINES.get(file.machine, f"machine {file.machine}"), tuple(functions), tuple(undefined), needed)
 
 
@@ -123,20 +132,15 @@ def bound_names(path: str) -> frozenset[str]:
         ElfError: the file is damaged.
         OSError: it cannot be read.
     """
-    with open(path, "rb") as opened:
-        data = opened.read()
-    try:
-        file = _File(data)
+    with _opened(path) as file:
         tags = dict(file.dynamic())
         strings, symbols = file.offset(tags[_STRTAB]), file.offset(tags[_SYMTAB])
         indices: set[int] = set()
         for table, size in ((_RELA, _RELASZ), (_JMPREL, _PLTRELSZ)):
             if table in tags:
                 at = file.offset(tags[table])
-                indices.update(info >> 32 for _, info, _ in struct.iter_unpack("<QQq", data[at : at + tags[size]]))
-        return frozenset(file.text(strings + struct.unpack_from("<I", data, symbols + 24 * i)[0]) for i in indices if i)
-    except (struct.error, ValueError, KeyError) as error:
-        raise error if isinstance(error, ElfError) else ElfError("it is damaged, or cut off") from error
+                indices.update(info >> 32 for _, info, _ in struct.iter_unpack("<QQq", file.data[at : at + tags[size]]))
+        return frozenset(file.text(strings + struct.unpack_from("<I", file.data, symbols + 24 * i)[0]) for i in indices if i)
 
 
 def empty_library(reference: bytes, needed: Sequence[str] = (), soname: str = "", version: str = "") -> bytes:
