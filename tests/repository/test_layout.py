@@ -163,7 +163,13 @@ def test_the_core_never_imports_a_plugin() -> None:
 
 
 #: The core, and the packages whose rooms are held to the same measure.
-HOUSES = (CORE, *(ROOT / "plugins" / name / "src" / f"oplet_{name}" for name in ("native_ops", "numba_ops")))
+HOUSES = (
+    CORE,
+    *(
+        ROOT / "plugins" / name / "src" / f"oplet_{name}"
+        for name in ("flex_delegate", "flex_ops", "native_ops", "numba_ops", "text_ops")
+    ),
+)
 
 
 @pytest.mark.parametrize(
@@ -191,12 +197,15 @@ def test_no_module_of_the_core_is_longer_than_can_be_overlooked() -> None:
         "builtin_ops",
         "atan_op",
         "example_delegate",
+        "flex_delegate",
+        "flex_ops",
         "litert_delegate",
         "mediapipe_ops",
         "native_ops",
         "numba_ops",
         "openvino_delegate",
         "signal_ops",
+        "text_ops",
     ],
 )
 def test_a_plugin_imports_the_core_s_public_names_only(package: str) -> None:

@@ -18,8 +18,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from oplet.ops.context import Node, ensure
+from oplet.schema.flexbuffers import read_flexbuffer
 
-__all__ = ["CustomOptions", "flag", "int32s", "integer", "integers", "number"]
+__all__ = ["CustomOptions", "flag", "int32s", "integer", "integers", "number", "tensorflow_node"]
 
 #: C++ kernels keep integers as int32.
 _LARGEST = 2**31 - 1
@@ -93,6 +94,25 @@ def int32s(node: Node, count: int) -> tuple[int, ...]:
         lambda: f"the custom options have {len(options)} bytes; {node.op_name} reads {count} integers of 4 bytes from them.",
     )
     return struct.unpack_from(f"<{count}i", options)
+
+
+def tensorflow_node(node: Node) -> tuple[str, bytes]:
+    """The TensorFlow operator of a Flex node and its serialized NodeDef, which the custom options are a FlexBuffers vector of.
+
+    Format: WriteCustomOptions in tensorflow/compiler/mlir/lite/flatbuffer_export.cc.
+
+    Raises:
+        EnsureError: the custom options hold anything else.
+    """
+    try:
+        value = read_flexbuffer(node.custom_options, text=False)
+    except ValueError as error:
+        ensure(False, f"the {len(node.custom_options)} bytes of its custom options are not a FlexBuffer ({error}).")
+    ensure(
+        isinstance(value, list) and len(value) == 2 and all(isinstance(part, bytes) for part in value),
+        lambda: f"its custom options hold {_shown(value)}; a TensorFlow operator has its name and its NodeDef there.",
+    )
+    return value[0].decode("utf-8", "replace"), value[1]
 
 
 def _is_whole(value: Any) -> bool:

@@ -28,8 +28,12 @@ _TYPED_FIRST, _TYPED_LAST, _FIXED_FIRST, _FIXED_LAST = 11, 15, 16, 24
 _BLOB, _BOOL, _VECTOR_BOOL = 25, 26, 36
 
 
-def read_flexbuffer(data: bytes) -> Any:
+def read_flexbuffer(data: bytes, *, text: bool = True) -> Any:
     """The value that the bytes hold: None, bool, int, float, str, bytes, or lists and dictionaries (with str keys) of them.
+
+    Args:
+        data: the FlexBuffer.
+        text: whether strings are UTF-8 and become str; otherwise they stay bytes. Keys of maps are text always.
 
     Raises:
         ValueError: the bytes are not a FlexBuffer; the message names the position and ends without a full stop.
@@ -39,13 +43,14 @@ def read_flexbuffer(data: bytes) -> Any:
     width, kind = data[-1], data[-2]
     if width not in _UNSIGNED:
         raise ValueError(f"the last byte says that the value is {width} bytes wide")
-    reader = _Reader(data)
+    reader = _Reader(data, text)
     return reader.value(len(data) - 2 - width, width, kind, 0)
 
 
 class _Reader:
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, text: bool) -> None:
         self._data = data
+        self._strings_are_text = text
         self._left = _SHARED * len(data)
         self._values = _MOST
 
@@ -66,7 +71,7 @@ class _Reader:
         if kind in (_STRING, _BLOB):
             size = self._number(target - own, own, _UINT)
             text = self._bytes(target, size)
-            return self._text(text, target) if kind == _STRING else text
+            return self._text(text, target) if kind == _STRING and self._strings_are_text else text
         if _INDIRECT_INT <= kind <= _INDIRECT_FLOAT:
             return self._number(target, own, kind - _INDIRECT_INT + _INT)
         if depth >= _DEEPEST:

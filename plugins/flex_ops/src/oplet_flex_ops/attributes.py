@@ -1,0 +1,142 @@
+"""Attributes of a Flex node, checked: what is missing, of another kind or out of bounds is refused by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from oplet import Node, Tensor, TensorType, ensure
+from oplet.kernels.options import tensorflow_node
+from oplet_flex_ops.nodedef import NodeDef, Shape, Type, read_node_def
+
+__all__ = ["TYPES", "Attributes"]
+
+#: The element types of tensors by TensorFlow's DataType.
+TYPES = {
+    1: TensorType.FLOAT32,
+    2: TensorType.FLOAT64,
+    3: TensorType.INT32,
+    4: TensorType.UINT8,
+    5: TensorType.INT16,
+    6: TensorType.INT8,
+    7: TensorType.STRING,
+    8: TensorType.COMPLEX64,
+    9: TensorType.INT64,
+    10: TensorType.BOOL,
+    14: TensorType.BFLOAT16,
+    17: TensorType.UINT16,
+    18: TensorType.COMPLEX128,
+    19: TensorType.FLOAT16,
+    20: TensorType.RESOURCE,
+    21: TensorType.VARIANT,
+    22: TensorType.UINT32,
+    23: TensorType.UINT64,
+}
+
+
+class Attributes:
+    """The attributes in the NodeDef of a Flex node.
+
+    A method's `default` is the one of the op's definition, which converters may leave out; without it the attribute is required.
+
+    Raises:
+        EnsureError: the custom options hold no NodeDef; each method: the attribute is missing, of another kind, or out of bounds.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.op, data = tensorflow_node(node)
+        try:
+            self._node_def = read_node_def(data)
+        except ValueError as error:
+            ensure(False, f"the {len(data)} bytes of its NodeDef cannot be read: {error}.")
+
+    @property
+    def node_def(self) -> NodeDef:
+        """The NodeDef itself."""
+        return self._node_def
+
+    def integer(self, name: str, *, least: int | None = None, most: int | None = None, default: int | None = None) -> int:
+        """The integer called `name`."""
+        value = self._get(name, default)
+        self._check(type(value) is int, name, value, "an integer")
+        self._check(least is None or value >= least, name, value, f"at least {least}")
+        self._check(most is None or value <= most, name, value, f"at most {most}")
+        return int(value)
+
+    def integers(self, name: str, *, count: int | None = None, default: Sequence[int] | None = None) -> list[int]:
+        """The list of integers called `name`, `count` of them if that is given."""
+        value = self._get(name, None if default is None else list(default))
+        self._check(isinstance(value, list) and all(type(item) is int for item in value), name, value, "a list of integers")
+        self._check(count is None or len(value) == count, name, value, f"a list of {count} integers")
+        return list(value)
+
+    def number(self, name: str, *, default: float | None = None) -> float:
+        """The finite float called `name`."""
+        value = self._get(name, default)
+        self._check(isinstance(value, float) and math.isfinite(value), name, value, "a finite number")
+        return float(value)
+
+    def flag(self, name: str, *, default: bool | None = None) -> bool:
+        """The Boolean called `name`."""
+        value = self._get(name, default)
+        self._check(isinstance(value, bool), name, value, "true or false")
+        return bool(value)
+
+    def raw(self, name: str, *, default: bytes | None = None) -> bytes:
+        """The bytes called `name`."""
+        value = self._get(name, default)
+        self._check(isinstance(value, bytes), name, value, "a string")
+        return bytes(value)
+
+    def text(self, name: str, *choices: str, default: str | None = None) -> str:
+        """The string called `name`, which is one of `choices` if any are given."""
+        value = self.raw(name, default=None if default is None else default.encode()).decode("utf-8", "replace")
+        self._check(not choices or value in choices, name, value, f"one of {', '.join(choices)}")
+        return value
+
+    def type(self, name: str, *allowed: TensorType, default: TensorType | None = None) -> TensorType:
+        """The element type called `name`, which is one of `allowed` if any are given."""
+        value = self._get(name, default)
+        if isinstance(value, TensorType):
+            return value
+        self._check(isinstance(value, Type) and int(value) in TYPES, name, value, "an element type that .tflite files know")
+        found = TYPES[int(value)]
+        self._check(not allowed or found in allowed, name, found.name, f"one of {', '.join(each.name for each in allowed)}")
+        return found
+
+    def types(self, name: str, *, default: Sequence[TensorType] | None = None) -> list[TensorType]:
+        """The list of element types called `name`."""
+        if default is not None and name not in self._node_def.attributes:
+            return list(default)
+        value = self._get(name, None)
+        self._check(
+            isinstance(value, list) and all(isinstance(item, Type) and int(item) in TYPES for item in value),
+            name, value, "a list of element types that .tflite files know",
+        )  # fmt: skip
+        return [TYPES[int(item)] for item in value]
+
+    def shape(self, name: str) -> Shape:
+        """The shape called `name`: sizes, -1 where one is unknown; None for an unknown rank."""
+        value = self._get(name, None, required=False)
+        self._check(name in self._node_def.attributes and (value is None or isinstance(value, tuple)), name, value, "a shape")
+        return value if value is None else tuple(value)
+
+    def ensure_type(self, name: str, tensor: Tensor) -> None:
+        """Refuse the node unless the type called `name` is the tensor's."""
+        declared = self.type(name)
+        ensure(
+            declared == tensor.type,
+            f"the attribute '{name}' of {self.op} is {declared.name}, but {tensor} is {tensor.type.name}.",
+        )
+
+    def _get(self, name: str, default: Any, *, required: bool = True) -> Any:
+        value = self._node_def.attributes.get(name, default)
+        if required and value is None:
+            ensure(False, f"the attribute '{name}' of {self.op} is missing.")
+        # an attribute that is a list without elements says nothing about the kind of its elements
+        return value
+
+    def _check(self, holds: bool, name: str, value: Any, wanted: str) -> None:
+        if not holds:
+            ensure(False, f"the attribute '{name}' of {self.op} is {value!r:.60}; it must be {wanted}.")

@@ -1,0 +1,185 @@
+"""Reader of NodeDefs, the protocol buffers in which TensorFlow keeps an operator's name and attributes.
+
+Format: tensorflow/core/framework/{node_def,attr_value,tensor_shape}.proto and protobuf's encoding page. Every access stays inside the
+bytes, and the work is bounded by their number.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+__all__ = ["NodeDef", "Shape", "Type", "read_node_def"]
+
+#: A shape of a NodeDef: sizes, -1 where one is unknown; None for an unknown rank.
+Shape = tuple[int, ...] | None
+
+
+class Type(int):
+    """A DataType of TensorFlow, by its number; integers of NodeDefs are plain `int`."""
+
+
+_VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
+
+
+@dataclass(frozen=True)
+class NodeDef:
+    """An operator of TensorFlow, as a model carries it.
+
+    Attributes:
+        op: the operator's name.
+        name: the node's name.
+        attributes: its attributes: bytes, int, float, bool, `Type`, `Shape`, lists of these; raw bytes of tensors and functions come as
+            `bytes` under their kind, ("tensor", bytes) or ("func", bytes).
+    """
+
+    op: str
+    name: str
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+def read_node_def(data: bytes) -> NodeDef:
+    """The NodeDef that the bytes hold.
+
+    Raises:
+        ValueError: they are no NodeDef; the message names the position and ends without a full stop.
+    """
+    op = name = ""
+    attributes: dict[str, Any] = {}
+    for number, value in _fields(data):
+        if number == 1:
+            name = _text(value)
+        elif number == 2:
+            op = _text(value)
+        elif number == 5:
+            entry = dict(_fields(_bytes(value)))
+            attributes[_text(entry.get(1, b""))] = _attribute(_bytes(entry.get(2, b"")))
+    return NodeDef(op, name, attributes)
+
+
+def _attribute(data: bytes) -> Any:
+    """The value of an AttrValue; the last field counts, as in protobuf. None for an empty one."""
+    found: Any = None
+    for number, value in _fields(data):
+        if number == 1:
+            found = _list(_bytes(value))
+        elif number in _SINGLE:
+            found = _SINGLE[number](value)
+    return found
+
+
+def _list(data: bytes) -> list[Any]:
+    found: list[Any] = []
+    for number, value in _fields(data):
+        if number in _PACKED and isinstance(value, bytes):
+            found += _PACKED[number](value)
+        elif (read := _SINGLE.get(10 if number == 9 else number)) is not None:
+            found.append(read(value))
+    return found
+
+
+def _shape(value: Any) -> Shape:
+    sizes = []
+    for number, part in _fields(_bytes(value)):
+        if number == 3 and part:
+            return None
+        if number == 2:
+            sizes.append(_integer(dict(_fields(_bytes(part))).get(1, 0)))
+    return tuple(sizes)
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """The fields of a message: numbers, and values as integers (varints) or bytes (all others)."""
+    at, end = 0, len(data)
+    while at < end:
+        key, at = _varint(data, at)
+        number, wire = key >> 3, key & 7
+        if wire == _VARINT:
+            value, at = _varint(data, at)
+            yield number, value
+            continue
+        if wire == _BYTES:
+            size, at = _varint(data, at)
+        elif wire in (_EIGHT, _FOUR):
+            size = 8 if wire == _EIGHT else 4
+        else:
+            raise ValueError(f"there is no wire type {wire} (byte {at})")
+        if size > end - at:
+            raise ValueError(f"a field of {size} bytes at byte {at} leads outside")
+        yield number, data[at : at + size]
+        at += size
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise ValueError(f"the number at byte {at} has no end")
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value & 0xFFFFFFFFFFFFFFFF, at
+
+
+def _varints(data: bytes) -> Iterator[int]:
+    at = 0
+    while at < len(data):
+        value, at = _varint(data, at)
+        yield value
+
+
+def _bytes(value: int | bytes) -> bytes:
+    if isinstance(value, int):
+        raise ValueError(f"the number {value} stands where a message belongs")
+    return value
+
+
+def _text(value: int | bytes) -> str:
+    try:
+        return _bytes(value).decode()
+    except UnicodeDecodeError:
+        raise ValueError("a name is not UTF-8") from None
+
+
+def _integer(value: int | bytes) -> int:
+    if isinstance(value, bytes):
+        raise ValueError("bytes stand where a number belongs")
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _float(value: int | bytes) -> float:
+    if isinstance(value, int) or len(value) != 4:
+        raise ValueError("a float has 4 bytes")
+    number: float = struct.unpack("<f", value)[0]
+    return number
+
+
+def _floats(data: bytes) -> list[float]:
+    if len(data) % 4:
+        raise ValueError(f"{len(data)} bytes of floats are not a multiple of 4")
+    return list(struct.unpack(f"<{len(data) // 4}f", data))
+
+
+#: How a value is read, by its field in AttrValue.
+_SINGLE: Final[dict[int, Any]] = {
+    2: _bytes,
+    3: _integer,
+    4: _float,
+    5: lambda value: bool(_integer(value)),
+    6: lambda value: Type(_integer(value)),
+    7: _shape,
+    8: lambda value: ("tensor", _bytes(value)),
+    10: lambda value: ("func", _bytes(value)),
+}
+
+#: How a packed list of values is read, by its field in ListValue.
+_PACKED: Final[dict[int, Any]] = {
+    3: lambda data: map(_integer, _varints(data)),
+    4: _floats,
+    5: lambda data: map(bool, _varints(data)),
+    6: lambda data: map(Type, _varints(data)),
+}

@@ -1,0 +1,18 @@
+"""The operators of TensorFlow Text, without TensorFlow.
+
+Each is one module of `oplet_text_ops.ops`, which is imported when a model needs it.
+"""
+
+from __future__ import annotations
+
+from oplet import MutableOpResolver, hookimpl
+
+#: The module of each operator; all are of version 1.
+OPS: dict[str, str] = {}
+
+
+@hookimpl
+def register_ops(resolver: MutableOpResolver) -> None:
+    """Register the operators, under the names that models call them."""
+    for name, module in OPS.items():
+        resolver.add_custom(name, f"{__name__}.ops.{module}:REGISTRATION")
