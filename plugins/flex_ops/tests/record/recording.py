@@ -58,13 +58,13 @@ def record(
         def __init__(self) -> None:
             super().__init__()
             self.kept = keep
+            self.weights = [weight.value for weight in getattr(keep, "weights", ())]  # Keras' own, which a tf.Module does not see
             self.call = tf.function(lambda **inputs: _named(function(**inputs)))
 
     holder = Holder()
     concrete = holder.call.get_concrete_function(**specs)
     made = tf.lite.TFLiteConverter.from_concrete_functions([concrete], holder)
     made.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, tf.lite.OpsSet.SELECT_TF_OPS]
-    made.experimental_enable_resource_variables = True
     made._experimental_lower_tensor_list_ops = False
     for key, value in converter.items():
         setattr(made, key, value)
