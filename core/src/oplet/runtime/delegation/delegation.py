@@ -20,6 +20,7 @@ from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Shape, Tensor
 from oplet.runtime.delegation.decompositions import idle_decompositions
 from oplet.runtime.delegation.delegate_context import SubgraphDelegateContext
+from oplet.runtime.delegation.serving_delegates import left_alone
 from oplet.runtime.describe.delegation_report import DelegationReport
 from oplet.runtime.execution.executor import Executor
 from oplet.runtime.execution.initialization import free
@@ -63,6 +64,7 @@ class Delegation:
         self._applied: list[Delegate] = []  # applied, or to be applied again by `_redo`
         self._claimed_anew = False  # after a kernel refused the current shapes; with other shapes the delegates may claim more
         self._undone = False
+        self._served: set[Node] = set()  # nodes without a kernel that a delegate ran before a resize
         self._original: _OriginalGraph | None = None
 
     # Running -------------------------------------------------------------------------------------------------
@@ -77,6 +79,7 @@ class Delegation:
         """Apply again the delegates that a resize undid, and have the executor allocate; if a kernel refuses the shapes, all claim anew."""
         if not self._subgraph.ready:
             self._redo()
+            self._ensure_served()
         if self._subgraph.ready:
             return
         try:
@@ -85,6 +88,17 @@ class Delegation:
             self._claim_anew()
             if not self._subgraph.ready:
                 self._allocate_executor()
+
+    def _ensure_served(self) -> None:
+        """Check that the nodes which only a delegate serves are served again after a resize.
+
+        Raises:
+            UnservedNodeError: one is not.
+        """
+        for index in self._subgraph.execution_plan if self._served else ():
+            node = self._subgraph.nodes[index]
+            if node.registration is None and node in self._served:
+                raise left_alone(node, self._subgraph, self._executor.session.model.name)
 
     def _allocate_executor(self) -> None:
         if self._needs_shapes:
@@ -163,6 +177,8 @@ class Delegation:
         self._original = None
         self._undone = True
         kernels = subgraph.nodes[len(before.nodes) :]
+        self._served.update(n for params in subgraph.kernels.values() for n in params.nodes if n.registration is None)
+        subgraph.awaiting = frozenset(self._served)
         subgraph.nodes[:] = before.nodes
         subgraph.execution_plan = before.plan
         for node, inputs in zip(before.nodes, before.inputs):
@@ -187,6 +203,7 @@ class Delegation:
         """
         if self._undone:
             delegates, self._applied, self._undone = self._applied, [], False
+            self._subgraph.awaiting = frozenset()
             logger.info("Redoing %d delegates.", len(delegates))
             for delegate in delegates:
                 self.apply(delegate)
@@ -200,6 +217,8 @@ class Delegation:
                 applied=False, error="it was removed", partitions=[]
             )
         self._applied.clear()
+        self._served.clear()
+        self._subgraph.awaiting = frozenset()
         self._undone = False
         given = [tensor for tensor in subgraph.tensors if tensor.delegate is not None]
         try:
@@ -307,6 +326,7 @@ class Delegation:
         partitions = (
             [] if error else [[n.index for n in p.nodes] for p in self._subgraph.kernels.values() if p.delegate is delegate]
         )
+        self._subgraph.delegation_reports.pop(delegate, None)  # the order is that of application
         self._subgraph.delegation_reports[delegate] = DelegationReport(
             delegate.name, self._subgraph.index, not error, error, len(self._original_plan), partitions, unsupported
         )  # fmt: skip
