@@ -7,7 +7,7 @@ from typing import Final
 from oplet.ops.composite import Composite
 from oplet.ops.serving.entry import Op
 
-__all__ = ["BUILTIN_OPS", "NATIVE_OPS", "known_distribution", "package_origin"]
+__all__ = ["BUILTIN_OPS", "NATIVE_OPS", "family_distribution", "known_distribution", "package_origin"]
 
 #: The package of the built-in operators.
 BUILTIN_OPS: Final = "oplet-builtin-ops"
@@ -74,6 +74,11 @@ def known_distribution(op: Op) -> str:
         return _CUSTOM[op]
     if op.startswith("Flex") and op[4:] in _FLEX.split():
         return _FLEX_OPS
+    return family_distribution(op)
+
+
+def family_distribution(op: str) -> str:
+    """The pip package that is known to provide all custom ops whose names begin like this one's, "" if none is."""
     return next((package for prefix, package in _FAMILIES.items() if op.startswith(prefix)), "")
 
 
