@@ -50,7 +50,9 @@ def test_the_delegate_gives_what_the_page_says(folder: Path) -> None:
 
 def test_doctor_names_the_packages_that_the_page_names(folder: Path) -> None:
     bare = PluginManager.named(["oplet-builtin-ops"], "plugins")
-    needed = {name: {op.op: op.package for op in diagnose(folder / f"{name}.tflite", bare) if op.fix} for name in ("features", "parse")}
+    needed = {
+        name: {op.op: op.package for op in diagnose(folder / f"{name}.tflite", bare) if op.fix} for name in ("features", "parse")
+    }
     assert needed["parse"] == {"FlexParseExampleV2": "oplet-flex-delegate"}
     assert set(needed["features"].values()) == {"oplet-flex-ops"}
     page = PAGE.read_text()
