@@ -1,6 +1,7 @@
-"""The delegate that runs TensorFlow's operators in TensorFlow.
+"""The delegate that runs TensorFlow's operators in TensorFlow: models that were converted with `SELECT_TF_OPS`.
 
-TensorFlow is imported when a model has a node for it.
+TensorFlow is imported when a model has a node for it. `delegate` claims nodes, `operation` is one operator, `kernel` runs a partition, and
+`library` is the only module that knows TensorFlow's own modules; `dangers`, `served` and `sizes` say what is left alone.
 """
 
 from __future__ import annotations
