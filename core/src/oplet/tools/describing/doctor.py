@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from oplet.model.model import Model
 from oplet.model.verify.verifier import verify
 from oplet.ops.composite import Composite
+from oplet.ops.serving.entry import Op
 from oplet.ops.serving.registration import Registration
-from oplet.ops.serving.resolver import Op
 from oplet.plugins.manager import PluginManager, default_manager
 from oplet.schema.enums import BuiltinOperator
 from oplet.tools.describing.composites import composite_of, version_of
@@ -29,7 +29,7 @@ class Diagnosis(NamedTuple):
         nodes: the number of nodes that use it.
         provided: the versions that installed packages serve, "" if none.
         provider: the package that would serve it, with its compiled library, its declared limits and the packages that serve nodes
-            beyond them; "" if none does.
+            beyond them; or the package of the delegate that exists for it; "" if none does.
         first_runtime: the first LiteRT or TensorFlow Lite release that runs it, "" if not known.
         fix: what to install; "" if it is served.
         composite: whether it is a composite. If no package serves it, its decomposition runs, and `provider` is that of STABLEHLO_COMPOSITE.
@@ -86,6 +86,8 @@ def _diagnosis(op: Op, version: int, nodes: int, manager: PluginManager) -> Diag
         if registration is None and (decomposed := resolver.find_op(BuiltinOperator.STABLEHLO_COMPOSITE, 1)) is not None:
             provider = f"{decomposed.provenance} (its decomposition)"
         return Diagnosis(name, version, False, nodes, provided, provider, "", "" if provider else manager.advice(op), True)
+    if registration is None and isinstance(op, str) and (delegate := manager.delegate_for(op)) is not None:
+        provider = f"{delegate.provenance} (delegate {delegate.name})"
     return Diagnosis(
         name,
         version,
@@ -94,7 +96,7 @@ def _diagnosis(op: Op, version: int, nodes: int, manager: PluginManager) -> Diag
         provided,
         provider,
         ("" if isinstance(op, str) else first_runtime(name, version)) or "",
-        "" if registration else manager.advice(op),
+        "" if provider else manager.advice(op),
     )
 
 
