@@ -14,5 +14,5 @@ OPLET_API = "1"
 
 @hookimpl
 def register_delegates(registry: DelegateRegistry) -> None:
-    """Offer the delegate under the name `flex`."""
-    registry.add("flex", f"{__name__}.delegate:FlexDelegate")
+    """Offer the delegate under the name `flex`; it is applied by itself where no kernel serves one of a model's Flex operators."""
+    registry.add("flex", f"{__name__}.delegate:FlexDelegate", serves=("Flex*",))
