@@ -8,7 +8,14 @@ from __future__ import annotations
 from oplet import MutableOpResolver, hookimpl
 
 #: The module of each operator; all are of version 1.
-OPS: dict[str, str] = {}
+OPS: dict[str, str] = {
+    "FastBertNormalize": "fast_bert_normalize",
+    "FastWordpieceTokenizeWithOffsets": "fast_wordpiece_tokenize_with_offsets",
+    "TFText>ByteSplitByOffsets": "byte_split_by_offsets",
+    "TFText>ByteSplitWithOffsets": "byte_split_with_offsets",
+    "TFText>FastWordpieceDetokenize": "fast_wordpiece_detokenize",
+    "TFText>WhitespaceTokenizeWithOffsetsV2": "whitespace_tokenize_with_offsets_v2",
+}
 
 
 @hookimpl
