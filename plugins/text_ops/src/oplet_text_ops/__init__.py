@@ -8,7 +8,18 @@ from __future__ import annotations
 from oplet import MutableOpResolver, hookimpl
 
 #: The module of each operator; all are of version 1.
-OPS: dict[str, str] = {}
+OPS: dict[str, str] = {
+    "RaggedGather": "ragged_gather",
+    "RaggedRange": "ragged_range",
+    "RaggedTensorToTensor": "ragged_tensor_to_tensor",
+    "SentenceFragmentsV2": "sentence_fragments",
+    "TFText>FastSentencepieceDetokenize": "fast_sentencepiece_detokenize",
+    "TFText>FastSentencepieceTokenize": "fast_sentencepiece_tokenize",
+    "TFText>NgramsStringJoin": "ngrams_string_join",
+    "TFText>RoundRobinGenerateMasks": "round_robin_generate_masks",
+    "TFText>RoundRobinTrim": "round_robin_trim",
+    "TFText>Utf8Binarize": "utf8_binarize",
+}
 
 
 @hookimpl

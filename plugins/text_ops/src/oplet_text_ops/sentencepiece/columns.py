@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import charge
+from oplet import charge, checkpoint
 from oplet_text_ops.sentencepiece.lattice import Pieces
 
 __all__ = ["Cuts", "cut_words"]
@@ -68,6 +68,7 @@ def cut_words(pieces: Pieces, words: Sequence[bytes], scores: NDArray[np.float64
     best[: alive[0]] = 0
     edges = _edges(pieces, words, scores, columns)
     for column in range(int(lengths[0])):
+        checkpoint()
         if pieces.unknown >= 0:
             count = alive[column + 1]
             here = slice(first[column], first[column] + count)

@@ -13,6 +13,7 @@ import math
 from array import array
 from typing import NamedTuple
 
+from oplet import checkpoint
 from oplet_text_ops.sentencepiece.trie import PieceTrie
 
 __all__ = ["Cut", "Pieces", "best_path", "cut_word"]
@@ -68,6 +69,8 @@ def _cut(pieces: Pieces, text: bytes, rounded: bool) -> Cut:
     single = array("f", (0.0,))  # what is stored there is rounded to float32
     best[0] = 0.0
     for start in range(length):
+        if not start & 1023:
+            checkpoint()
         if start and previous[start] < 0:
             continue
         here = best[start]
