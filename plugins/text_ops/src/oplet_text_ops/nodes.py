@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, ensure
 
-__all__ = ["ensure_row_splits", "give", "string_vector", "table_of"]
+__all__ = ["ensure_row_splits", "give", "give_all", "string_vector", "table_of"]
 
 Value = TypeVar("Value")
 
@@ -33,6 +33,12 @@ def give(context: Context, tensor: Tensor, values: NDArray[Any] | Sequence[Any])
     )
     context.resize_tensor(tensor, array.shape)
     tensor.data[...] = array
+
+
+def give_all(context: Context, node: Node, *values: NDArray[Any] | Sequence[Any]) -> None:
+    """Give each output of the node its values."""
+    for tensor, each in zip(node.outputs, values):
+        give(context, tensor, each)
 
 
 def ensure_row_splits(splits: Tensor, values: int) -> NDArray[np.int64]:

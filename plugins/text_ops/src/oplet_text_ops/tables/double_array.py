@@ -59,6 +59,18 @@ class DoubleArray:
         leaf = node ^ (unit >> 10 << ((unit & 0x200) >> 6))
         return units[leaf] & 0x7FFFFFFF if unit & 0x100 and leaf < len(units) else -1
 
+    def before(self, key: bytes) -> NDArray[np.int64]:
+        """The nodes from which all bytes of the key can be walked, reachable or not."""
+        units = np.asarray(self.units, np.int64)
+        starts = nodes = np.arange(len(units))
+        for byte in key:
+            unit = units[nodes]
+            children = nodes ^ (unit >> 10 << ((unit & 0x200) >> 6)) ^ byte
+            inside = children < len(units)
+            there = inside & (units[np.where(inside, children, 0)] & 0x800000FF == byte)
+            starts, nodes = starts[there], children[there]
+        return starts
+
     def prefixes(self, text: bytes, start: int = 0, node: int = 0) -> Iterator[tuple[int, int]]:
         """(value, end) of each key that the text has from `start` on, the shortest first."""
         for end in range(start, len(text)):

@@ -36,7 +36,7 @@ class FlatTable:
         vtable = self._at - self._unpack(_INT32, self._at)
         size = self._unpack(_UINT16, vtable)
         ensure(4 <= size <= len(buffer) - vtable, lambda: self._damage("its table of fields ends behind the last byte"))
-        self._fields = struct.unpack_from(f"<{size // 2 - 2}H", buffer, vtable + 4)
+        self._fields: tuple[int, ...] = struct.unpack_from(f"<{size // 2 - 2}H", buffer, vtable + 4)
 
     def has(self, field: int) -> bool:
         """Whether the field is stored."""
