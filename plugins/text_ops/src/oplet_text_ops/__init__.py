@@ -11,9 +11,19 @@ from oplet import MutableOpResolver, hookimpl
 OPS: dict[str, str] = {
     "FastBertNormalize": "fast_bert_normalize",
     "FastWordpieceTokenizeWithOffsets": "fast_wordpiece_tokenize_with_offsets",
+    "RaggedGather": "ragged_gather",
+    "RaggedRange": "ragged_range",
+    "RaggedTensorToTensor": "ragged_tensor_to_tensor",
+    "SentenceFragmentsV2": "sentence_fragments",
     "TFText>ByteSplitByOffsets": "byte_split_by_offsets",
     "TFText>ByteSplitWithOffsets": "byte_split_with_offsets",
+    "TFText>FastSentencepieceDetokenize": "fast_sentencepiece_detokenize",
+    "TFText>FastSentencepieceTokenize": "fast_sentencepiece_tokenize",
     "TFText>FastWordpieceDetokenize": "fast_wordpiece_detokenize",
+    "TFText>NgramsStringJoin": "ngrams_string_join",
+    "TFText>RoundRobinGenerateMasks": "round_robin_generate_masks",
+    "TFText>RoundRobinTrim": "round_robin_trim",
+    "TFText>Utf8Binarize": "utf8_binarize",
     "TFText>WhitespaceTokenizeWithOffsetsV2": "whitespace_tokenize_with_offsets_v2",
 }
 
