@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
     from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
-    from oplet.runtime.delegation.delegation import Delegations
+    from oplet.runtime.delegation.delegations import Delegations
 
 __all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
 
@@ -301,7 +301,7 @@ class Interpreter(ModelRuntime):
             DelegateApplicationError: it does not suit the graph or the delegates before it; the graph is usable.
             DelegateError: it failed; the graph is as the model has it, without any delegate (a RuntimeError).
         """
-        from oplet.runtime.delegation.delegation import Delegations
+        from oplet.runtime.delegation.delegations import Delegations
 
         self._views.ensure_none()
         self._ensure_idle()
