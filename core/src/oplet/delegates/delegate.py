@@ -215,16 +215,10 @@ class Delegate:
         raise NotImplementedError
 
     def wanted_composites(self, context: DelegateContext, composites: Sequence[Node]) -> Collection[Node] | None:
-        """The composites that it would claim as a whole; of the others the decompositions are inlined, and their nodes claimed one by one.
+        """Those of these nodes that it would claim; of the other composites the decompositions are inlined, and their nodes offered.
 
-        Called before `prepare`, where composites would run by their decompositions.
-
-        Args:
-            context: the subgraph, as in `prepare`; nothing may be claimed yet.
-            composites: nodes of the subgraph.
-
-        Returns:
-            Some of the nodes. None, the default, where only `prepare` shows it: what it leaves is then inlined, and `prepare` called again.
+        It is called before `prepare`, with composites that would run by their decompositions. None, the default, where only `prepare`
+        tells: what it leaves is inlined, and `prepare` called again.
         """
         return None
 
