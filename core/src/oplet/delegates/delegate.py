@@ -217,8 +217,7 @@ class Delegate:
     def wanted_composites(self, context: DelegateContext, composites: Sequence[Node]) -> Collection[Node] | None:
         """Those of these nodes that it would claim; of the other composites the decompositions are inlined, and their nodes offered.
 
-        It is called before `prepare`, with composites that would run by their decompositions. None, the default, where only `prepare`
-        tells: what it leaves is inlined, and `prepare` called again.
+        It is called before `prepare`. None, the default, where only `prepare` tells: what it leaves is inlined, and `prepare` called again.
         """
         return None
 
