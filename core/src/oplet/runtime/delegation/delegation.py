@@ -20,6 +20,7 @@ from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Shape, Tensor
 from oplet.runtime.delegation.delegate_context import SubgraphDelegateContext
 from oplet.runtime.delegation.inlining import Decompositions, InlinedNodes
+from oplet.runtime.delegation.serving_delegates import left_alone
 from oplet.runtime.describe.delegation_report import DelegationReport
 from oplet.runtime.execution.executor import Executor
 from oplet.runtime.execution.initialization import free
@@ -31,7 +32,6 @@ from oplet.texts import logger_of
 __all__ = ["Delegation", "logger"]
 
 logger = logger_of("oplet.delegates")
-
 
 #: The most levels of composites in composites that are inlined.
 _MOST_LEVELS = 50
@@ -67,6 +67,7 @@ class Delegation:
         self._applied: list[Delegate] = []  # applied, or to be applied again by `_redo`
         self._claimed_anew = False  # after a kernel refused the current shapes; with other shapes the delegates may claim more
         self._undone = False
+        self._served: set[Node] = set()  # nodes without a kernel that a delegate ran before a resize
         self._original: _OriginalGraph | None = None
         self._inlined = InlinedNodes(executor, decompositions)
         self._whole: set[Node] = set()  # composites that a delegate wants to claim as a whole
@@ -85,6 +86,7 @@ class Delegation:
         """Apply again the delegates that a resize undid, and have the executor allocate; if a kernel refuses the shapes, all claim anew."""
         if not self._subgraph.ready:
             self._redo()
+            self._ensure_served()
         if self._subgraph.ready:
             return
         try:
@@ -93,6 +95,17 @@ class Delegation:
             self._claim_anew()
             if not self._subgraph.ready:
                 self._allocate_executor()
+
+    def _ensure_served(self) -> None:
+        """Check that the nodes which only a delegate serves are served again after a resize.
+
+        Raises:
+            UnservedNodeError: one is not.
+        """
+        for index in self._subgraph.execution_plan if self._served else ():
+            node = self._subgraph.nodes[index]
+            if node.registration is None and node in self._served:
+                raise left_alone(node, self._subgraph, self._executor.session.model.name)
 
     def _allocate_executor(self) -> None:
         if self._needs_shapes:
@@ -173,6 +186,8 @@ class Delegation:
         self._original = None
         self._undone = True
         kernels = subgraph.nodes[len(before.nodes) :]
+        self._served.update(n for params in subgraph.kernels.values() for n in params.nodes if n.registration is None)
+        subgraph.awaiting = frozenset(self._served)
         subgraph.nodes[:] = before.nodes
         subgraph.execution_plan = before.plan
         for node, inputs in zip(before.nodes, before.inputs):
@@ -197,6 +212,7 @@ class Delegation:
         """
         if self._undone:
             delegates, self._applied, self._undone = self._applied, [], False
+            self._subgraph.awaiting = frozenset()
             logger.info("Redoing %d delegates.", len(delegates))
             for delegate in delegates:
                 self.apply(delegate)
@@ -210,6 +226,8 @@ class Delegation:
                 applied=False, error="it was removed", partitions=[]
             )
         self._applied.clear()
+        self._served.clear()
+        self._subgraph.awaiting = frozenset()
         self._undone = False
         self._restore_composites(self._inlined.composites)
         given = [tensor for tensor in subgraph.tensors if tensor.delegate is not None]
@@ -278,7 +296,7 @@ class Delegation:
         for _ in range(_MOST_LEVELS):
             candidates, inlined = self._candidates(delegate), self._inlined.composites
             if not candidates and not inlined:
-                return False
+                break
             context = self._context(delegate)
             try:
                 wanted = delegate.wanted_composites(context, [*candidates, *inlined])
@@ -311,8 +329,6 @@ class Delegation:
 
     def _context(self, delegate: Delegate) -> SubgraphDelegateContext:
         return SubgraphDelegateContext(delegate, self._executor, self._executors, cluster=self._cluster, fuse=self._fuse)
-
-    # Claiming ------------------------------------------------------------------------------------------------
 
     def _ensure_static(self, delegate: Delegate) -> None:
         subgraph = self._subgraph
@@ -377,6 +393,7 @@ class Delegation:
         partitions = (
             [] if error else [[n.index for n in p.nodes] for p in self._subgraph.kernels.values() if p.delegate is delegate]
         )
+        self._subgraph.delegation_reports.pop(delegate, None)  # the order is that of application
         self._subgraph.delegation_reports[delegate] = DelegationReport(
             delegate.name, self._subgraph.index, not error, error, len(self._original_plan), partitions, unsupported
         )  # fmt: skip

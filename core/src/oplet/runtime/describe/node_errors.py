@@ -40,7 +40,7 @@ def node_error(cls: type[OpletError], node: Node, error: BaseException, what: st
     name += f" of the composite {shown(node.origin)}" if node.origin else ""
     return cls(
         f"{reason.rstrip('.')}. Node number {node.index} ({name}) {what}{origin}: it reads {reads} and writes {writes} "
-        f"in {where}.{_without_options(node) if cls is PrepareError else ''}"
+        f"in {where}.{_without_options(node) if issubclass(cls, PrepareError) else ''}"
     )
 
 
