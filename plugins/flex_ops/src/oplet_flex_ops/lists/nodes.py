@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
-from oplet.kernels.operands import ensure_operands
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.lists.partial_shapes import is_defined, merged, read_partial_shape, shown
 from oplet_flex_ops.lists.tensor_list import Element, TensorList
@@ -14,7 +13,6 @@ from oplet_flex_ops.nodedef import Shape
 
 __all__ = [
     "as_list",
-    "check_operands",
     "defined_shape",
     "ensure_index_vector",
     "ensure_number",
@@ -37,16 +35,6 @@ def registration(prepare: Callable[[Context, Node], None], run: Callable[[Contex
         return lambda: run(context, node)
 
     return Registration(prepare=prepare, bind=bind)
-
-
-def check_operands(node: Node, inputs: int, outputs: int = 1) -> Attributes:
-    """Check the number of operands; returns the attributes, which are read once.
-
-    Raises:
-        EnsureError: there are more or fewer operands, or the custom options hold no NodeDef.
-    """
-    ensure_operands(node, inputs, outputs)
-    return node.cached("attributes", (), lambda: Attributes(node))
 
 
 def gives_list(context: Context, output: Tensor) -> None:

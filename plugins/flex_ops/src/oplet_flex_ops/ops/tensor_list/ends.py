@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import (
     as_list,
-    check_operands,
     ensure_shape_tensor,
     gives_list,
     gives_tensor,
@@ -18,7 +18,7 @@ from oplet_flex_ops.lists.tensor_list import owned
 
 def prepare_push(context: Context, node: Node) -> None:
     """Check the node: a list and an element."""
-    check_operands(node, 2).ensure_type("element_dtype", node.inputs[1])
+    checked_attributes(node, 2).ensure_type("element_dtype", node.inputs[1])
     gives_list(context, node.outputs[0])
 
 
@@ -31,7 +31,7 @@ def push(context: Context, node: Node) -> None:
 
 def prepare_pop(context: Context, node: Node) -> None:
     """Check the node: a list, and the shape of an element that was not set."""
-    attributes = check_operands(node, 2, 2)
+    attributes = checked_attributes(node, 2, 2)
     node.prepared = attributes.type("element_dtype")
     ensure_shape_tensor(node.inputs[1])
     gives_list(context, node.outputs[0])
@@ -48,7 +48,7 @@ def pop(context: Context, node: Node) -> None:
 
 def prepare_push_batch(context: Context, node: Node) -> None:
     """Check the node: a vector of lists, and a tensor with a row for each."""
-    check_operands(node, 2).ensure_type("element_dtype", node.inputs[1])
+    checked_attributes(node, 2).ensure_type("element_dtype", node.inputs[1])
     lists, rows = node.inputs
     for tensor in (lists, node.outputs[0]):
         ensure_type(tensor, TensorType.VARIANT)
