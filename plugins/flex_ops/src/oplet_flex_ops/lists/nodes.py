@@ -137,4 +137,6 @@ def stack_into(context: Context, found: TensorList, elements: list[Element], ask
     context.resize_tensor(output, (len(elements), *defined_shape(found, asked, elements)))
     rows: Array = output.data
     for row, element in enumerate(elements):
-        rows[row] = found.zero if element is None else element
+        rows[row, ...] = (
+            found.zero if element is None else element
+        )  # `...` has numpy copy an array of one object, not refer to it

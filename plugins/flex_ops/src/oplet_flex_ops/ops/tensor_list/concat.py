@@ -43,7 +43,8 @@ def concat(context: Context, node: Node) -> None:
         asked = merged(asked, found.shape, "the elements of the list")
         ensure(asked is None or len(asked), "elements that are joined have a first axis; those of this list are scalars.")
     elements = found.elements()
-    row, usual = _row_and_length(asked, elements)
+    # the elements tell no more than a list's shape that is known, and the first version does not read that
+    row, usual = _row_and_length(asked, [] if is_defined(found.shape) else elements)
     lengths = [_length(number, element, usual, given) for number, element in enumerate(elements)]
     _write(context, node, found, elements, row, lengths)
 

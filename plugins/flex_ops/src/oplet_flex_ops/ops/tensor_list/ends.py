@@ -13,7 +13,7 @@ from oplet_flex_ops.lists.nodes import (
     registration,
     resize_to_element,
 )
-from oplet_flex_ops.lists.tensor_list import owned
+from oplet_flex_ops.lists.tensor_list import owned, owned_rows
 
 
 def prepare_push(context: Context, node: Node) -> None:
@@ -60,10 +60,10 @@ def prepare_push_batch(context: Context, node: Node) -> None:
 def push_batch(context: Context, node: Node) -> None:
     lists, rows = node.inputs
     pushed = []
-    for number, value in enumerate(lists.data.tolist()):
+    for value, row in zip(lists.data.tolist(), owned_rows(rows.data)):
         found = as_list(value, lists, rows.type)
-        found.ensure_element_shape(rows.shape[1:])
-        pushed.append(found.appended(owned(rows.data[number])))
+        found.ensure_element_shape(row.shape)
+        pushed.append(found.appended(row))
     for number, made in enumerate(pushed):
         node.outputs[0].data[number] = made
 
