@@ -291,7 +291,7 @@ def _files() -> list[bytes]:
     if not _FILES:
         picture = tf.constant(np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
         bmp = b"BM" + struct.pack("<IHHIIiiHHIIiiII", 66, 0, 0, 54, 40, 2, 2, 1, 24, 0, 12, 0, 0, 0, 0) + bytes(16)
-        gif = b"GIF89a\x02\x00\x02\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x02\x00\x02\x00\x00\x02\x02D\x01\x00;"
+        gif = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x10\x20\x30\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
         sound = tf.audio.encode_wav(tf.ones([8, 2]) * 0.5, 8000).numpy()
         _FILES.extend([_png(), tf.io.encode_png(picture).numpy(), tf.io.encode_jpeg(picture).numpy(), bmp, gif, sound])
     return _FILES

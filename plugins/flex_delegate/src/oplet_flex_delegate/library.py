@@ -27,7 +27,7 @@ _INSTALL = "pip install tensorflow-cpu"
 
 def is_loaded() -> bool:
     """Whether the process has TensorFlow."""
-    return "tensorflow" in sys.modules
+    return sys.modules.get("tensorflow") is not None
 
 
 def tensorflow(num_threads: int = 0) -> Any:
