@@ -61,11 +61,12 @@ class WordCache:
 
     def _entries(self, words: Sequence[bytes]) -> Array:
         """The number of each word; those that are new are cut and added."""
-        found = list(map(self._known.get, words))
-        if None in found:
-            self._add(list(dict.fromkeys(word for word, entry in zip(words, found) if entry is None)))
-            found = list(map(self._known.get, words))
-        return np.array(found, np.int64)
+        known = self._known
+        try:
+            return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
+        except KeyError:
+            self._add(sorted(set(words).difference(known)))
+            return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
 
     def tokens(self, words: Sequence[bytes], places: Array, rows: Array) -> Columns:
         """The tokens of the words.

@@ -72,26 +72,38 @@ def _put_together(
     codes: Array,
 ) -> Columns:
     """The tokens, in order, as columns; those of special texts are cut anew."""
-    data, suffix, unknown_token = joined.data, model.suffix, model.unknown_token
-    numbers = np.where(codes < 0, model.unknown, codes >> 8 & 0x3FFFFF)
-    lost = numbers == model.unknown
-    inner = starts > runs.starts[token_runs]
-    pieces = [
-        (suffix if follows else b"") + (unknown_token if unknown else data[start:end])
-        for start, end, follows, unknown in zip(starts.tolist(), ends.tolist(), inner.tolist(), lost.tolist())
-    ]
+    data, numbers = joined.data, np.where(codes < 0, model.unknown, codes >> 8 & 0x3FFFFF)
+    keys = 2 * codes + (starts > runs.starts[token_runs])
+    try:
+        pieces = list(map(model.texts.__getitem__, keys.tolist()))
+    except KeyError:
+        _name_tokens(model, data, keys, numbers, starts, ends)
+        pieces = list(map(model.texts.__getitem__, keys.tolist()))
     rows = runs.rows[token_runs]
     shift = joined.starts[rows]
-    counts = np.bincount(rows, minlength=len(joined.starts) - 1)
-    columns = Columns(pieces, numbers, starts - shift, ends - shift, counts)
-    if not special:
-        return columns
-    bounds = [0, *np.cumsum(counts).tolist()]
-    ready = list(zip(columns.texts, columns.numbers.tolist(), columns.starts.tolist(), columns.ends.tolist()))
-    texts = (data[start : end - 1] for start, end in zip(joined.starts.tolist(), joined.starts[1:].tolist()))
-    return _columns(
-        [cut(model, text) if row in special else ready[bounds[row] : bounds[row + 1]] for row, text in enumerate(texts)]
-    )
+    starts, ends = starts - shift, ends - shift
+    if special:
+        anew = sorted(special)
+        bounds = joined.starts.tolist()
+        others = _columns([cut(model, data[bounds[row] : bounds[row + 1] - 1]) for row in anew])
+        kept = np.flatnonzero(~np.isin(rows, anew))
+        rows = np.concatenate([rows[kept], np.repeat(anew, others.counts)])
+        order = np.argsort(rows, kind="stable")
+        pieces = [pieces[place] for place in kept.tolist()] + others.texts
+        pieces = [pieces[place] for place in order.tolist()]
+        numbers, starts, ends = (
+            np.concatenate([column[kept], more])[order]
+            for column, more in ((numbers, others.numbers), (starts, others.starts), (ends, others.ends))
+        )
+    return Columns(pieces, numbers, starts, ends, np.bincount(rows, minlength=len(joined.starts) - 1))
+
+
+def _name_tokens(model: WordpieceModel, data: bytes, keys: Array, numbers: Array, starts: Array, ends: Array) -> None:
+    """Remember the text of each token."""
+    _, places = np.unique(keys, return_index=True)
+    for key, number, start, end in zip(*(column[places].tolist() for column in (keys, numbers, starts, ends))):
+        piece = model.unknown_token if number == model.unknown else data[start:end]
+        model.texts[key] = model.suffix + piece if key & 1 and key > 0 else piece
 
 
 def _columns(rows: Sequence[Sequence[Piece]]) -> Columns:

@@ -39,6 +39,7 @@ class WordpieceModel:
         unknown_token: the unknown token.
         end_to_end: whether texts are given, to be parted at white space and punctuation; single words otherwise.
         across_spaces: whether tokens have white space, so that texts must not be parted there before they are cut.
+        texts: the text of tokens that were found before: by twice the code, and one more where it follows another token of its word.
         plain_suffix: whether a text can contain the suffix indicator as a part of a word.
     """
 
@@ -57,5 +58,6 @@ class WordpieceModel:
         self.punctuation_end: int = table.number(9, "I")
         self.end_to_end = bool(table.number(10, "?"))
         self.across_spaces = self.end_to_end and self.trie.has_before(WHITE_SPACES)
+        self.texts: dict[int, bytes] = {}
         marks = any(kind_of(character) == PUNCTUATION for character in characters(self.suffix))
         self.plain_suffix = bool(self.suffix) and not (self.end_to_end and marks)
