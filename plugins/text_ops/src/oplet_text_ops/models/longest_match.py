@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import checkpoint
-from oplet_text_ops.code_points import PLAIN, PUNCTUATION, WHITE_SPACE, kinds
 from oplet_text_ops.models.linear_cut import cut
+from oplet_text_ops.models.pieces import Columns, Piece
 from oplet_text_ops.models.wordpiece import WordpieceModel
-from oplet_text_ops.pieces import Columns, Piece
-from oplet_text_ops.utf8 import Joined, decode
+from oplet_text_ops.texts.code_points import PLAIN, PUNCTUATION, WHITE_SPACE, kinds
+from oplet_text_ops.texts.utf8 import Joined, decode
 
 __all__ = ["cut_all"]
 

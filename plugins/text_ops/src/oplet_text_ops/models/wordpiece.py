@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import ensure
-from oplet_text_ops.code_points import PUNCTUATION, WHITE_SPACES, kind_of
 from oplet_text_ops.tables.double_array import DoubleArray
 from oplet_text_ops.tables.flat_table import FlatTable
-from oplet_text_ops.utf8 import characters
+from oplet_text_ops.texts.code_points import PUNCTUATION, WHITE_SPACES, kind_of
+from oplet_text_ops.texts.utf8 import characters
 
 __all__ = ["NO_LINK", "WordpieceModel"]
 
