@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from oplet.ops.composite import Composite
-from oplet.ops.serving.resolver import Op
+from oplet.ops.serving.entry import Op
 
-__all__ = ["BUILTIN_OPS", "NATIVE_OPS", "known_distribution", "package_origin"]
+__all__ = ["BUILTIN_OPS", "NATIVE_OPS", "family_distribution", "known_distribution", "package_origin"]
 
 #: The package of the built-in operators.
 BUILTIN_OPS: Final = "oplet-builtin-ops"
@@ -17,6 +17,8 @@ NATIVE_OPS: Final = "oplet-native-ops"
 
 _MEDIAPIPE: Final = "oplet-mediapipe-ops"
 _SIGNAL: Final = "oplet-signal-ops"
+_FLEX_OPS: Final = "oplet-flex-ops"
+_TEXT: Final = "oplet-text-ops"
 
 #: The packages of this release by custom op. Names must match exactly: another `SignalX` is not from this project, and advice must not
 #: name packages by a guess, which may belong to anybody.
@@ -50,6 +52,14 @@ _CUSTOM: Final = {
     "aeq.hadamard_rotation": BUILTIN_OPS,
 }
 
+#: Families of custom ops: what the names begin with, and the package that serves all of them.
+_FAMILIES: Final = {"Flex": "oplet-flex-delegate", "TFText>": _TEXT}
+
+#: The ops of TensorFlow, after "Flex", that need no TensorFlow.
+_FLEX: Final = """
+Cholesky
+"""
+
 #: Composites that the package of the built-in operators serves.
 _COMPOSITES: Final = frozenset({"odml.scaled_dot_product_attention"})
 
@@ -60,7 +70,16 @@ def known_distribution(op: Op) -> str:
         return BUILTIN_OPS if op.name in _COMPOSITES else ""
     if not isinstance(op, str):
         return BUILTIN_OPS
-    return _CUSTOM.get(op, "")
+    if op in _CUSTOM:
+        return _CUSTOM[op]
+    if op.startswith("Flex") and op[4:] in _FLEX.split():
+        return _FLEX_OPS
+    return family_distribution(op)
+
+
+def family_distribution(op: str) -> str:
+    """The pip package that is known to provide all custom ops whose names begin like this one's, "" if none is."""
+    return next((package for prefix, package in _FAMILIES.items() if op.startswith(prefix)), "")
 
 
 def package_origin(package: str) -> str:

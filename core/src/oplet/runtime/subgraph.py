@@ -88,6 +88,7 @@ class Subgraph:
         delegation_reports: by delegate, the outcome of its last application; not empty means that outputs may be in a
             delegate's buffers.
         immutable: whether a delegate of static shapes has claimed nodes; a resize undoes the delegates then.
+        awaiting: nodes without a kernel, for which the next `allocate` applies again the delegate that ran them before a resize.
         delegation_skippable: whether a delegate's kernel of the caller has taken it over, so that no delegate is applied to it.
     """
 
@@ -119,6 +120,7 @@ class Subgraph:
         self.kernels: dict[int, DelegateParams] = {}
         self.delegation_reports: dict[Delegate, DelegationReport] = {}
         self.immutable = False
+        self.awaiting: frozenset[Node] = frozenset()
         self.delegation_skippable = False
 
     @property

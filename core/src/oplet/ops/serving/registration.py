@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from oplet.ops.composite import Composite
 from oplet.ops.context import Context
+from oplet.ops.custom_prefix import CustomPrefix
 from oplet.ops.node import Node, Thunk
 from oplet.ops.serving.node_limits import NodeLimits
 from oplet.ops.serving.provenance import Provenance
@@ -84,11 +85,11 @@ class Registration:
         """Who serves it, as reports say it: its package, and the compiled library if it has one."""
         return f"{self.provenance} ({os.path.basename(self.library)})" if self.library else str(self.provenance)
 
-    def stamped(self, op: BuiltinOperator | str | Composite, version: int, provenance: Provenance) -> Registration:
+    def stamped(self, op: BuiltinOperator | str | Composite | CustomPrefix, version: int, provenance: Provenance) -> Registration:
         """A copy with the identity under which a resolver serves it."""
         if isinstance(op, Composite):
             code = BuiltinOperator.STABLEHLO_COMPOSITE
             return replace(self, builtin_code=code, custom_name=op.name, version=version, provenance=provenance)
-        if isinstance(op, str):
-            return replace(self, custom_name=op, version=version, provenance=provenance)
+        if isinstance(op, (str, CustomPrefix)):
+            return replace(self, custom_name=str(op), version=version, provenance=provenance)
         return replace(self, builtin_code=op, version=version, provenance=provenance)

@@ -67,7 +67,8 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
                 why = _chosen(node, resolver) + _left_alone(subgraph, index)
             if choice:
                 why += f"; {choice}"
-            origin = None if registration is None else registration.provenance
+            source = registration if node.delegate is None else node.delegate
+            origin = None if source is None else source.provenance
             reports.append(
                 NodeReport(
                     subgraph.index,

@@ -39,7 +39,7 @@ def node_error(cls: type[OpletError], node: Node, error: BaseException, what: st
     name = f"{shown(node.op_name)} {shown(node.composite_name)}" if node.composite_name else shown(node.op_name)
     return cls(
         f"{reason.rstrip('.')}. Node number {node.index} ({name}) {what}{origin}: it reads {reads} and writes {writes} "
-        f"in {where}.{_without_options(node) if cls is PrepareError else ''}"
+        f"in {where}.{_without_options(node) if issubclass(cls, PrepareError) else ''}"
     )
 
 
