@@ -15,6 +15,7 @@ OPS: dict[str, str] = {
     "RaggedRange": "ragged_range",
     "RaggedTensorToTensor": "ragged_tensor_to_tensor",
     "SentenceFragmentsV2": "sentence_fragments",
+    "StridedSlice": "strided_slice",
     "TFText>ByteSplitByOffsets": "byte_split_by_offsets",
     "TFText>ByteSplitWithOffsets": "byte_split_with_offsets",
     "TFText>FastSentencepieceDetokenize": "fast_sentencepiece_detokenize",
