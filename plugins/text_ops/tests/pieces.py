@@ -7,6 +7,7 @@ import io
 import lzma
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def recorded() -> dict[str, Any]:
 def unpacked(name: str) -> list[bytes]:
     """The texts under a name of the record."""
     data, splits = recorded()[name].tobytes(), recorded()[f"{name}_splits"].tolist()
-    return [data[begin:end] for begin, end in zip(splits[:-1], splits[1:])]
+    return [data[begin:end] for begin, end in pairwise(splits)]
 
 
 def sentences(count: int, pick: random.Random) -> list[bytes]:

@@ -34,7 +34,7 @@ def prepare(context: Context, node: Node) -> None:
     masks = [integer(options, key, default=0) for key in _MASKS]
     for tensor in bounds:
         ensure_type(tensor, *_WHOLE)
-        ensure(tensor.ndim == 1, lambda tensor=tensor: f"{tensor} must be a vector.")
+        ensure(tensor.ndim == 1, f"{tensor} must be a vector.")
     ensure(len({tensor.shape for tensor in bounds}) == 1, "where the slice begins, ends and steps must be as many numbers.")
     if source.type not in _WHOLE or output.type not in _WHOLE:
         ensure_same_type(source, output)
@@ -67,11 +67,11 @@ def _indices(masks: list[int], bounds: list[Tensor], source: Tensor) -> tuple[In
             made.append(None)
         else:
             size = source.shape[dimension]
-            ensure(step != 0, lambda dimension=dimension: f"the step in dimension {dimension} is 0.")
+            ensure(step != 0, f"the step in dimension {dimension} is 0.")
             if shrink_mask & bit:
                 ensure(
                     -size <= begin < size,
-                    lambda begin=begin, dimension=dimension: f"{source} has no index {begin} in dimension {dimension}.",
+                    f"{source} has no index {begin} in dimension {dimension}.",
                 )
                 made.append(begin)
             else:

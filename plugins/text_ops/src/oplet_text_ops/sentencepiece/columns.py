@@ -127,9 +127,7 @@ def _edges(
     return edges
 
 
-def _paths(
-    pieces: Pieces, columns: _Columns, best: Any, second: Any, codes: NDArray[np.int32], steps: NDArray[np.int32]
-) -> Cuts:
+def _paths(pieces: Pieces, columns: _Columns, best: Any, second: Any, codes: NDArray[np.int32], steps: NDArray[np.int32]) -> Cuts:
     """The paths from the ends of the words back to their beginnings."""
     order, lengths, _, first = columns
     count = len(order)

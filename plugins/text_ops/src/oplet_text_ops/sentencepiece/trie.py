@@ -86,7 +86,7 @@ class PieceTrie:
 
     def child(self, nodes: Nodes, byte: int) -> Nodes:
         """The children under one byte."""
-        found = self.base[nodes] ^ byte
+        found: Nodes = self.base[nodes] ^ byte
         return found[self.label[found] == byte]
 
     def levels(self, nodes: Nodes, labels: tuple[int, int] = (0, 255)) -> Iterator[Nodes]:
