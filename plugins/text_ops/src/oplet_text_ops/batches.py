@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from oplet import charge, checkpoint
 
 __all__ = ["parts"]
@@ -14,14 +16,11 @@ _AT_ONCE = 1 << 20
 
 def parts(texts: Sequence[bytes], scratch: int) -> Iterator[Sequence[bytes]]:
     """The strings in parts of about a megabyte; charges `scratch` bytes for each of their bytes."""
-    first, size = 0, 0
-    for last, text in enumerate(texts):
-        size += len(text) + 1
-        if size >= _AT_ONCE:
-            checkpoint()
-            charge(scratch * size)
-            yield texts[first : last + 1]
-            first, size = last + 1, 0
-    if first < len(texts):
-        charge(scratch * size)
-        yield texts[first:]
+    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 1)
+    first, before = 0, 0
+    while first < len(texts):
+        last = max(first + 1, int(np.searchsorted(ends, before + _AT_ONCE, side="right")))
+        checkpoint()
+        charge(scratch * (int(ends[last - 1]) - before))
+        yield texts[first:last]
+        first, before = last, int(ends[last - 1])
