@@ -1,4 +1,4 @@
-"""Characters: how bytes are read, what code points are, and what becomes of them.
+"""Characters. How bytes are read, what code points are, and what becomes of them.
 
 utf8             UTF-8 as ICU reads it
 code_points      white space, punctuation and other properties, of ICU's Unicode
