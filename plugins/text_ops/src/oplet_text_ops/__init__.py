@@ -18,6 +18,7 @@ OPS: dict[str, str] = {
     "RaggedTensorToTensor": "ragged_tensor_to_tensor",
     "SentenceFragmentsV2": "sentence_fragments",
     "StridedSlice": "strided_slice",
+    "StringLength": "string_length",
     "TFText>ByteSplitByOffsets": "byte_split_by_offsets",
     "TFText>ByteSplitWithOffsets": "byte_split_with_offsets",
     "TFText>FastSentencepieceDetokenize": "fast_sentencepiece_detokenize",

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
-import numpy as np
-
-from oplet_text_ops.texts.code_points import contains, table
+from oplet_text_ops.texts.code_points import table
 
 __all__ = ["FORMS", "case_fold", "normalize"]
 
@@ -83,8 +82,15 @@ def _normalized(text: str, form: Form) -> str:
     return _composed(ordered) if form.endswith("C") else ordered
 
 
+@lru_cache(maxsize=1)
+def _bounds() -> list[int]:
+    """Where assigned ranges begin, and the first code point behind each."""
+    bounds: list[int] = (table()["assigned"] + (0, 1)).ravel().tolist()
+    return bounds
+
+
 def _assigned(character: str) -> bool:
-    return bool(contains("assigned", np.array(ord(character))))
+    return bool(bisect_right(_bounds(), ord(character)) & 1)
 
 
 def _decomposition(character: str, compatible: bool) -> str:
