@@ -22,6 +22,13 @@ from oplet import Interpreter
 Function = Callable[[Any], dict[str, Any]]
 
 SPECIAL = ["[UNK]", "[CLS]", "[SEP]", "[PAD]"]
+#: Patterns of delimiters, and of those that are kept: those of BertTokenizer among them, and some that look back.
+PATTERNS = (
+    (r"\s", ""),
+    (r"\s+|[!-/]|[:-@]|\p{P}|[\x{4E00}-\x{9FFF}]", r"[!-/]|[:-@]|\p{P}|[\x{4E00}-\x{9FFF}]"),
+    (r"^a|\bthe|o\B|[^a-z]+$", r".*"),
+    (r"(?i)T(H)?|(?s:..e)", r"(?i)th|..e"),
+)
 #: Fragments that are at the edges of what tokenizers do: white space of all kinds, ill-formed and unknown characters beside marks.
 _EDGES = [
     b" ", b"\n", b"\x1c", b"\xc2\x85", b"\xc2\xa0", b"\xe2\x80\x83", b"\xe3\x80\x80", b"\xe1\x9a\x80", b"\xe2\x80", b"\xe3", b"\xf0\x9f", b"\xff",
@@ -74,6 +81,13 @@ def cases() -> dict[str, Function]:
     def transcoded(target: str, **options: Any) -> Function:
         return lambda x: {"texts": tf.strings.unicode_transcode(x, "UTF-8", target, **options)}
 
+    def split(delimiter: str, kept: str) -> Function:
+        def run(x: Any) -> dict[str, Any]:
+            parts, starts, ends = text.regex_split_with_offsets(x, delimiter, kept)
+            return _flat(parts, starts, ends)
+
+        return run
+
     def packed(x: Any) -> dict[str, Any]:
         both = text.RoundRobinTrimmer(14).trim([bert.tokenize(x), bert.tokenize(x)[:, ::-1]])
         tokens, types = text.combine_segments(both, start_of_sequence_id=1, end_of_segment_id=2)
@@ -92,6 +106,7 @@ def cases() -> dict[str, Function]:
         "bert_cased": pieces(text.FastBertTokenizer(np.array(words), lower_case_nfd_strip_accents=False, **settings)),
         "bert_detokenized": lambda x: {"texts": bert.detokenize(bert.tokenize(x))},
         "packed": packed,
+        **{f"split_{number}": split(*patterns) for number, patterns in enumerate(PATTERNS)},
         "normalized": normalized(True),
         "normalized_cased": normalized(False),
         "bytes": lambda x: _flat(*text.ByteSplitter().split_with_offsets(x)),

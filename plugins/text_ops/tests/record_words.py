@@ -21,7 +21,7 @@ DATA = Path(__file__).with_name("words.npz.xz")
 #: The cases whose models are recorded. Those that share a vocabulary take little more than one.
 CASES = (
     "whitespace", "wordpiece_words", "bert", "bert_detokenized", "packed", "bytes", "folded", "NFKC", "decoded", "characters", "encoded",
-    "transcoded", "lengths", "scripts",
+    "transcoded", "lengths", "scripts", "split_1",
 )  # fmt: skip
 #: The operators on single code points.
 POINTS = ("folded", "NFC", "NFD", "NFKC", "NFKD")

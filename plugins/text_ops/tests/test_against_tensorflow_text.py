@@ -13,7 +13,7 @@ from plugins.text_ops.tests.pieces import sentences
 NAMES = (
     "whitespace", "wordpiece", "wordpiece_words", "wordpiece_suffix", "wordpiece_spaces", "bert", "bert_cased", "bert_detokenized", "packed",
     "normalized", "normalized_cased", "bytes", "folded", "NFC", "NFD", "NFKC", "NFKD", "decoded", "characters", "encoded", "transcoded",
-    "coerced", "lengths", "scripts",
+    "coerced", "lengths", "scripts", "split_0", "split_1", "split_2", "split_3",
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ OPS: dict[str, str] = {
     "RaggedGather": "ragged_gather",
     "RaggedRange": "ragged_range",
     "RaggedTensorToTensor": "ragged_tensor_to_tensor",
+    "RegexSplitWithOffsets": "regex_split_with_offsets",
     "SentenceFragmentsV2": "sentence_fragments",
     "StridedSlice": "strided_slice",
     "StringLength": "string_length",
