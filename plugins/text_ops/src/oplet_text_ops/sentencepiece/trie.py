@@ -86,8 +86,9 @@ class PieceTrie:
 
     def child(self, nodes: Nodes, byte: int) -> Nodes:
         """The children under one byte."""
-        found: Nodes = self.base[nodes] ^ byte
-        return found[self.label[found] == byte]
+        found = self.base[nodes] ^ byte
+        children: Nodes = found[self.label[found] == byte]
+        return children
 
     def levels(self, nodes: Nodes, labels: tuple[int, int] = (0, 255)) -> Iterator[Nodes]:
         """The nodes, their children, the children of those and so on, as far as the labels are in the range."""
