@@ -81,6 +81,7 @@ USES = {
     "scipy": ("BSD-3-Clause", "the programs in tests/programs"),
     "setuptools": ("MIT", "the programs in tests/programs"),
     "tensorflow-cpu": ("Apache-2.0", "models that are made while testing"),
+    "tensorflow-text": ("Apache-2.0", "text models that are made while testing, and their operators to compare with"),
     "tflite-micro": ("Apache-2.0", "what the signal operators are compared with"),
     "tqdm": ("MPL-2.0 AND MIT", "the programs in tests/programs"),
     "twine": ("Apache-2.0", "checking what `oplet build` makes"),

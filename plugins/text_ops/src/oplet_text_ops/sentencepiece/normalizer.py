@@ -104,7 +104,8 @@ class Normalizer:
         owners = np.searchsorted(begins, places, "right") - 1
         overlapping = set(owners[1:][ends[:-1] > places[1:]].tolist())
         made = list(texts)
-        done, parts, last = 0, [], -1
+        parts: list[bytes] = []
+        done, last = 0, -1
         for owner, begin, end, value in zip(
             owners.tolist(), (places - begins[owners]).tolist(), (ends - begins[owners]).tolist(), values[places].tolist()
         ):
