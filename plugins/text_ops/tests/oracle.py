@@ -151,6 +151,12 @@ def converted(function: Function) -> tuple[bytes, Callable[[Sequence[bytes]], di
     return converter.convert(), answer
 
 
+def skip_without_re2(name: str) -> None:
+    """Skip a case that splits by regular expressions where RE2 is not installed."""
+    if name.startswith("split"):
+        pytest.importorskip("re2", reason="pip install google-re2 to split by regular expressions")
+
+
 def run(model: bytes) -> Callable[[Sequence[bytes]], dict[str, NDArray[Any]]]:
     """The answers of oplet for texts."""
     runner = Interpreter(model_content=model).get_signature_runner()

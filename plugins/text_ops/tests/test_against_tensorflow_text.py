@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from plugins.text_ops.tests.oracle import cases, converted, differences, hard_texts, run
+from plugins.text_ops.tests.oracle import cases, converted, differences, hard_texts, run, skip_without_re2
 from plugins.text_ops.tests.pieces import sentences
 
 NAMES = (
@@ -28,6 +28,7 @@ def test_every_case_is_compared() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_two_thousand_texts_give_what_tensorflow_text_gives(name: str) -> None:
+    skip_without_re2(name)
     model, answer = converted(known()[name])
     ours, pick = run(model), random.Random(3)
     for texts in (hard_texts(2000, pick), sentences(300, pick), [], [b""]):
@@ -37,6 +38,7 @@ def test_two_thousand_texts_give_what_tensorflow_text_gives(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_hundred_thousand_texts_and_ten_thousand_sentences_give_what_tensorflow_text_gives(name: str) -> None:
+    skip_without_re2(name)
     model, answer = converted(known()[name])
     ours, pick = run(model), random.Random(4)
     for number in range(11):

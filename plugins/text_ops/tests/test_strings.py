@@ -12,7 +12,7 @@ from plugins.text_ops.tests.pieces import OneOp, random_texts, sentences, string
 
 from oplet.errors import OpletError
 from oplet_text_ops.segments import fitting
-from oplet_text_ops.sentences import fragments
+from oplet_text_ops.sentences.fragments import fragments
 
 
 def ngrams(width: int, separator: str = " ", outputs: int = 2) -> OneOp:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plugins.text_ops.tests.oracle import run
+from plugins.text_ops.tests.oracle import run, skip_without_re2
 from plugins.text_ops.tests.record_words import BLOCK, CASES, DATA, POINTS, block, checksum
 
 from oplet import Interpreter
@@ -47,6 +47,7 @@ def answers(name: str) -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_recorded_model_gives_tensorflow_text_s_answers(name: str) -> None:
+    skip_without_re2(name)
     given = run(recorded()[f"{name}_model"].tobytes())(texts_of("texts"))
     assert {key: value.ravel().tolist() for key, value in given.items()} == answers(name)
 

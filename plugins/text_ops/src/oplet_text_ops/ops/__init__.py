@@ -1,1 +1,1 @@
-"""One module for each operator. It is named as the operator is, and imported when a model needs it."""
+"""The operators, one module for each. A module has the checks of its node and `REGISTRATION`; what they share lies beside this room."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from oplet_text_ops.marks import ACRONYM, CLOSING, ELLIPSIS, EMOTICON, TERMINAL, WHITE
+from oplet_text_ops.sentences.marks import ACRONYM, CLOSING, ELLIPSIS, EMOTICON, TERMINAL, WHITE
 
 __all__ = ["Fragment", "fragments"]
 
