@@ -26,13 +26,15 @@ def prepare_segments(context: Context, node: Node, outputs: int) -> int:
     count = integer(node.custom_map(), "N", least=1)
     ensure(
         len(node.inputs) == 1 + 2 * count and None not in node.inputs and len(node.outputs) == outputs * count,
-        lambda: f"it has {len(node.inputs)} inputs and {len(node.outputs)} outputs; {count} segments need {1 + 2 * count} and"
-        f" {outputs * count}.",
+        lambda: (
+            f"it has {len(node.inputs)} inputs and {len(node.outputs)} outputs; {count} segments need {1 + 2 * count} and"
+            f" {outputs * count}."
+        ),
     )
     ensure_type(node.inputs[0], TensorType.INT32)
     ensure(node.inputs[0].size == 1, lambda: f"{node.inputs[0]} must have one value, the length of the sequence.")
     for tensor in node.inputs[1:]:
-        ensure(tensor.ndim == 1, lambda tensor=tensor: f"{tensor} must be a vector.")
+        ensure(tensor.ndim == 1, f"{tensor} must be a vector.")
     for tensor in node.inputs[1 + count :]:
         ensure_type(tensor, TensorType.INT32, TensorType.INT64)
     for output in node.outputs:
@@ -82,8 +84,8 @@ def fitting(sizes: Ints, length: int) -> Ints:
         others = place >= filled
         kept[each[others], order[others, place]] = share[others]
         left -= np.where(others, share, 0)
-    for segment in range(count):
-        more = (left > 0) & (kept[:, segment] < sizes[:, segment])
-        kept[:, segment] += more
+    for column in range(count):
+        more = (left > 0) & (kept[:, column] < sizes[:, column])
+        kept[:, column] += more
         left -= more
     return kept

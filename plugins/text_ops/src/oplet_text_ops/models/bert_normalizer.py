@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from oplet import charge, ensure
 from oplet_text_ops.tables.double_array import DoubleArray
 from oplet_text_ops.tables.flat_table import FlatTable
-from oplet_text_ops.utf8 import Joined, decode
+from oplet_text_ops.texts.utf8 import Joined, decode
 
 __all__ = ["BertNormalizer", "Normalized"]
 
@@ -47,7 +47,9 @@ class BertNormalizer:
         self._pool = table.vector(3, np.uint8)
         charge(4 << 20)
         #: By code point: 0, or where its text begins in the pool and how long it is, with bit 30 set, as the trie has it.
-        self._entries = np.full(0x110000, _UNSEEN, np.int32)
+        #: The last one is for -1, bytes that are not UTF-8.
+        self._entries = np.full(0x110001, _UNSEEN, np.int32)
+        self._entries[-1] = _SAME
         self._entries[0] = self._checked(table.number(2, "i"))
         self._bytes = self._ascii_table()
 
@@ -76,19 +78,38 @@ class BertNormalizer:
 
     def normalize(self, texts: Sequence[bytes], offsets: bool) -> Normalized:
         """The normalized texts, and their offsets if these are wanted."""
+        table = self._bytes
+        if table is None:
+            return self._replaced(texts, offsets)
+        plain = np.fromiter((text.isascii() for text in texts), bool, len(texts))
+        made = [text.translate(table) if ascii else text for text, ascii in zip(texts, plain.tolist())]
+        counts = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
+        others = np.flatnonzero(~plain)
+        if len(others):
+            places = others.tolist()
+            found = self._replaced([texts[place] for place in places], offsets)
+            for place, text in zip(places, found.texts):
+                made[place] = text
+            counts[others] = found.counts
+        if not offsets:
+            return Normalized(made, np.zeros(0, np.int64), counts)
+        firsts = np.cumsum(counts) - counts
+        everywhere = np.arange(counts.sum()) - np.repeat(firsts, counts)
+        if len(others):
+            everywhere[np.repeat(~plain, counts)] = found.offsets
+        return Normalized(made, everywhere, counts)
+
+    def _replaced(self, texts: Sequence[bytes], offsets: bool) -> Normalized:
+        """The same, character by character."""
         joined = Joined(texts)
         data = joined.data
-        if self._bytes is not None and data.isascii():
-            made = [text.translate(self._bytes) for text in texts]
-            places = (
-                np.arange(len(data)) - np.repeat(joined.starts[:-1], np.diff(joined.starts)) if offsets else np.zeros(0, np.int64)
-            )
-            return Normalized(made, places, np.diff(joined.starts))
         begins, points = decode(data)
         ends = np.append(begins[1:], len(data))
-        seen = np.unique(points[points > 0])
-        self._look_up(seen[self._entries[seen] == _UNSEEN])
-        entries = np.where(points >= 0, self._entries[points], _SAME)
+        entries = self._entries[points]
+        unseen = entries == _UNSEEN
+        if unseen.any():
+            self._look_up(np.unique(points[unseen]))
+            entries = self._entries[points]
         # The line feeds between the texts stay, whatever the model makes of line feeds, and stand for the offsets of the ends.
         feeds = np.searchsorted(begins, joined.line_feeds)
         entries[feeds] = _SAME

@@ -1,210 +1,63 @@
 """FastWordpieceTokenizerConfig: a vocabulary of WordPiece, as a trie with failure links.
 
-Numerics: core/kernels/fast_wordpiece_tokenizer.cc and fast_wordpiece_tokenizer_model.fbs of tensorflow/text, which implement LinMaxMatch
-(Song et al., "Fast WordPiece Tokenization", EMNLP 2021).
+Format: core/kernels/fast_wordpiece_tokenizer_model.fbs of tensorflow/text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from oplet import charge, ensure
-from oplet_text_ops.code_points import PLAIN, PUNCTUATION, WHITE_SPACE, WHITE_SPACES, kind_of
-from oplet_text_ops.pieces import Piece
+from oplet import ensure
 from oplet_text_ops.tables.double_array import DoubleArray
 from oplet_text_ops.tables.flat_table import FlatTable
-from oplet_text_ops.utf8 import characters
+from oplet_text_ops.texts.code_points import PUNCTUATION, WHITE_SPACES, kind_of
+from oplet_text_ops.texts.utf8 import characters
 
-__all__ = ["AcrossSpaces", "WordpieceModel"]
+__all__ = ["NO_LINK", "WordpieceModel"]
 
-#: The link of nodes that have none.
-_NONE = 0xFFFFFFFF
-#: Failure links followed per byte of a word, above which they lead in a circle; those of a vocabulary are at most one.
-_MOST_LINKS = 4
-
-
-class AcrossSpaces(Exception):
-    """The vocabulary has tokens with white space, so that texts must not be parted there before they are cut."""
+#: The failure link of nodes that have none.
+NO_LINK = 0xFFFFFFFF
 
 
 class WordpieceModel:
-    """Cuts words into the longest pieces that the vocabulary has, from left to right.
+    """A vocabulary as the config has it.
 
     Args:
         buffer: the FlatBuffer of the config.
 
     Attributes:
+        trie: from the bytes of tokens to their codes: bit 30 for a suffix, 22 bits for the number, 8 for the length less one.
+        links: by node, where the trie goes on when it has no child for the next byte.
+        pops: by node, which part of `pool` has the codes of the tokens that end then: 24 bits for its start, 8 for its length less one.
+        pool: the codes of these tokens.
+        suffix_root: the node behind the suffix indicator.
+        punctuation_end: the node to which punctuation leads on.
+        longest: the bytes of a word above which it is unknown.
+        suffix: the suffix indicator, "##".
+        suffix_alone: the codes of the tokens of the suffix indicator itself.
+        unknown: the number of the unknown token.
+        unknown_token: the unknown token.
         end_to_end: whether texts are given, to be parted at white space and punctuation; single words otherwise.
+        across_spaces: whether tokens have white space, so that texts must not be parted there before they are cut.
+        texts: the text of tokens that were found before: by twice the code, and one more where it follows another token of its word.
+        plain_suffix: whether a text can contain the suffix indicator as a part of a word.
     """
 
     def __init__(self, buffer: bytes) -> None:
         table = FlatTable(buffer, "the WordPiece vocabulary")
-        ensure(table.has(0), "the WordPiece vocabulary has no trie.")
         self.trie = DoubleArray(table.vector(0, np.uint32))
+        ensure(len(self.trie.array), "the WordPiece vocabulary has no trie.")
         failures = table.vector(1, np.dtype([("link", "<u4"), ("pops", "<u4")]))
-        pops = table.vector(2, np.int32)
-        charge(72 * len(failures) + 36 * len(pops))
-        self.links, self.pops, self.pool = failures["link"].tolist(), failures["pops"].tolist(), pops.tolist()
-        self.suffix_root = table.number(3, "I")
-        self.longest = table.number(4, "i")
+        self.links, self.pops = failures["link"], failures["pops"]
+        self.pool = table.vector(2, np.int32)
+        self.suffix_root: int = table.number(3, "I")
+        self.longest: int = table.number(4, "i")
         self.suffix, self.unknown_token = table.string(5), table.string(6)
-        self.unknown = table.number(7, "i")
-        self.suffix_alone = table.vector(8, np.int32).tolist()
-        self.punctuation_end = table.number(9, "I")
+        self.unknown: int = table.number(7, "i")
+        self.suffix_alone: list[int] = table.vector(8, np.int32).tolist()
+        self.punctuation_end: int = table.number(9, "I")
         self.end_to_end = bool(table.number(10, "?"))
-        spaces = np.concatenate([self.trie.before(space) for space in WHITE_SPACES])
-        self._before_spaces = frozenset(spaces.tolist())
-        #: Whether texts must be cut whole.
-        self.across_spaces = 0 in self._before_spaces
-
-    def cut(self, text: bytes) -> list[Piece]:
-        """The tokens of a word, or of a text.
-
-        Raises:
-            AcrossSpaces: what follows the text after white space matters, too.
-            EnsureError: the failure links lead in a circle, or tokens are longer than their text.
-        """
-        return _Cut(self, text).pieces(characters(text)) if self.end_to_end else _Cut(self, text).word()
-
-    @staticmethod
-    def number_of(token: int) -> int:
-        """The number in the vocabulary of a token as the trie encodes it."""
-        return token >> 8 & 0x3FFFFF
-
-    def check_spaces(self, node: int) -> None:
-        """Raise AcrossSpaces if a token goes on with white space at this node."""
-        if node in self._before_spaces and not self.across_spaces:
-            raise AcrossSpaces
-
-
-class _Cut:
-    """One text on its way through the trie: the node, the word that has begun, and its tokens so far."""
-
-    def __init__(self, model: WordpieceModel, text: bytes) -> None:
-        self.model, self.text = model, text
-        self.tokens: list[Piece] = []
-        self.node = 0
-        self.begin = 0  # where the word begins
-        self.kept = 0  # how many tokens the words before it have
-        self.offset = 0  # how much of the word its tokens cover
-        self.links = _MOST_LINKS * (len(text) + 8)
-
-    def pieces(self, chars: Sequence[bytes]) -> list[Piece]:
-        """The tokens of a text, which is parted at white space and punctuation."""
-        model, walk, kinds = self.model, self.model.trie.walk, [kind_of(char) for char in chars]
-        at = place = 0
-        last = PLAIN
-        while place < len(chars):
-            self.node, self.begin, self.offset, self.kept = 0, at, 0, len(self.tokens)
-            before = PLAIN
-            while place < len(chars):
-                before, last = last, kinds[place]
-                char = chars[place]
-                if at - self.begin + len(char) > model.longest:
-                    break
-                child = walk(self.node, char)
-                while child < 0 and self.follow():
-                    child = walk(self.node, char)
-                if child < 0:
-                    break
-                self.node = child
-                at += len(char)
-                place += 1
-            if place == len(chars):
-                self.finish(at)
-                break
-            kind = kinds[place]
-            if kind != PLAIN or (at and before == PUNCTUATION):
-                self.finish(at)
-                if kind == WHITE_SPACE or at == self.begin:
-                    at += len(chars[place])
-                    place += 1
-                    if kind != WHITE_SPACE:
-                        self.give_up(at)
-                continue
-            end = at
-            while place < len(chars) and kinds[place] == PLAIN:
-                end += len(chars[place])
-                place += 1
-            at = end
-            if place < len(chars) and kinds[place] == WHITE_SPACE:
-                at += len(chars[place])
-                place += 1
-            self.give_up(end)
-        return self.tokens
-
-    def word(self) -> list[Piece]:
-        """The tokens of a word."""
-        step = self.model.trie.step
-        if len(self.text) > self.model.longest:
-            self.give_up(len(self.text))
-            return self.tokens
-        for byte in self.text:
-            child = step(self.node, byte)
-            while child < 0:
-                if not self.follow():
-                    self.give_up(len(self.text))
-                    return self.tokens
-                child = step(self.node, byte)
-            self.node = child
-        self.finish(len(self.text))
-        return self.tokens
-
-    def follow(self) -> bool:
-        """Take the tokens that end before the node's last characters, and go on with these; False where there are none."""
-        model, node = self.model, self.node
-        if node >= len(model.links):
-            return False
-        self.links -= 1
-        ensure(self.links >= 0, "the failure links of the WordPiece vocabulary lead in a circle; convert the model again.")
-        value = model.trie.value(node)
-        if value >= 0:
-            self.take(value)
-        elif model.links[node] == _NONE:
-            return False
-        else:
-            pops = model.pops[node]
-            for token in model.pool[pops >> 8 : (pops >> 8) + (pops & 0xFF) + 1]:
-                self.take(token)
-        self.node = model.links[node]
-        return True
-
-    def finish(self, end: int) -> None:
-        """Take the tokens of what is left of the word, which ends there."""
-        model = self.model
-        model.check_spaces(self.node)
-        if not self.node:
-            return
-        if self.node == model.suffix_root and len(self.tokens) == self.kept:
-            # The word is the suffix indicator itself.
-            if len(model.suffix_alone) == 1 and model.number_of(model.suffix_alone[0]) == model.unknown:
-                self.give_up(end)
-            else:
-                for token in model.suffix_alone:
-                    self.take(token)
-            return
-        while self.node not in (model.suffix_root, model.punctuation_end):
-            if not self.follow():
-                self.give_up(end)
-                return
-            model.check_spaces(self.node)
-
-    def take(self, token: int) -> None:
-        """Add a token, as the trie encodes it: bit 30 for a suffix, 22 bits for its number, 8 for its length less one."""
-        model, offset = self.model, self.offset
-        number, size = model.number_of(token), (token & 0xFF) + 1
-        if not offset and token >> 30:
-            size += len(model.suffix)  # the word begins with the suffix indicator
-        start, end = self.begin + offset, self.begin + offset + size
-        ensure(end <= len(self.text), "tokens of the WordPiece vocabulary are longer than their text; convert the model again.")
-        piece = model.unknown_token if number == model.unknown else self.text[start:end]
-        self.tokens.append((model.suffix + piece if offset else piece, number, start, end))
-        self.offset += size
-
-    def give_up(self, end: int) -> None:
-        """Make the word, which ends there, one unknown token."""
-        del self.tokens[self.kept :]
-        self.tokens.append((self.model.unknown_token, self.model.unknown, self.begin, end))
-        self.kept += 1
+        self.across_spaces = self.end_to_end and self.trie.has_before(WHITE_SPACES)
+        self.texts: dict[int, bytes] = {}
+        marks = any(kind_of(character) == PUNCTUATION for character in characters(self.suffix))
+        self.plain_suffix = bool(self.suffix) and not (self.end_to_end and marks)

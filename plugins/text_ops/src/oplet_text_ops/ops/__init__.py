@@ -1,1 +1,1 @@
-"""One module for each operator."""
+"""The operators, one module for each. A module has the checks of its node and `REGISTRATION`; what they share lies beside this room."""

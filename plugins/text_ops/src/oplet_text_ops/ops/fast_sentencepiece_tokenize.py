@@ -25,7 +25,7 @@ def prepare(context: Context, node: Node) -> None:
     for flag in flags:
         ensure_type(flag, TensorType.BOOL)
     for tensor in (nbest, *flags):
-        ensure(tensor.size == 1, lambda tensor=tensor: f"{tensor} must have one value.")
+        ensure(tensor.size == 1, f"{tensor} must have one value.")
     ensure_type(node.outputs[0], TensorType.INT32)
     ensure_type(node.outputs[1], TensorType.INT32, TensorType.INT64)
     if model.is_constant:

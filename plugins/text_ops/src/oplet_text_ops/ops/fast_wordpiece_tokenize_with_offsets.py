@@ -9,6 +9,7 @@ Numerics: core/kernels/fast_wordpiece_tokenizer_kernel_template.h of tensorflow/
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -16,12 +17,13 @@ from oplet import Context, Node, Registration, TensorType, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
 from oplet_text_ops.batches import parts
-from oplet_text_ops.code_points import white_space
-from oplet_text_ops.models.wordpiece import AcrossSpaces, WordpieceModel
+from oplet_text_ops.models.longest_match import cut_all
+from oplet_text_ops.models.pieces import Columns, WordCache, joined_columns
+from oplet_text_ops.models.wordpiece import WordpieceModel
+from oplet_text_ops.models.words import WhiteSpace
 from oplet_text_ops.nodes import give_all, table_of
-from oplet_text_ops.pieces import Columns, WordCache, joined_columns
-from oplet_text_ops.utf8 import Joined
-from oplet_text_ops.words import words_between
+from oplet_text_ops.texts.code_points import white_space_bits
+from oplet_text_ops.texts.utf8 import Joined
 
 #: Bytes of scratch per byte of text.
 _SCRATCH = 96
@@ -36,18 +38,13 @@ class Tokenizer:
 
     def __init__(self, buffer: bytes) -> None:
         self._model = WordpieceModel(buffer)
-        self._words = WordCache(self._model.cut)
+        self._words = WordCache(partial(cut_all, self._model))
+        self._spaces = WhiteSpace(white_space_bits())
 
     def tokenize(self, texts: Sequence[bytes]) -> Columns:
         """The tokens of the texts."""
         if self._model.end_to_end and not self._model.across_spaces:
-            joined = Joined(texts)
-            spans = words_between(joined, white_space())
-            try:
-                return self._words.tokens(spans.words, spans.places, spans.rows)
-            except AcrossSpaces:
-                self._model.across_spaces = True
-                self._words = WordCache(self._model.cut)
+            return self._words.tokens(*self._spaces.words(Joined(texts)))
         count = len(texts)
         return self._words.tokens(texts, np.zeros(count, np.int64), np.arange(count + 1))
 

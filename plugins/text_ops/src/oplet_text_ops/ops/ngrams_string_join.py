@@ -8,6 +8,8 @@ Numerics: ngrams_kernel_template.h of tensorflow/text.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
@@ -19,7 +21,7 @@ def prepare(context: Context, node: Node) -> None:
     options = node.custom_map()
     width = integer(options, "width", least=1)
     axis = integer(options, "axis", least=-1, most=-1)
-    separator = options.get("string_separator")
+    separator: Any = options.get("string_separator")
     ensure(isinstance(separator, str), lambda: f"the option 'string_separator' is {separator!r:.40}; it must be a string.")
     ensure(
         len(node.inputs) >= 1 and None not in node.inputs and len(node.outputs) == len(node.inputs),
@@ -49,7 +51,10 @@ def invoke(context: Context, node: Node) -> None:
     lengths = np.diff(splits)
     counts = np.maximum(lengths - width + 1, 0)
     # Each string lies in up to `width` of the joined ones.
-    charge(len(strings) * 64 + int(min(width, int(lengths.max(initial=0)))) * (sum(map(len, strings)) + len(separator) * len(strings)))
+    charge(
+        len(strings) * 64
+        + int(min(width, int(lengths.max(initial=0)))) * (sum(map(len, strings)) + len(separator) * len(strings))
+    )
     made = []
     for begin, count in zip(splits[:-1].tolist(), counts.tolist()):
         made += [separator.join(strings[at : at + width]) for at in range(begin, begin + count)]

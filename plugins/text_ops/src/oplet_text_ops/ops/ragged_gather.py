@@ -28,7 +28,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_type(indices, TensorType.INT32, TensorType.INT64)
     for each in splits:
         ensure_type(each, TensorType.INT32, TensorType.INT64)
-        ensure(each.ndim == 1, lambda each=each: f"{each} must be a vector of row splits.")
+        ensure(each.ndim == 1, f"{each} must be a vector of row splits.")
     ensure(values.ndim >= 1, lambda: f"{values} must have at least one dimension.")
     wanted = len(splits) + indices.ndim - 1
     ensure(len(node.outputs) == wanted + 1, lambda: f"it has {len(node.outputs)} outputs and gives {wanted + 1}.")

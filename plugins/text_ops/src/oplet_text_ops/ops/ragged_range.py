@@ -28,7 +28,7 @@ def prepare(context: Context, node: Node) -> None:
         ensure_same_type(node.inputs[0], tensor)
     ensure_type(splits, TensorType.INT32, TensorType.INT64)
     for tensor in node.inputs:
-        ensure(tensor.ndim <= 1, lambda tensor=tensor: f"{tensor} must be a vector or a scalar.")
+        ensure(tensor.ndim <= 1, f"{tensor} must be a vector or a scalar.")
     rows = {tensor.size for tensor in node.inputs if tensor.ndim == 1}
     ensure(len(rows) <= 1, lambda: f"starts, limits and steps have {sorted(rows)} values; all vectors must have as many.")
     for output in node.outputs:
@@ -42,7 +42,9 @@ def invoke(context: Context, node: Node) -> None:
     total = int(counts.astype(object).sum()) if counts.size else 0
     splits = node.outputs[0]
     most = int(np.iinfo(splits.dtype).max)
-    ensure(total <= most, lambda: f"its rows have {total} values, and its row splits are {splits.type.name}, which ends at {most}.")
+    ensure(
+        total <= most, lambda: f"its rows have {total} values, and its row splits are {splits.type.name}, which ends at {most}."
+    )
     charge(3 * 8 * total)
     counts = counts.astype(np.int64)
     ends = np.cumsum(counts)

@@ -10,14 +10,13 @@ size 1, as there; TensorFlow itself gives it size 0. Default values of more than
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.operands import ensure_same_type
-from oplet_text_ops.nodes import give
 
 Ints = NDArray[np.int64]
 
@@ -37,19 +36,23 @@ class _Partition(NamedTuple):
 
 
 def prepare(context: Context, node: Node) -> None:
-    kinds = node.custom_map().get("row_partition_types")
+    kinds: Any = node.custom_map().get("row_partition_types")
     ensure(
         isinstance(kinds, list)
         and len(kinds) > 0
         and (kinds[0] == "ROW_SPLITS" or kinds[:2] == ["FIRST_DIM_SIZE", "VALUE_ROWIDS"])
         and all(kind in ("ROW_SPLITS", "VALUE_ROWIDS") for kind in kinds[1:]),
-        lambda: f"the option 'row_partition_types' is {kinds!r:.80}; it must be a list of ROW_SPLITS and VALUE_ROWIDS, the latter with"
-        " FIRST_DIM_SIZE in front.",
+        lambda: (
+            f"the option 'row_partition_types' is {kinds!r:.80}; it must be a list of ROW_SPLITS and VALUE_ROWIDS, the latter with"
+            " FIRST_DIM_SIZE in front."
+        ),
     )
     count = len(kinds)
     ensure(
         len(node.inputs) == 3 + count and None not in node.inputs and len(node.outputs) == 1,
-        lambda: f"it has {len(node.inputs)} inputs and takes {3 + count}: a shape, values, a default value and {count} partitions.",
+        lambda: (
+            f"it has {len(node.inputs)} inputs and takes {3 + count}: a shape, values, a default value and {count} partitions."
+        ),
     )
     shape, values, default, *partitions = node.inputs
     ensure_type(shape, TensorType.INT32, TensorType.INT64)
@@ -60,9 +63,9 @@ def prepare(context: Context, node: Node) -> None:
     for kind, tensor in zip(kinds, partitions):
         ensure_type(tensor, TensorType.INT32, TensorType.INT64)
         if kind == "FIRST_DIM_SIZE":
-            ensure(tensor.size == 1, lambda tensor=tensor: f"{tensor} must have one value, the number of rows.")
+            ensure(tensor.size == 1, f"{tensor} must have one value, the number of rows.")
         else:
-            ensure(tensor.ndim == 1, lambda tensor=tensor: f"{tensor} must be a vector.")
+            ensure(tensor.ndim == 1, f"{tensor} must be a vector.")
     inner = values.shape[1:]
     ensure(
         default.size == 1
@@ -88,7 +91,7 @@ def invoke(context: Context, node: Node) -> None:
         part, parted = _by_splits(tensor, rows, count) if kind == "ROW_SPLITS" else _by_rows(tensor, rows)
         ensure(
             parted == count if exactly else parted >= count,
-            lambda tensor=tensor, parted=parted, count=count: f"{tensor} parts {parted} values, and there are {count}.",
+            f"{tensor} parts {parted} values, and there are {count}.",
         )
         parts.append(part)
         rows = parted

@@ -25,7 +25,7 @@ def prepare(context: Context, node: Node) -> None:
 
 def invoke(context: Context, node: Node) -> None:
     count = node.prepared
-    splits, sizes, kept = segment_sizes(node, count)
+    splits, _, kept = segment_sizes(node, count)
     for segment in range(count):
         lengths = kept[:, segment]
         ends = np.cumsum(lengths)

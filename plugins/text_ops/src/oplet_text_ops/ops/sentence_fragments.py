@@ -4,7 +4,7 @@ Input: a vector of documents. Outputs (int64): the first byte of each fragment, 
 terminal punctuation, 2: with more than one mark, 4: with a closing bracket), the place of its terminal punctuation or -1, and the
 number of fragments of each document.
 
-Numerics: sentence_fragmenter_v2.cc of tensorflow/text; see `oplet_text_ops.sentences`.
+Numerics: sentence_fragmenter_v2.cc of tensorflow/text; see `oplet_text_ops.sentences.fragments`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.kernels.operands import ensure_operands
 from oplet_text_ops.nodes import give
-from oplet_text_ops.sentences import Fragment, fragments
+from oplet_text_ops.sentences.fragments import Fragment, fragments
 
 
 def prepare(context: Context, node: Node) -> None:

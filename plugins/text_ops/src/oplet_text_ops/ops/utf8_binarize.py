@@ -19,7 +19,9 @@ from oplet.kernels.options import integer
 #: What stands for bytes that are no UTF-8 until it is replaced: a surrogate, which no UTF-8 has.
 _MARK = 0xD800
 
-codecs.register_error("oplet-text-mark", lambda error: (chr(_MARK), error.end) if isinstance(error, UnicodeDecodeError) else ("", 0))
+codecs.register_error(
+    "oplet-text-mark", lambda error: (chr(_MARK), error.end) if isinstance(error, UnicodeDecodeError) else ("", 0)
+)
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -15,9 +15,9 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
 from oplet_text_ops.batches import parts
-from oplet_text_ops.nodes import give_all
-from oplet_text_ops.utf8 import Joined
-from oplet_text_ops.words import words_between
+from oplet_text_ops.models.words import WhiteSpace
+from oplet_text_ops.nodes import give_all, table_of
+from oplet_text_ops.texts.utf8 import Joined
 
 #: Bytes of scratch per byte of text.
 _SCRATCH = 64
@@ -38,11 +38,11 @@ def bind(context: Context, node: Node) -> Thunk:
     texts, config = node.inputs
 
     def run() -> None:
-        spaces = np.unpackbits(np.frombuffer(config.data.reshape(-1)[0], np.uint8), bitorder="little").astype(bool)
+        spaces = table_of(node, config, "white space", WhiteSpace)
         words: list[bytes] = []
         places, counts = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)]
         for part in parts(texts.data.tolist(), _SCRATCH):
-            found = words_between(Joined(part), spaces, overlap=True)
+            found = spaces.words(Joined(part), overlap=True)
             words += found.words
             places.append(found.places)
             counts.append(np.diff(found.rows))

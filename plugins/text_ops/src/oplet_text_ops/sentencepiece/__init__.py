@@ -1,5 +1,7 @@
 """Sentencepiece models as the converter of TensorFlow Text writes them: their text, their pieces, and the best way to cut a text.
 
+A text is normalized and then cut into the pieces whose scores have the largest sum. Most models let each word be cut by itself.
+
 trie          the double array of the pieces or of the prefixes that are replaced, as arrays
 normalizer    texts as the model wants them
 encoder       the tables of a tokenizer, and texts into codes

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from oplet import charge, checkpoint
 from oplet_text_ops.sentencepiece.lattice import Pieces
+from oplet_text_ops.sentencepiece.trie import together
 
 __all__ = ["Cuts", "cut_words"]
 
@@ -97,39 +98,24 @@ def _edges(
 ) -> list[tuple[int, list[int], Any, Any, Any, Any]]:
     """For each length of pieces: where those that begin in each column stand in the lists of places before and behind them, of codes
     and of scores."""
-    trie = pieces.trie
-    order, _, alive, first = columns
-    # 256 is the label of no child.
-    text = np.frombuffer(b"\0".join([words[rank] for rank in order.tolist()]) + b"\0", np.uint8).astype(np.int32)
-    begins = np.concatenate(([0], np.cumsum(columns.lengths + 1)))
-    text[begins[1:] - 1] = 256
+    order, lengths, alive, first = columns
+    text, begins = together([words[rank] for rank in order.tolist()], lengths)
     counts = alive[1:]  # the words that have a byte in each column
     total = int(counts.sum())
     column = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     rank = np.arange(total, dtype=np.int32) - np.repeat(np.cumsum(counts) - counts, counts).astype(np.int32)
     at = begins[rank].astype(np.int32) + column
     source = first[column].astype(np.int32) + rank
-    node = np.zeros(total, np.int32)
-    edges, length = [], 0
-    while len(at):
-        byte = text[at]
-        node = trie.base[node] ^ byte
-        on = np.flatnonzero(trie.label[node] == byte)
-        at, node, source, column, rank = at[on] + 1, node[on], source[on], column[on], rank[on]
-        length += 1
-        value = trie.value[node]
-        here = np.flatnonzero(value >= 0)
-        if len(here):
-            value, behind = value[here], column[here] + length
-            bounds = np.searchsorted(column[here], np.arange(len(counts) + 1)).tolist()
-            target = first[behind] + rank[here]
-            edges.append((length, bounds, source[here], target, value, scores[value]))
+    edges = []
+    for length, here, value in pieces.trie.matches(text, at):
+        columns_here = column[here]
+        bounds = np.searchsorted(columns_here, np.arange(len(counts) + 1)).tolist()
+        target = first[columns_here + length] + rank[here]
+        edges.append((length, bounds, source[here], target, value, scores[value]))
     return edges
 
 
-def _paths(
-    pieces: Pieces, columns: _Columns, best: Any, second: Any, codes: NDArray[np.int32], steps: NDArray[np.int32]
-) -> Cuts:
+def _paths(pieces: Pieces, columns: _Columns, best: Any, second: Any, codes: NDArray[np.int32], steps: NDArray[np.int32]) -> Cuts:
     """The paths from the ends of the words back to their beginnings."""
     order, lengths, _, first = columns
     count = len(order)

@@ -46,8 +46,10 @@ class Decoder:
         wrong = np.flatnonzero((numbers < 0) | (numbers >= len(self._pieces)))
         ensure(
             not len(wrong),
-            lambda: f"code {codes[wrong[0]]} is none of its sentencepiece model, which has {len(self._pieces)} pieces from"
-            f" {self._offset} on.",
+            lambda: (
+                f"code {codes[wrong[0]]} is none of its sentencepiece model, which has {len(self._pieces)} pieces from"
+                f" {self._offset} on."
+            ),
         )
         pieces, found = self._pieces, numbers.tolist()
         texts = []

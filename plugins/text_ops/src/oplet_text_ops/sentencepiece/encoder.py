@@ -45,18 +45,20 @@ class Encoder:
         scores = config.vector(_SCORES, np.float32).astype(np.float32)
         units = _trie(config, _PIECES)
         ensure(
-            units is not None and bool(np.isfinite(scores).all()),
+            len(units) > 0 and bool(np.isfinite(scores).all()),
             "its sentencepiece model has no pieces, or scores that are no numbers; convert the model again.",
         )
         penalty = float(config.number(_PENALTY, "f"))
-        ensure(np.isfinite(penalty), "the score of unknown bytes in its sentencepiece model is no number; convert the model again.")
+        ensure(
+            np.isfinite(penalty), "the score of unknown bytes in its sentencepiece model is no number; convert the model again."
+        )
         trie = PieceTrie(units, len(scores))
         self._pieces = Pieces(trie, scores.tolist(), config.number(_UNKNOWN, "i", -1), penalty)
         self._start, self._end, self._offset = (config.number(field, "i") for field in (_START, _END, _OFFSET))
         spaces = Spaces(*(bool(config.number(field, "?")) for field in (_PREFIX, _MERGE, _ESCAPE)))
-        prefixes = _trie(config, _PREFIXES) if config.has(_TEXTS) else None
+        prefixes = _trie(config, _PREFIXES)
         replacements = config.vector(_TEXTS, np.uint8).tobytes()
-        self._normalizer = Normalizer(PieceTrie(np.empty(0, np.uint32) if prefixes is None else prefixes), replacements, spaces)
+        self._normalizer = Normalizer(PieceTrie(prefixes), replacements, spaces)
         by_words = (
             self._normalizer.by_words
             and trie.parts_at_spaces()
@@ -107,7 +109,7 @@ class Encoder:
         return joined(source, starts, counts, rows, len(texts), self._pieces.unknown)
 
 
-def _trie(config: FlatTable, field: int) -> NDArray[np.uint32] | None:
-    """The units of a trie; None where it is missing."""
+def _trie(config: FlatTable, field: int) -> NDArray[np.uint32]:
+    """The units of a trie; none where it is missing."""
     table = config.table(field)
-    return None if table is None else table.vector(_NODES, np.uint32).astype(np.uint32)
+    return np.empty(0, np.uint32) if table is None else table.vector(_NODES, np.uint32).astype(np.uint32)

@@ -6,18 +6,25 @@ Numerics: NormalizeString in optimized_encoder.cc of tensorflow/text.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from oplet import ensure
-from oplet_text_ops.sentencepiece.trie import SPACE, PieceTrie
+from oplet_text_ops.sentencepiece.trie import SPACE, PieceTrie, together
 
 __all__ = ["Normalizer", "Spaces"]
 
 _SPACES, _SPACE = re.compile(rb"[ \t\r\n]{2,}"), re.compile(rb"[ \t\r\n]")
 _ENDS = (b" ", b"\t", b"\r", b"\n")
+#: What words are looked at twice for: spaces in them, and at their end what stands for one.
+_UNUSUAL = re.compile(rb"[ \t\r\n]|" + SPACE + rb"\Z")
 _PLAIN = re.compile(rb"[!-~]+")
 #: The longest text that one prefix is replaced by; Unicode's compatibility forms have up to 33 bytes.
 _LONGEST = 1024
+#: Fewer texts than this are normalized one by one.
+_FEW = 32
 
 
 class Spaces(NamedTuple):
@@ -65,16 +72,54 @@ class Normalizer:
                 text = text[:-1]
         return _SPACE.sub(SPACE, text) if escape else text
 
-    def words(self, word: bytes) -> list[bytes] | None:
-        """What stands between two spaces of a text, as normalized words that each begin with a space.
+    def words(self, words: Sequence[bytes]) -> list[bytes | list[bytes] | None]:
+        """What stands between two spaces of a text each time, as a normalized word that begins with a space.
 
-        None where the words have to be looked at together, as one ends with what the next one begins with. For models of which
-        `by_words` is true.
+        It is a list where it is none or several, and None where the words have to be looked at together, as one ends with what the next
+        one begins with. For models of which `by_words` is true.
         """
-        if _PLAIN.fullmatch(word) and self._plain:
-            return [SPACE + word]
-        found = [SPACE + part for part in _SPACE.split(self._replaced(word)) if part]
-        return None if any(part.endswith(SPACE) for part in found) else found
+        made: list[bytes | list[bytes] | None] = [SPACE + word for word in words]
+        others = [number for number, word in enumerate(words) if not (self._plain and _PLAIN.fullmatch(word))]
+        texts = [words[number] for number in others]
+        replaced = map(self._replaced, texts) if len(texts) < _FEW else self._all_replaced(texts)
+        for number, text in zip(others, replaced):
+            if text and not _UNUSUAL.search(text):
+                made[number] = SPACE + text
+                continue
+            found = [SPACE + part for part in _SPACE.split(text) if part]
+            made[number] = None if any(part.endswith(SPACE) for part in found) else found
+        return made
+
+    def _all_replaced(self, texts: list[bytes]) -> list[bytes]:
+        """Many texts, each with the longest prefix replaced; those in which prefixes overlap one by one."""
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        text, begins = together(texts, lengths)
+        at = np.flatnonzero(text != 256).astype(np.int32)
+        sizes, values = np.zeros(len(text), np.int32), np.zeros(len(text), np.int32)
+        for length, here, value in self._trie.matches(text, at):
+            sizes[at[here]], values[at[here]] = length, value
+        sizes[values >= len(self._replacements)] = 0
+        places = np.flatnonzero(sizes)
+        ends = places + sizes[places]
+        owners = np.searchsorted(begins, places, "right") - 1
+        overlapping = set(owners[1:][ends[:-1] > places[1:]].tolist())
+        made = list(texts)
+        parts: list[bytes] = []
+        done, last = 0, -1
+        for owner, begin, end, value in zip(
+            owners.tolist(), (places - begins[owners]).tolist(), (ends - begins[owners]).tolist(), values[places].tolist()
+        ):
+            if owner != last:
+                if parts:
+                    made[last] = b"".join(parts) + texts[last][done:]
+                done, parts, last = 0, [], owner
+            parts += (texts[owner][done:begin], self._replacement(value))
+            done = end
+        if parts:
+            made[last] = b"".join(parts) + texts[last][done:]
+        for owner in overlapping:
+            made[owner] = self._replaced(texts[owner])
+        return made
 
     def _replaced(self, text: bytes) -> bytes:
         """The text with the longest prefix replaced, byte after byte from left to right."""

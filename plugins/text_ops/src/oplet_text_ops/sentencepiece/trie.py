@@ -6,14 +6,14 @@ Format: include/darts.h of s-yata/darts-clone, and double_array_trie.h of tensor
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oplet import charge, ensure
 
-__all__ = ["SPACE", "PieceTrie"]
+__all__ = ["SPACE", "PieceTrie", "together"]
 
 Nodes = NDArray[np.int32]
 
@@ -76,6 +76,25 @@ class PieceTrie:
             if values[node] >= 0:
                 yield values[node], end + 1
 
+    def matches(self, text: Nodes, at: Nodes) -> Iterator[tuple[int, Nodes, Nodes]]:
+        """All keys that a text has at many places at once: their length, the numbers of places that have one, and the values.
+
+        Args:
+            text: bytes, and 256 behind the last of each text.
+            at: places in it.
+        """
+        numbers, node, length = np.arange(len(at), dtype=np.int32), np.zeros(1, np.int32), 0
+        while len(at) and not self.empty:
+            byte = text[at]
+            node = self.base[node] ^ byte
+            on = np.flatnonzero(self.label[node] == byte)
+            at, node, numbers = at[on] + 1, node[on], numbers[on]
+            length += 1
+            value = self.value[node]
+            here = np.flatnonzero(value >= 0)
+            if len(here):
+                yield length, numbers[here], value[here]
+
     def children(self, nodes: Nodes) -> Nodes:
         """All children of the nodes, each once."""
         base = self.base[nodes]
@@ -87,7 +106,8 @@ class PieceTrie:
     def child(self, nodes: Nodes, byte: int) -> Nodes:
         """The children under one byte."""
         found = self.base[nodes] ^ byte
-        return found[self.label[found] == byte]
+        children: Nodes = found[self.label[found] == byte]
+        return children
 
     def levels(self, nodes: Nodes, labels: tuple[int, int] = (0, 255)) -> Iterator[Nodes]:
         """The nodes, their children, the children of those and so on, as far as the labels are in the range."""
@@ -142,6 +162,14 @@ class PieceTrie:
     def _check(self) -> None:
         for _ in self.levels(self._root()):
             pass
+
+
+def together(words: Sequence[bytes], lengths: NDArray[np.int64]) -> tuple[Nodes, NDArray[np.int64]]:
+    """Words behind one another with 256 behind each, and where each begins."""
+    text = np.frombuffer(b"\0".join(words) + b"\0", np.uint8).astype(np.int32)
+    ends = np.cumsum(lengths + 1)
+    text[ends - 1] = 256
+    return text, ends - lengths - 1
 
 
 def _filled(values: NDArray[np.int64], size: int, rest: int) -> Nodes:

@@ -36,10 +36,11 @@ class Words:
 
     Args:
         pieces: what words are made of.
-        split: the normalized words of what stands between two spaces; None where it cannot be cut by itself.
+        split: the normalized word of what stands between two spaces each time, or a list where it is none or several; None where it
+            cannot be cut by itself.
     """
 
-    def __init__(self, pieces: Pieces, split: Callable[[bytes], list[bytes] | None]) -> None:
+    def __init__(self, pieces: Pieces, split: Callable[[Sequence[bytes]], list[bytes | list[bytes] | None]]) -> None:
         self._pieces, self._split = pieces, split
         self._scores = np.array(pieces.scores, np.float64)
         self._widest = max(float(np.abs(self._scores).max(initial=0)), abs(pieces.penalty))
@@ -86,31 +87,35 @@ class Words:
     def _learn(self, words: list[bytes]) -> None:
         """Cut words that are not known yet."""
         parts: dict[bytes, int] = {}
-        made: list[list[int] | None] = []
-        for word in words:
-            found = self._split(word) if len(word) <= _LONGEST else None
-            if found is None or any(len(part) > _LONGEST for part in found):
-                made.append(None)
+        taken: list[int] = []
+        shares, lost = [1] * len(words), []
+        for number, found in enumerate(self._split(words)):
+            if isinstance(found, bytes) and len(found) <= _LONGEST:
+                taken.append(parts.setdefault(found, len(parts)))
+            elif isinstance(found, list) and max(map(len, found), default=0) <= _LONGEST:
+                taken += [parts.setdefault(part, len(parts)) for part in found]
+                shares[number] = len(found)
             else:
-                made.append([parts.setdefault(part, len(parts)) for part in found])
+                lost.append(number)
+                shares[number] = 0
         cuts = self._cuts(list(parts))
         sizes = np.maximum(cuts.counts, 0).astype(np.int64)
-        taken = np.array([part for found in made for part in found or ()], np.int64)
-        owners = np.repeat(np.arange(len(words)), [len(found or ()) for found in made])
+        chosen = np.array(taken, np.int64)
+        owners = np.repeat(np.arange(len(words)), shares)
         starts = np.cumsum(sizes) - sizes
-        codes, counts = joined(cuts.codes, starts[taken], sizes[taken], owners, len(words), self._pieces.unknown)
+        codes, counts = joined(cuts.codes, starts[chosen], sizes[chosen], owners, len(words), self._pieces.unknown)
         gaps, lengths = np.full(len(words), np.inf), np.fromiter(map(len, parts), np.float64, len(parts))
-        np.minimum.at(gaps, owners, cuts.gaps[taken])
-        lost = np.array([found is None for found in made])
-        lost[owners[cuts.counts[taken] < 0]] = True
-        first = len(self.starts)
-        self._numbers.update(zip(words, np.where(lost, -1, np.arange(first, first + len(words))).tolist()))
+        np.minimum.at(gaps, owners, cuts.gaps[chosen])
+        numbers = np.arange(len(self.starts), len(self.starts) + len(words))
+        numbers[lost] = -1
+        numbers[owners[cuts.counts[chosen] < 0]] = -1
+        self._numbers.update(zip(words, numbers.tolist()))
         self.starts = np.concatenate((self.starts, len(self.codes) + np.cumsum(counts) - counts))
         self.counts = np.concatenate((self.counts, counts))
         self.codes = np.concatenate((self.codes, codes))
-        self.scores = np.concatenate((self.scores, np.bincount(owners, np.abs(cuts.scores[taken]), len(words))))
+        self.scores = np.concatenate((self.scores, np.bincount(owners, np.abs(cuts.scores[chosen]), len(words))))
         self.gaps = np.concatenate((self.gaps, gaps))
-        self.limits = np.concatenate((self.limits, np.bincount(owners, lengths[taken], len(words))))
+        self.limits = np.concatenate((self.limits, np.bincount(owners, lengths[chosen], len(words))))
 
     def _cuts(self, parts: list[bytes]) -> Cuts:
         if len(parts) >= _FEW:

@@ -9,16 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import checkpoint
-
 __all__ = ["Columns", "Piece", "WordCache", "joined_columns"]
 
 Array = NDArray[Any]
 #: A token: its text, its number in the vocabulary, and where it begins and ends in its word, in bytes.
 Piece = tuple[bytes, int, int, int]
 
-#: Words and bytes of words after which the cache is emptied; a mask of new words between two checkpoints.
-_MOST_WORDS, _MOST_BYTES, _OFTEN = 1 << 17, 1 << 23, 0xFF
+#: Words, and bytes of words and tokens, after which the cache is emptied.
+_MOST_WORDS, _MOST_BYTES = 1 << 17, 1 << 24
 
 
 class Columns(NamedTuple):
@@ -31,38 +29,44 @@ class Columns(NamedTuple):
     counts: Array
 
 
-class WordCache(dict[bytes, int]):
-    """From words to the numbers of their entries; a word that is not there is cut and added.
+class WordCache:
+    """The words that were cut so far, with their tokens.
 
     Args:
-        cut: the tokens of a word.
+        cut: the tokens of words.
     """
 
-    def __init__(self, cut: Callable[[bytes], Sequence[Piece]]) -> None:
-        super().__init__()
+    def __init__(self, cut: Callable[[Sequence[bytes]], Columns]) -> None:
         self._cut = cut
         self._empty()
 
     def _empty(self) -> None:
-        self.clear()
+        self._known: dict[bytes, int] = {}
         self._nbytes = 0
         self._texts: list[bytes] = []
         self._numbers, self._starts, self._ends = array("q"), array("q"), array("q")
         self._firsts = array("q", [0])
 
-    def __missing__(self, word: bytes) -> int:
-        entry = len(self)
-        if not entry & _OFTEN:
-            checkpoint()
-        for text, number, start, end in self._cut(word):
-            self._texts.append(text)
-            self._numbers.append(number)
-            self._starts.append(start)
-            self._ends.append(end)
-        self._firsts.append(len(self._texts))
-        self._nbytes += len(word)
-        self[word] = entry
-        return entry
+    def _add(self, words: Sequence[bytes]) -> None:
+        made = self._cut(words)
+        self._known.update(zip(words, range(len(self._known), len(self._known) + len(words))))
+        self._nbytes += sum(map(len, words)) + sum(map(len, made.texts))
+        last = len(self._texts)
+        self._texts += made.texts
+        for held, new in (
+            (self._numbers, made.numbers), (self._starts, made.starts), (self._ends, made.ends),
+            (self._firsts, last + np.cumsum(made.counts)),
+        ):  # fmt: skip
+            held.frombytes(np.ascontiguousarray(new, np.int64).tobytes())
+
+    def _entries(self, words: Sequence[bytes]) -> Array:
+        """The number of each word; those that are new are cut and added."""
+        known = self._known
+        try:
+            return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
+        except KeyError:
+            self._add(sorted(set(words).difference(known)))
+            return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
 
     def tokens(self, words: Sequence[bytes], places: Array, rows: Array) -> Columns:
         """The tokens of the words.
@@ -72,9 +76,9 @@ class WordCache(dict[bytes, int]):
             places: where each begins in its string.
             rows: how many words the strings before it have, for each string and the end.
         """
-        if len(self) > _MOST_WORDS or self._nbytes > _MOST_BYTES:
+        if len(self._known) > _MOST_WORDS or self._nbytes > _MOST_BYTES:
             self._empty()
-        entries = np.fromiter(map(self.__getitem__, words), np.int64, len(words))
+        entries = self._entries(words)
         firsts = np.array(self._firsts)
         counts = np.diff(firsts)[entries]
         ends = np.concatenate([[0], np.cumsum(counts)])

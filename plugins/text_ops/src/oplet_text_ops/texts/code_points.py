@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PLAIN", "PUNCTUATION", "WHITE_SPACE", "WHITE_SPACES", "contains", "kind_of", "table", "white_space"]
+__all__ = ["PLAIN", "PUNCTUATION", "WHITE_SPACE", "WHITE_SPACES", "contains", "kind_of", "kinds", "table", "white_space_bits"]
 
 Array = NDArray[Any]
 #: The kinds of characters that words are parted at.
@@ -33,12 +33,22 @@ def table() -> dict[str, Array]:
 
 
 @lru_cache(maxsize=1)
-def white_space() -> NDArray[np.bool_]:
-    """For each code point up to the last white space, whether it is white space."""
+def white_space_bits() -> bytes:
+    """One bit for each code point, set for white space: the form of a WhitespaceTokenizerConfig."""
     points = [ord(space.decode()) for space in WHITE_SPACES]
     flags = np.zeros(max(points) + 1, bool)
     flags[points] = True
-    return flags
+    return np.packbits(flags, bitorder="little").tobytes()
+
+
+@lru_cache(maxsize=1)
+def kinds() -> NDArray[np.uint8]:
+    """The kind of each code point, and at the end, for -1, that of bytes that are not UTF-8: `PLAIN`."""
+    found = np.full(0x110001, PLAIN, np.uint8)
+    for first, last in table()["punctuation"].tolist():
+        found[first : last + 1] = PUNCTUATION
+    found[[ord(space.decode()) for space in WHITE_SPACES]] = WHITE_SPACE
+    return found
 
 
 def contains(ranges: str, points: Array) -> Array:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from oplet_text_ops.marks import ACRONYM, CLOSING, ELLIPSIS, EMOTICON, TERMINAL, WHITE
+from oplet_text_ops.sentences.marks import ACRONYM, CLOSING, ELLIPSIS, EMOTICON, TERMINAL, WHITE
 
 __all__ = ["Fragment", "fragments"]
 
@@ -79,13 +79,11 @@ def _next_end(document: bytes, start: int) -> _End | None:
     at = closing = begin.end()
     closed = False
     while at < len(document):
-        emoticon = _EMOTICON.match(document, at)
-        bracket = None if emoticon else _CLOSING.match(document, at)
-        mark = None if emoticon or bracket else _TERMINAL.match(document, at)
+        emoticon, bracket, mark = (pattern.match(document, at) for pattern in (_EMOTICON, _CLOSING, _TERMINAL))
         found = emoticon or bracket or mark
-        if found is None or (closed and mark and not _ELLIPSIS.match(document, at)):
+        if found is None or (closed and not emoticon and not bracket and not _ELLIPSIS.match(document, at)):
             break
-        if bracket and not closed:
+        if not closed and not emoticon and not mark:
             closed, closing = True, at
         at = found.end()
         if not closed:

@@ -42,7 +42,8 @@ def decode(data: bytes) -> tuple[Array, Array]:
     if data.isascii():
         return np.arange(len(codes)), codes.astype(np.int32)
     padded = np.concatenate([codes, np.zeros(3, np.uint8)])
-    values = np.where(codes < 0x80, codes, ILL_FORMED).astype(np.int32)
+    values = codes.astype(np.int32)
+    values[codes >= 0x80] = ILL_FORMED
     firsts = np.flatnonzero(_FOLLOWING[codes])
     first = codes[firsts]
     following = _FOLLOWING[first]
