@@ -61,7 +61,7 @@ Cholesky
 """
 
 #: Composites that the package of the built-in operators serves.
-_COMPOSITES: Final = frozenset({"odml.scaled_dot_product_attention"})
+_COMPOSITES: Final = frozenset({"odml.group_norm", "odml.rms_norm", "odml.scaled_dot_product_attention"})
 
 
 def known_distribution(op: Op) -> str:
