@@ -94,7 +94,7 @@ def activations() -> Iterator[Case]:
             Function(
                 lambda x, at, base=base, proportion=proportion: rope.apply_rope_composite(x, at, base, proportion=proportion)
             ),
-            (normal(1, 4, 2, 8), at),
+            (normal(1, 2, 4, 8), at),
         )
     for name, more in (("", {}), (" with values", {"has_v_norm": True}), (" in part", {"proportion": 0.5, "base": 500.0})):
         yield (
