@@ -122,7 +122,8 @@ def resize_to_element(context: Context, found: TensorList, element: Element, sha
         others: whether the shape of an element that was not set may be that of the list's other elements.
     """
     if element is None:
-        context.resize_tensor(output, defined_shape(found, read_partial_shape(shape), found.elements() if others else []))
+        asked = found.element_shape(read_partial_shape(shape), [])
+        context.resize_tensor(output, defined_shape(found, asked, found.elements() if others and not is_defined(asked) else []))
         output.data[...] = found.zero
     else:
         context.resize_tensor(output, element.shape)

@@ -41,16 +41,18 @@ def _writer(attributes: Attributes, type: TensorType) -> tuple[Callable[[Any], b
     ensure(not (scientific and shortest), "numbers are written either scientifically or in the shortest way, not both.")
     if type in (*_FLOATS, *_COMPLEX):
         conversion = "e" if scientific else "g" if shortest else "f"
+        part = PrintFormat(flag, width, precision, conversion)
         if type in _COMPLEX:
-            part = PrintFormat(flag, -1, precision, conversion)
             return lambda value: b"(" + part(value.real) + b"," + part(value.imag) + b")", most
-        return PrintFormat(flag, width, precision, conversion), most
+        return part, most
     if type is not TensorType.STRING:
         ensure(not scientific and not shortest, f"values of type {type.name} have no scientific and no shortest form.")
         ensure(precision < 0, f"values of type {type.name} have no precision.")
     if type is TensorType.BOOL:
         return lambda value: b"true" if value else b"false", most
-    return PrintFormat(flag, width, -1, "s" if type is TensorType.STRING else "u" if type in _UNSIGNED else "d"), most
+    if type is TensorType.STRING and width < 0:
+        return bytes, most
+    return PrintFormat(flag, width, precision, "s" if type is TensorType.STRING else "u" if type in _UNSIGNED else "d"), most
 
 
 def bind(context: Context, node: Node) -> Thunk:

@@ -12,11 +12,12 @@ from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.axes import read_int
 from oplet_flex_ops.attributes import checked_attributes
 
+#: The types of both operators, and those of DecodeRaw alone.
 _TYPES = (
-    TensorType.FLOAT16, TensorType.FLOAT32, TensorType.FLOAT64, TensorType.BFLOAT16, TensorType.INT8, TensorType.INT16,
-    TensorType.INT32, TensorType.INT64, TensorType.UINT8, TensorType.UINT16, TensorType.COMPLEX64, TensorType.COMPLEX128,
-    TensorType.BOOL,
+    TensorType.FLOAT32, TensorType.FLOAT64, TensorType.BFLOAT16, TensorType.INT8, TensorType.INT16, TensorType.INT32,
+    TensorType.INT64, TensorType.UINT8, TensorType.UINT16,
 )  # fmt: skip
+_MORE = (TensorType.FLOAT16, TensorType.COMPLEX64, TensorType.COMPLEX128, TensorType.BOOL)
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -26,7 +27,7 @@ def prepare(context: Context, node: Node) -> None:
     if len(node.inputs) == 2:
         ensure_type(node.inputs[1], TensorType.INT32)
         ensure(node.inputs[1].size == 1, lambda: f"the length {node.inputs[1]} must be one number.")
-    attributes.type("out_type", *_TYPES)
+    attributes.type("out_type", *_TYPES, *(() if len(node.inputs) == 2 else _MORE))
     attributes.ensure_type("out_type", node.outputs[0])
     node.prepared = attributes.flag("little_endian", default=True)
     context.set_dynamic(node.outputs[0])

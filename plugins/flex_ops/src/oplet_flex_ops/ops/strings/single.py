@@ -1,6 +1,7 @@
 """Operators on single strings: StringLower, StringUpper, StringStrip, StringLength, EncodeBase64, DecodeBase64.
 
-Case in UTF-8 follows Unicode's full mappings without a language; bytes that are no UTF-8 become U+FFFD.
+Case in UTF-8 follows Unicode's full mappings without a language, up to the first NUL, where TensorFlow's string ends; bytes that are no
+UTF-8 become U+FFFD.
 """
 
 from __future__ import annotations
@@ -22,14 +23,18 @@ _BASE64 = re.compile(rb"[A-Za-z0-9_-]*={0,2}")
 
 def lower(attributes: Attributes) -> Callable[[bytes], bytes]:
     if attributes.text("encoding", "", "utf-8", default=""):
-        return lambda string: string.decode("utf-8", "replace").lower().encode()
+        return lambda string: _text(string).lower().encode()
     return bytes.lower
 
 
 def upper(attributes: Attributes) -> Callable[[bytes], bytes]:
     if attributes.text("encoding", "", "utf-8", default=""):
-        return lambda string: string.decode("utf-8", "replace").upper().encode()
+        return lambda string: _text(string).upper().encode()
     return bytes.upper
+
+
+def _text(string: bytes) -> str:
+    return string.partition(b"\0")[0].decode("utf-8", "replace")
 
 
 def strip(attributes: Attributes) -> Callable[[bytes], bytes]:

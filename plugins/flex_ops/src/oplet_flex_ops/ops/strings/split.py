@@ -30,7 +30,7 @@ def _at_bytes(attributes: Attributes) -> _Splitter:
 
         def split(string: bytes) -> list[bytes]:
             parts, at = [], 0
-            for blurred in string.translate(same).split(one):
+            for blurred in string.translate(same).split(one) if string else ():
                 parts.append(string[at : at + len(blurred)])
                 at += len(blurred) + 1
             return [part for part in parts if part] if skip else parts

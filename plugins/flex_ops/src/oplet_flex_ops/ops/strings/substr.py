@@ -1,6 +1,7 @@
 """Substr: a part of each string, from a position on, counted in bytes or in UTF-8 characters; a negative position counts from the end.
 
-A string without that position is refused; a length beyond the end, or a negative one, takes all that is left.
+A string without that position is refused. A length beyond the end takes all that is left; so does a negative one in bytes, while in
+characters it takes nothing, and is refused with a negative position.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ def _bytes(string: bytes, position: int, length: int) -> bytes:
 
 
 def _characters(string: bytes, position: int, length: int) -> bytes:
-    starts = [at for at, byte in enumerate(string) if byte & 0xC0 != 0x80]
+    starts = [at for at, byte in enumerate(string) if byte & 0xC0 != 0x80 or not at]
     start = _start(string, position, len(starts))
+    ensure(length >= 0 or position >= 0, lambda: f"{length} characters from position {position} on are asked for.")
     starts.append(len(string))
-    end = len(starts) - 1 if length < 0 else min(start + length, len(starts) - 1)
-    return string[starts[start] : starts[end]]
+    return string[starts[start] : starts[min(start + max(length, 0), len(starts) - 1)]]
 
 
 def _start(string: bytes, position: int, size: int) -> int:

@@ -43,8 +43,8 @@ def _settings(attributes: Attributes) -> _Settings:
 
 
 def _is_character(point: int) -> bool:
-    """Whether the number is a code point that is a character: no surrogate, no noncharacter."""
-    return 0 <= point <= 0x10FFFF and not 0xD800 <= point < 0xE000 and not 0xFDD0 <= point < 0xFDF0 and point & 0xFFFE != 0xFFFE
+    """Whether the number is a code point and no surrogate."""
+    return 0 <= point <= 0x10FFFF and not 0xD800 <= point < 0xE000
 
 
 def _codec(attributes: Attributes, name: str) -> str:
