@@ -82,6 +82,9 @@ class _Maker:
         kind = attribute.type
         choices = attribute.allowed_values.list
         if kind == "type":
+            if attribute.name in ("element_dtype", "dtype") and 1 in (types or _ALL) and self.chance.random() < 0.6:
+                value.type = 1  # as the lists and variables are that it is given
+                return
             value.type = self.chance.choice([t for t in types or choices.type or _ALL if t in _ALL] or [1])
         elif kind == "list(type)":
             value.list.type.extend(self.chance.choice(choices.type or types or _ALL) for _ in range(self.chance.randint(0, 4)))
@@ -89,6 +92,10 @@ class _Maker:
             is_count = any(attribute.name == each.number_attr for each in (*self.described.input_arg, *self.described.output_arg))
             value.i = self.chance.randint(0, 4) if is_count else self.whole(attribute)
         elif kind == "list(int)":
+            if self.gentle and attribute.name in ("strides", "ksize", "dilations", "rates", "ksizes"):
+                rank = 5 if "3D" in self.op else 4
+                value.list.i.extend([1, *(self.chance.choice([1, 1, 2]) for _ in range(rank - 2)), 1])
+                return
             count = self.chance.choice([0, 1, 2, 2, 3, 4, 4, 4, 5, 5, 6])
             value.list.i.extend(self.whole(attribute) for _ in range(count))
         elif kind == "float":

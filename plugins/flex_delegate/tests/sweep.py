@@ -49,7 +49,7 @@ def run_case(op: str, seed: int) -> str:
         for value in made:
             if value.dtype not in (tf.resource, tf.variant):
                 value.numpy()
-    except (RefusedError, OpletError, tf.errors.OpError) as error:
+    except (RefusedError, OpletError, tf.errors.OpError, UnicodeDecodeError) as error:
         return type(error).__name__
     return "ran"
 

@@ -20,6 +20,7 @@ _GRAPH = "it is a part of TensorFlow's graphs and does nothing by itself"
 _SESSION = "it needs a session of TensorFlow 1"
 _OVERWRITES = "it writes over its input, which other operators may read"
 _SPEAKS = "it writes to the program's output"
+_TRUSTS = "its kernel trusts its inputs, and ends the process on wrong ones"
 
 _NAMES = {
     _FILES: """
@@ -86,6 +87,10 @@ _NAMES = {
         """,
     _OVERWRITES: "DeepCopy InplaceAdd InplaceSub InplaceUpdate",
     _SPEAKS: "Print PrintV2",
+    _TRUSTS: """
+        BlockLSTM BlockLSTMGrad BlockLSTMGradV2 BlockLSTMV2 GRUBlockCell GRUBlockCellGrad LSTMBlockCell LSTMBlockCellGrad LookupTableExportV2
+        ParseSingleSequenceExample RaggedTensorToVariantGradient
+        """,
 }  # fmt: skip
 
 _REASONS = {name: reason for reason, names in _NAMES.items() for name in names.split()}

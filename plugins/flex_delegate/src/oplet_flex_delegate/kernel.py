@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from oplet import Context, DelegateKernel, DelegateParams, Node, Tensor, TensorType, charge, checkpoint
 from oplet.errors import InvokeError, LimitError, OpletError, PrepareError
+from oplet_flex_delegate.conditions import is_cut
 from oplet_flex_delegate.container import Container
 from oplet_flex_delegate.graph import Read, RefusedError, Shape, Source, import_nodes, shapes_of
 from oplet_flex_delegate.guard import Guard, output_bytes
@@ -151,17 +152,25 @@ class FlexKernel(DelegateKernel):
         key = tuple((source.shape, None if source.value is None else source.value.tobytes()) for source in sources)
         if key not in self._inferred:
             reads: dict[Tensor, Read] = {tensor: place for place, tensor in enumerate(self._inputs)}
-            nodes = []
-            for place, (each, (operation, _)) in enumerate(zip(self._nodes, self._operations)):
+            nodes: list[tuple[Any, list[Read]]] = []
+            asked = []
+            for each, (operation, _) in zip(self._nodes, self._operations):
+                if is_cut(operation.op, operation.attributes):  # its guard asks, while running
+                    for tensor in each.outputs:
+                        reads[tensor] = len(sources)
+                        sources.append(Source(TYPES[tensor.type]))
+                    continue
+                reads.update((tensor, (len(nodes), output)) for output, tensor in enumerate(each.outputs))
                 nodes.append((operation.definition, [reads[tensor] for tensor in each.inputs]))
-                reads.update((tensor, (place, output)) for output, tensor in enumerate(each.outputs))
+                asked.append(each)
             try:
                 found = import_nodes(sources, nodes)
             except RefusedError as error:
-                raise _named(PrepareError(str(error)), self._nodes[error.place]) from error
+                raise _named(PrepareError(str(error)), asked[error.place]) from error
             if len(self._inferred) >= _REMEMBERED:
                 self._inferred.clear()
-            self._inferred[key] = [shapes_of(each) for each in found]
+            shapes = {each: shapes_of(imported) for each, imported in zip(asked, found)}
+            self._inferred[key] = [shapes.get(each, [None] * len(each.outputs)) for each in self._nodes]
         return self._inferred[key]
 
     def _constant(self, tensor: Tensor) -> Any:

@@ -123,11 +123,15 @@ def cpu_kernel(op: str, attributes: Mapping[str, Any]) -> bool:
 
 
 def reason_of(error: BaseException) -> str:
-    """TensorFlow's own first line, without the names that it adds of its functions and devices."""
-    text = text_of(error, named=not getattr(error, "message", ""))
-    message = getattr(error, "message", "") or ""
-    if isinstance(message, str) and message.strip():
-        text = message.strip().splitlines()[0]
+    """TensorFlow's own first line, without the names that it adds of its functions, nodes and devices."""
+    try:
+        text = (str(getattr(error, "message", "") or error).strip().splitlines() or [""])[0].strip()
+    except Exception:  # bytes of the model that are no text, in a message of its own
+        text = ""
+    if not text or isinstance(error, (KeyError, IndexError, AttributeError)):
+        return text_of(error, named=True)
     while text.startswith("{{") and "}}" in text:
         text = text.partition("}}")[2].lstrip(" :")
-    return text.partition(" [Op:")[0].rstrip(" .") or type(error).__name__
+    for end in (" [Op:", "; NodeDef: ", " for '{{node ", "\n"):
+        text = text.partition(end)[0]
+    return text.rstrip(" .") or type(error).__name__

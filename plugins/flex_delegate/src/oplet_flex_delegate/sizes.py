@@ -28,8 +28,8 @@ BOUNDED = frozenset(
     SparseDenseCwiseAdd SparseDenseCwiseDiv SparseDenseCwiseMul SparseReduceMaxSparse SparseReduceSumSparse SparseReorder SparseReshape
     SparseSlice SparseSliceGrad SparseSoftmax SparseSparseMaximum SparseSparseMinimum SparseSplit SparseToSparseSetOperation Squeeze
     StringFormat StringLower StringSplit StringSplitV2 StringStrip StringUpper TensorListConcatLists TensorListElementShape
-    TensorListFromTensor TensorListGetItem TensorListLength TensorListPopBack TensorListPushBack TensorListPushBackBatch TensorListScatter
-    TensorListScatterIntoExistingList TensorListScatterV2 TensorListSetItem TensorListSplit TensorMapErase TensorMapHasKey TensorMapInsert
+    TensorListFromTensor TensorListGetItem TensorListLength TensorListPopBack TensorListPushBack TensorListPushBackBatch
+    TensorListSetItem TensorListSplit TensorMapErase TensorMapHasKey TensorMapInsert
     TensorMapLookup TensorMapSize TensorMapStackKeys UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode UnicodeScript UnicodeTranscode
     Unique UniqueV2 UniqueWithCounts UniqueWithCountsV2 Unpack VariableShape Where
     """.split()
@@ -197,6 +197,11 @@ def _list_of(attributes: Attributes, inputs: Inputs) -> int:
     return max(_most(inputs[1]), 0) * 64
 
 
+def _scattered(place: int) -> Callable[[Attributes, Inputs], int]:
+    """A list as long as its last element's place says."""
+    return lambda attributes, inputs: (_most(inputs[place]) + 1) * 64
+
+
 def _stacked(attributes: Attributes, inputs: Inputs) -> int:
     [length] = executor()(b"TensorListLength", 1, inputs[:1], ())
     return int(length.numpy()) * _element(attributes, inputs[0], inputs[1:])
@@ -289,6 +294,9 @@ ESTIMATES: dict[str, Callable[[Attributes, Inputs], int]] = {
     "StringNGrams": _n_grams,
     "TensorListGather": _gathered,
     "TensorListReserve": _list_of,
+    "TensorListScatter": _scattered(1),
+    "TensorListScatterIntoExistingList": _scattered(2),
+    "TensorListScatterV2": _scattered(1),
     "TensorListResize": _list_of,
     "UnsortedSegmentJoin": _joined_segments,
     **dict.fromkeys(("RegexReplace", "StaticRegexReplace"), _replaced),
