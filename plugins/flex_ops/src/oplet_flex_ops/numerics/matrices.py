@@ -55,24 +55,22 @@ def solve_lower(matrices: Array, right: Array) -> Array:
     """X with L X = right, for the lower triangles L of square matrices; their batches broadcast."""
     size = matrices.shape[-1]
     result = np.array(np.broadcast_to(right, np.broadcast_shapes(matrices.shape[:-2], right.shape[:-2]) + right.shape[-2:]))
-    for start in range(0, size, _BLOCK):
+    # LAPACK refuses zeros on the diagonal; divided by row after row they become infinite.
+    singular = (np.diagonal(matrices, 0, -2, -1) == 0).any()
+    length = 1 if singular else _BLOCK
+    for start in range(0, size, length):
         checkpoint()
-        block = slice(start, start + _BLOCK)
+        block = slice(start, start + length)
         part = result[..., block, :]
         if start:
             part = part - matrices[..., block, :start] @ result[..., :start, :]
-        result[..., block, :] = np.linalg.solve(np.tril(matrices[..., block, block]), part)
+        corner = matrices[..., block, block]
+        result[..., block, :] = part / corner if singular else np.linalg.solve(np.tril(corner), part)
     return result
 
 
 def solve_triangular(matrices: Array, right: Array, lower: bool, adjoint: bool) -> Array:
-    """X with T X = right, or with its adjoint, for the lower or upper triangles T.
-
-    Raises:
-        LinAlgError: there is a zero on a diagonal.
-    """
-    if (np.diagonal(matrices, 0, -2, -1) == 0).any():
-        raise np.linalg.LinAlgError
+    """X with T X = right, or with its adjoint, for the lower or upper triangles T; infinite where there is a zero on a diagonal."""
     if adjoint:
         matrices, lower = np.conj(matrices).swapaxes(-1, -2), not lower
     if lower:

@@ -13,7 +13,7 @@ import numpy as np
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.matrices import ensure_matrices, ensure_square, lu, refusing, solve_triangular
+from oplet_flex_ops.numerics.matrices import each, ensure_matrices, ensure_square, lu, refusing, solve_triangular
 from oplet_flex_ops.numerics.operator import Signature, operator
 from oplet_flex_ops.numerics.types import COMPLEX, INDEX, WIDE, WIDE_FLOATS
 
@@ -21,14 +21,28 @@ _NOT_UNIQUE = "signs (complex: phases) of vectors are those of LAPACK, which nee
 
 
 def _cholesky() -> Registration:
-    message = "Cholesky decomposition was not successful. The input might not be valid: it must be positive definite."
+    """Cholesky: the lower factor of the matrices whose lower triangles are given; NaN for what is not positive definite."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         ensure_square(node.inputs[0])
         return [node.inputs[0].shape]
 
+    def factor(matrix: Array) -> Array:
+        try:
+            return np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            return np.tril(np.full_like(matrix, np.nan))
+
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
-        return refusing(lambda: np.copyto(outputs[0], np.linalg.cholesky(inputs[0])), message)
+        [source], [output] = inputs, outputs
+
+        def run() -> None:
+            try:
+                np.copyto(output, np.linalg.cholesky(source))
+            except np.linalg.LinAlgError:
+                each(factor, source, output)
+
+        return run
 
     return operator(Signature(["T"], ["T"], {"T": WIDE}), shapes, formula)
 
@@ -53,7 +67,7 @@ def _cholesky_grad() -> Registration:
             whole = solve_triangular(lower, left.swapaxes(-1, -2), True, True).swapaxes(-1, -2)
             np.copyto(output, (whole + whole.swapaxes(-1, -2)) / 2)
 
-        return refusing(compute, "the factor of CholeskyGrad has a zero on its diagonal, so it cannot be inverted.")
+        return compute
 
     return operator(Signature(["T", "T"], ["T"], {"T": WIDE_FLOATS}), shapes, formula)
 
@@ -92,7 +106,7 @@ def _svd() -> Registration:
         vectors, full = options(attributes)
         inner = min(rows, columns)
         if not vectors:
-            return [(*batch, inner), (0,), (0,)]
+            return [(*batch, inner), (), ()]
         return [(*batch, inner), (*batch, rows, rows if full else inner), (*batch, columns, columns if full else inner)]
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
@@ -104,6 +118,7 @@ def _svd() -> Registration:
             given = source if finite.all() else np.where(finite, source, 0)
             if not vectors:
                 np.copyto(values, np.linalg.svd(given, compute_uv=False), "unsafe")
+                left[...] = right[...] = 0
             else:
                 u, s, vh = np.linalg.svd(given, full)
                 for output, found in ((values, s), (left, u), (right, np.conj(vh).swapaxes(-1, -2))):
@@ -127,7 +142,7 @@ def _self_adjoint_eig(*, one_output: bool) -> Registration:
         if one_output:
             return [(*batch, size + 1, size)]
         vectors = attributes.flag("compute_v", default=True)
-        return [(*batch, size), (*batch, size, size) if vectors else (0,)]
+        return [(*batch, size), (*batch, size, size) if vectors else ()]
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
         [source] = inputs
@@ -138,6 +153,7 @@ def _self_adjoint_eig(*, one_output: bool) -> Registration:
                 raise np.linalg.LinAlgError
             if not vectors:
                 np.copyto(outputs[0], np.linalg.eigvalsh(source), "unsafe")
+                outputs[1][...] = 0
                 return
             values, columns = np.linalg.eigh(source)
             if one_output:
@@ -162,7 +178,7 @@ def _eig() -> Registration:
         wanted = TensorType.COMPLEX128 if double else TensorType.COMPLEX64
         ensure(node.outputs[0].type is wanted, f"the eigenvalues of {node.inputs[0]} are {wanted.name}, not {node.outputs[0].type.name}.")
         *batch, size, _ = node.inputs[0].shape
-        return [(*batch, size), (*batch, size, size) if attributes.flag("compute_v", default=True) else (0,)]
+        return [(*batch, size), (*batch, size, size) if attributes.flag("compute_v", default=True) else ()]
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
         vectors = attributes.flag("compute_v", default=True)
@@ -173,6 +189,7 @@ def _eig() -> Registration:
                     np.copyto(output, found, "unsafe")
             else:
                 np.copyto(outputs[0], np.linalg.eigvals(inputs[0]), "unsafe")
+                outputs[1][...] = 0
 
         return refusing(compute, "Eigen decomposition was not successful. The input might not be valid.")
 

@@ -119,7 +119,7 @@ def _triangular() -> Registration:
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
         lower, adjoint = attributes.flag("lower", default=True), _adjoint(attributes)
-        return refusing(lambda: np.copyto(outputs[0], solve_triangular(*inputs[:2], lower, adjoint)), _SINGULAR)
+        return lambda: np.copyto(outputs[0], solve_triangular(*inputs[:2], lower, adjoint))
 
     return operator(_TWO, shapes, formula)
 
@@ -148,6 +148,7 @@ def _banded() -> Registration:
                 places = np.arange(size - below)
                 rows, columns = (places + below, places) if lower else (places, places + below)
                 dense[..., rows, columns] = bands[..., number, rows]
+            _ensure_pivot(bands[..., 0 if lower else -1, :])
             np.copyto(output, solve_triangular(dense, right, lower, adjoint))
 
         return refusing(compute, _SINGULAR)
@@ -156,7 +157,10 @@ def _banded() -> Registration:
 
 
 def _tridiagonal() -> Registration:
-    """TridiagonalSolve: Gaussian elimination on the three diagonals, with rows exchanged where `partial_pivoting` is set."""
+    """TridiagonalSolve: Gaussian elimination on the three diagonals, with rows exchanged where `partial_pivoting` is set.
+
+    NaN for a matrix that is not invertible.
+    """
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         ensure_matrices(*node.inputs)
@@ -180,29 +184,29 @@ def _tridiagonal() -> Registration:
                     checkpoint()
                 if pivoting:
                     swap = np.abs(below[:, row + 1]) > np.abs(main[:, row])
-                    upper = (main[:, row], above[:, row], further[:, row])
-                    lower = (below[:, row + 1], main[:, row + 1], np.where(row + 2 < size, above[:, row + 1], 0))
+                    upper = (main[:, row].copy(), above[:, row].copy(), further[:, row].copy())
+                    lower = (below[:, row + 1].copy(), main[:, row + 1].copy(), above[:, row + 1] * (row + 2 < size))
                     main[:, row], above[:, row], further[:, row] = (np.where(swap, b, a) for a, b in zip(upper, lower))
                     below[:, row + 1], main[:, row + 1], last = (np.where(swap, a, b) for a, b in zip(upper, lower))
                     above[:, row + 1] = last
                     first, second = values[:, row].copy(), values[:, row + 1].copy()
                     values[:, row] = np.where(swap[:, None], second, first)
                     values[:, row + 1] = np.where(swap[:, None], first, second)
-                _ensure_pivot(main[:, row])
                 factor = below[:, row + 1] / main[:, row]
                 main[:, row + 1] -= factor * above[:, row]
                 above[:, row + 1] -= factor * further[:, row]
                 values[:, row + 1] -= factor[:, None] * values[:, row]
+            singular = (main == 0).any(-1)
             for row in range(size - 1, -1, -1):
-                _ensure_pivot(main[:, row])
                 if row + 1 < size:
                     values[:, row] -= above[:, row, None] * values[:, row + 1]
                 if row + 2 < size:
                     values[:, row] -= further[:, row, None] * values[:, row + 2]
                 values[:, row] /= main[:, row, None]
+            values[singular] = np.nan
             np.copyto(output, values.reshape(output.shape))
 
-        return refusing(compute, "The first element of diagonal is zero, or the matrix is not invertible.")
+        return compute
 
     return operator(_TWO, shapes, formula)
 
