@@ -87,7 +87,15 @@ OPS: dict[str, dict[str, str]] = {
     "ragged": {},
     "random": {},
     "sequences": {},
-    "signal": {},
+    "signal": {
+        "Angle": "complex_parts:ANGLE", "AudioSpectrogram": "audio:AUDIO_SPECTROGRAM", "Complex": "complex_parts:COMPLEX",
+        "ComplexAbs": "complex_parts:COMPLEX_ABS", "Conj": "complex_parts:CONJ",
+        "ConjugateTranspose": "complex_parts:CONJUGATE_TRANSPOSE", "DecodeWav": "wav:DECODE_WAV", "EncodeWav": "wav:ENCODE_WAV",
+        "FFT": "fourier:FFT", "FFT2D": "fourier:FFT_2D", "FFT3D": "fourier:FFT_3D", "IFFT": "fourier:IFFT",
+        "IFFT2D": "fourier:IFFT_2D", "IFFT3D": "fourier:IFFT_3D", "IRFFT": "fourier:IRFFT", "IRFFT2D": "fourier:IRFFT_2D",
+        "IRFFT3D": "fourier:IRFFT_3D", "Imag": "complex_parts:IMAG", "Mfcc": "audio:MFCC", "RFFT": "fourier:RFFT",
+        "RFFT2D": "fourier:RFFT_2D", "RFFT3D": "fourier:RFFT_3D", "Real": "complex_parts:REAL",
+    },
     "sparse": {},
     "strings": {},
     "tensor_list": {
