@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +23,9 @@ __all__ = ["Formula", "Shapes", "Signature", "attributes_of", "operator", "quiet
 
 #: The shapes of the outputs. It reads values only of the inputs that `operator` names as `values`, and refuses what cannot be computed.
 Shapes = Callable[[Node, Attributes], Sequence[Shape]]
-#: The thunk that computes the arrays of the outputs (the last argument) from those of the inputs.
-Formula = Callable[[Attributes, Sequence[Array], Sequence[Array]], Thunk]
+#: The thunk that computes the arrays of the outputs from those of the inputs: `formula(attributes, inputs, outputs)`, and the state of
+#: the node as a fourth argument where it has one.
+Formula = Callable[..., Thunk]
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def operator(
     *,
     values: Sequence[int] = (),
     widened: Mapping[TensorType, TensorType] | None = None,
-    pure: bool = True,
+    state: Callable[[], Any] | None = None,
     differences: str = "",
 ) -> Registration:
     """The registration of an operator.
@@ -91,7 +93,7 @@ def operator(
         formula: what it computes; numpy's warnings of overflow and invalid values are off while it runs.
         values: the positions of inputs whose values `shapes` reads.
         widened: the types that are computed in another type; halves in float32 by default.
-        pure: whether the outputs depend on the inputs alone.
+        state: makes the state of a node, which is kept between invokes; None where the outputs depend on the inputs alone.
         differences: one sentence on how the results differ from TensorFlow's; "" where they do not.
     """
     wider = dict.fromkeys(SHORT_FLOATS, TensorType.FLOAT32) if widened is None else widened
@@ -120,12 +122,20 @@ def operator(
                 array = wide
             arrays.append(array)
         split = len(node.inputs)
-        return _between(before, formula(attributes_of(node), arrays[:split], arrays[split:]), after)
+        kept = () if state is None else (node.user_data,)
+        return _between(before, formula(attributes_of(node), arrays[:split], arrays[split:], *kept), after)
 
     def bind(context: Context, node: Node) -> Thunk:
         return defer_or_run(context, node, shapes_of, bind_arrays)
 
-    return Registration(prepare=prepare, bind=bind, pure=pure, types=signature.main_types(), differences=differences)
+    return Registration(
+        init=None if state is None else lambda context, buffer: state(),
+        prepare=prepare,
+        bind=bind,
+        pure=state is None,
+        types=signature.main_types(),
+        differences=differences,
+    )
 
 
 def _scratch(tensor: Tensor, type: TensorType) -> Array:
