@@ -84,7 +84,7 @@ def _multinomial() -> Registration:
 
     def run(generator: Philox, inputs: Sequence[Array], output: Array) -> None:
         rows, count = output.shape
-        draw_classes(generator.skip(rows * -(-count // 4) * 4 * RESERVED), inputs[0], output)
+        draw_classes(generator.skip(rows * -(-count // 4) * 8 * RESERVED), inputs[0], output)  # two words for each draw
 
     types = {"T": FLOATS, "output_dtype": INDEX}
     return _stateful(Signature(["T", _INT32], ["output_dtype"], types, {"output_dtype": TensorType.INT64}), shapes, run, [1])
