@@ -1,4 +1,4 @@
-"""Operators that choose, clip, add up or convert values of several operands."""
+"""Operators that clip, add up or convert values."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.elementwise import same_shape
 from oplet_flex_ops.numerics.operator import Signature, operator
 from oplet_flex_ops.numerics.types import COMPLEX, EVERY, FLOATS, NUMBERS, SIGNED
-
-_VALUES = (*EVERY, TensorType.STRING)
 
 
 def _add_n() -> Registration:
@@ -56,54 +54,6 @@ def _clip_by_value() -> Registration:
     return operator(Signature(["T", "T", "T"], ["T"], {"T": types}), shapes, formula)
 
 
-def _select() -> Registration:
-    """Select, whose condition is of the operands' shape, a scalar, or a vector that chooses whole rows."""
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        condition, first, second = node.inputs
-        ensure_same_shape(first, second)
-        fits = condition.shape in ((), first.shape) or (condition.ndim == 1 and condition.shape == first.shape[:1])
-        ensure(fits, f"{condition} is the condition of {first}; it must be a scalar, a vector of its rows or of the same shape.")
-        return [first.shape]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
-        [condition, first, second], [output] = inputs, outputs
-        if condition.ndim == 1:
-            condition = condition.reshape(condition.shape + (1,) * (first.ndim - 1))
-
-        def run() -> None:
-            np.copyto(output, second)
-            np.copyto(output, first, where=condition)
-
-        return run
-
-    return operator(Signature([TensorType.BOOL, "T", "T"], ["T"], {"T": _VALUES}), shapes, formula, widened={})
-
-
-def _select_v2() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        given = [tensor.shape for tensor in node.inputs]
-        rank = max(map(len, given))
-        columns = zip(*[(1,) * (rank - len(shape)) + shape for shape in given])
-        result = []
-        for sizes in columns:
-            others = {size for size in sizes if size != 1}
-            ensure(len(others) < 2, f"the operands do not broadcast: {', '.join(map(repr, node.inputs))}.")
-            result.append(others.pop() if others else 1)
-        return [tuple(result)]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
-        [condition, first, second], [output] = inputs, outputs
-
-        def run() -> None:
-            np.copyto(output, second)
-            np.copyto(output, first, where=condition)
-
-        return run
-
-    return operator(Signature([TensorType.BOOL, "T", "T"], ["T"], {"T": _VALUES}), shapes, formula, widened={})
-
-
 def _cast() -> Registration:
     """Cast: floats are truncated towards zero, complex numbers give their real part, and what is not 0 is true."""
 
@@ -136,5 +86,3 @@ def _cast() -> Registration:
 ADD_N = _add_n()
 CAST = _cast()
 CLIP_BY_VALUE = _clip_by_value()
-SELECT = _select()
-SELECT_V2 = _select_v2()

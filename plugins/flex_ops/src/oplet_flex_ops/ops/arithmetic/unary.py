@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oplet import Registration, TensorType, ensure
+from oplet import Registration, TensorType
 from oplet.kernels.arrays import Array, Thunk
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.elementwise import same_shape, unary
 from oplet_flex_ops.numerics.operator import Signature, operator
-from oplet_flex_ops.numerics.types import COMPLEX, EVERY, FLOATS, INDEX, INTEGERS, SIGNED, UNSIGNED, WIDE_FLOATS
+from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, INTEGERS, SIGNED, UNSIGNED, WIDE_FLOATS
 
 _ANALYTIC = (*FLOATS, *COMPLEX)
 
@@ -64,21 +64,6 @@ def _logical_not() -> Registration:
     return operator(Signature([TensorType.BOOL], [TensorType.BOOL]), same_shape, formula)
 
 
-def _check_numerics() -> Registration:
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
-        [source], [output], message = inputs, outputs, attributes.text("message")
-
-        def run() -> None:
-            if not np.isfinite(source).all():
-                kinds = [kind for kind, test in (("Inf", np.isinf), ("NaN", np.isnan)) if test(source).any()]
-                ensure(False, f"{message} : Tensor had {' and '.join(kinds)} values, which CheckNumerics refuses.")
-            np.copyto(output, source)
-
-        return run
-
-    return operator(Signature(["T"], ["T"], {"T": FLOATS}), same_shape, formula)
-
-
 ABS = unary(np.abs, *FLOATS, *SIGNED)
 ACOS = unary(np.arccos, *_ANALYTIC)
 ACOSH = unary(np.arccosh, *_ANALYTIC)
@@ -87,7 +72,6 @@ ASINH = unary(np.arcsinh, *_ANALYTIC)
 ATAN = unary(np.arctan, *_ANALYTIC)
 ATANH = unary(np.arctanh, *_ANALYTIC)
 CEIL = unary(np.ceil, *FLOATS)
-CHECK_NUMERICS = _check_numerics()
 COS = unary(np.cos, *_ANALYTIC)
 COSH = unary(np.cosh, *_ANALYTIC)
 EXP = unary(np.exp, *_ANALYTIC)
@@ -102,7 +86,6 @@ LOG = unary(np.log, *_ANALYTIC)
 LOG1P = unary(np.log1p, *_ANALYTIC)
 LOGICAL_NOT = _logical_not()
 NEG = unary(np.negative, *_ANALYTIC, *SIGNED)
-ONES_LIKE = unary(lambda x, out: out.fill(1), *EVERY)
 POPULATION_COUNT = unary(_count_bits, *INTEGERS, result=TensorType.UINT8)
 RINT = unary(np.rint, *WIDE_FLOATS)
 ROUND = unary(_round, *FLOATS, *INDEX)
@@ -115,4 +98,3 @@ SQRT = unary(np.sqrt, *_ANALYTIC)
 SQUARE = unary(np.square, *_ANALYTIC, *SIGNED, *UNSIGNED)
 TAN = unary(np.tan, *_ANALYTIC)
 TANH = unary(np.tanh, *_ANALYTIC)
-ZEROS_LIKE = unary(lambda x, out: out.fill(0), *EVERY)

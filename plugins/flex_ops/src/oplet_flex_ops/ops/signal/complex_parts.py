@@ -9,11 +9,10 @@ import numpy as np
 
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
-from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.elementwise import broadcast_pair, unary
 from oplet_flex_ops.numerics.operator import Signature, operator
-from oplet_flex_ops.numerics.types import EVERY, INDEX, WIDE_FLOATS
+from oplet_flex_ops.numerics.types import WIDE_FLOATS
 
 _COMPLEX = (TensorType.COMPLEX64, TensorType.COMPLEX128)
 _REAL_OF = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: TensorType.FLOAT64}
@@ -57,31 +56,9 @@ def _complex() -> Registration:
     return operator(Signature(["T", "T"], ["Tout"], types, defaults), shapes, formula)
 
 
-def _conjugate_transpose() -> Registration:
-    def order(values: list[int], rank: int) -> list[int]:
-        ensure(sorted(values) == list(range(rank)), f"the permutation {values} does not name each of {rank} dimensions once.")
-        return values
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        source, perm = node.inputs
-        ensure(perm.ndim == 1, f"{perm} is the permutation; it must be a vector.")
-        return [tuple(source.shape[axis] for axis in order(read_ints(perm), source.ndim))]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
-        turned, [output] = inputs[0].transpose(inputs[1].tolist()), outputs
-        if turned.dtype.kind == "c":
-            return lambda: np.conjugate(turned, output)
-        return lambda: np.copyto(output, turned)
-
-    types = {"T": (*EVERY, TensorType.STRING), "Tperm": INDEX}
-    signature = Signature(["T", "Tperm"], ["T"], types, {"Tperm": TensorType.INT32})
-    return operator(signature, shapes, formula, values=[1], widened={})
-
-
 ANGLE = _part(lambda x, out: np.arctan2(x.imag, x.real, out))
 COMPLEX = _complex()
 COMPLEX_ABS = _part(np.abs)
 CONJ = unary(np.conjugate, *_COMPLEX)
-CONJUGATE_TRANSPOSE = _conjugate_transpose()
 IMAG = _part(lambda x, out: np.copyto(out, x.imag))
 REAL = _part(lambda x, out: np.copyto(out, x.real))
