@@ -196,9 +196,8 @@ def test_batch_norms_and_their_gradients_agree_with_tensorflow() -> None:
     for each, expected in zip(cases, tensorflow_batch(cases)):
         found = run_case(each, [type_of(array) for array in expected])
         for number, (ours, theirs) in enumerate(zip(found, expected)):
-            if "Grad" in each.op and number > 2 or number == 5:
-                assert ours.shape == theirs.shape, str(each)  # reserved: TensorFlow leaves there what was in the memory
-            else:
+            reserved = 2 if "Grad" in each.op else 4 if each.attributes["is_training"] else 2
+            if number <= reserved:  # in the others TensorFlow leaves what was in the memory
                 apart(each._replace(tolerance=LOOSE[each.inputs[0].dtype.name]), ours, theirs)
 
 

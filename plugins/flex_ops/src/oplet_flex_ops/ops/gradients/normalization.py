@@ -23,7 +23,7 @@ def _batch_norm(version: int) -> Registration:
         channels = ensure_statistics(node, attributes, first=len(node.inputs), source=1)
         for each in statistics[:3]:
             ensure(each.shape == (channels,), f"{each} must have one value for each of the {channels} channels of {source}.")
-        return [source.shape, (channels,), (channels,), (0,), (0,)]
+        return [source.shape, (channels,), (channels,), (), ()]
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
         gradient, source, scale, mean, variance = inputs[:5]
@@ -45,6 +45,7 @@ def _batch_norm(version: int) -> Registration:
                 slope = (products / count * inverse * inverse).reshape(wide)
                 result = gradient - (sums / count).reshape(wide) - centred * slope
             np.multiply(result, (scale * inverse).reshape(wide), outputs[0])
+            outputs[3][...] = outputs[4][...] = 0  # of no use on a CPU
 
         return run
 
