@@ -127,7 +127,23 @@ OPS: dict[str, dict[str, str]] = {
         "Svd": "decompositions:SVD", "TridiagonalMatMul": "solving:TRIDIAGONAL_MAT_MUL",
         "TridiagonalSolve": "solving:TRIDIAGONAL_SOLVE",
     },
-    "lookup": {},
+    "lookup": {
+        "AnonymousHashTable": "making:ANONYMOUS_STATIC",
+        "AnonymousMutableDenseHashTable": "making:ANONYMOUS_DENSE",
+        "AnonymousMutableHashTable": "making:ANONYMOUS_MUTABLE",
+        "AnonymousMutableHashTableOfTensors": "making:ANONYMOUS_OF_TENSORS",
+        "HashTableV2": "making:STATIC",
+        "InitializeTableV2": "tables:IMPORT",
+        "LookupTableExportV2": "tables:EXPORT",
+        "LookupTableFindV2": "tables:FIND",
+        "LookupTableImportV2": "tables:IMPORT",
+        "LookupTableInsertV2": "tables:INSERT",
+        "LookupTableRemoveV2": "tables:REMOVE",
+        "LookupTableSizeV2": "tables:SIZE",
+        "MutableDenseHashTableV2": "making:DENSE",
+        "MutableHashTableOfTensorsV2": "making:OF_TENSORS",
+        "MutableHashTableV2": "making:MUTABLE",
+    },
     "ragged": {},
     "random": {
         "Multinomial": "stateful:MULTINOMIAL", "RandomShuffle": "stateful:RANDOM_SHUFFLE",
@@ -157,7 +173,36 @@ OPS: dict[str, dict[str, str]] = {
         "RFFT": "fourier:RFFT", "RFFT2D": "fourier:RFFT_2D", "RFFT3D": "fourier:RFFT_3D", "Real": "complex_parts:REAL",
     },
     "sparse": {},
-    "strings": {},
+    "strings": {
+        "AsString": "as_string",
+        "DecodeBase64": "single:DECODE_BASE64",
+        "DecodePaddedRaw": "decode_raw",
+        "DecodeRaw": "decode_raw",
+        "EncodeBase64": "single:ENCODE_BASE64",
+        "ReduceJoin": "joins:REDUCE",
+        "RegexFullMatch": "regex:MATCH",
+        "RegexReplace": "regex:REPLACE",
+        "StaticRegexFullMatch": "regex:STATIC_MATCH",
+        "StaticRegexReplace": "regex:STATIC_REPLACE",
+        "StringJoin": "joins:JOIN",
+        "StringLength": "single:LENGTH",
+        "StringLower": "single:LOWER",
+        "StringNGrams": "string_ngrams",
+        "StringSplit": "split:SPLIT",
+        "StringSplitV2": "split:SPLIT_V2",
+        "StringStrip": "single:STRIP",
+        "StringToHashBucket": "hash_buckets:OLDER",
+        "StringToHashBucketFast": "hash_buckets:FAST",
+        "StringToHashBucketStrong": "hash_buckets:STRONG",
+        "StringToNumber": "string_to_number",
+        "StringUpper": "single:UPPER",
+        "Substr": "substr",
+        "UnicodeDecode": "unicode:DECODE",
+        "UnicodeDecodeWithOffsets": "unicode:DECODE",
+        "UnicodeEncode": "unicode:ENCODE",
+        "UnicodeTranscode": "unicode:TRANSCODE",
+        "UnsortedSegmentJoin": "joins:SEGMENTS",
+    },
     "tensor_list": {
         "EmptyTensorList": "making:EMPTY",
         "TensorListConcat": "concat",
@@ -184,7 +229,7 @@ OPS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 #: Operators that the converter writes under their own name, as they are not on its list of Flex operators.
-UNPREFIXED = ("BesselI0e", "BesselI1e", "Erfinv", "Svd")
+UNPREFIXED = ("BesselI0e", "BesselI1e", "Erfinv", "StringNGrams", "StringUpper", "Svd")
 
 
 @hookimpl
