@@ -229,7 +229,16 @@ OPS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 #: Operators that the converter writes under their own name, as they are not on its list of Flex operators.
-UNPREFIXED = ("BesselI0e", "BesselI1e", "Erfinv", "StringNGrams", "StringUpper", "Svd")
+UNPREFIXED = (
+    "Acos", "Acosh", "Asin", "Asinh", "Atanh", "BandedTriangularSolve", "BatchCholeskyGrad", "BatchMatMulV3",
+    "BatchMatrixSolve", "BatchMatrixSolveLs", "BatchSelfAdjointEig", "BatchSelfAdjointEigV2", "BatchSvd", "BesselI0",
+    "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0",
+    "BesselY1", "Betainc", "CholeskyGrad", "Cross", "Dawsn", "Digamma", "Eig", "Erfc", "Erfinv", "EuclideanNorm", "Expint",
+    "Expm1", "FresnelCos", "FresnelSin", "Igamma", "Igammac", "IsInf", "L2Loss", "LRNGrad", "Lgamma", "Log1p", "Lu",
+    "MatrixExponential", "MatrixLogarithm", "MatrixSolve", "MatrixSolveLs", "MatrixSquareRoot", "Mod", "Ndtri", "NextAfter",
+    "Polygamma", "Rint", "SelfAdjointEig", "SelfAdjointEigV2", "Spence", "StatelessShuffle", "StringNGrams", "StringUpper",
+    "Svd", "TridiagonalMatMul", "TridiagonalSolve", "TruncateMod", "Zeta",
+)  # fmt: skip
 
 
 @hookimpl

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from plugins.flex_ops.tests.record.recording import record
+from plugins.flex_ops.tests.record import recording
 
 
 def record_all() -> None:
@@ -19,6 +19,12 @@ def record_all() -> None:
 
 def _noise(*shape: int, seed: int = 0, type: str = "float32") -> Any:
     return np.random.default_rng(seed).normal(size=shape).astype(type)
+
+
+def record(name: str, function: Any, calls: Any, **options: Any) -> None:
+    """As `recording.record`; what is not on the converter's list of Flex operators becomes a custom op of its own name."""
+    converter = {"allow_custom_ops": True, **options.pop("converter", {})}
+    recording.record(name, function, calls, converter=converter, **options)
 
 
 def _linear_algebra() -> None:
@@ -76,7 +82,7 @@ def _linear_algebra() -> None:
         inverse = tf.matmul(v / s[..., None, :], u, transpose_b=True)
         return {"values": s, "pseudo_inverse": inverse, "rank_one": s[..., :1, None] * u[..., :1] * tf.linalg.matrix_transpose(v[..., :1])}
 
-    record("svd_under_its_own_name", svd, [{"x": _noise(2, 5, 3)}], converter={"allow_custom_ops": True})
+    record("svd_under_its_own_name", svd, [{"x": _noise(2, 5, 3)}])
 
 
 def _signals() -> None:
@@ -188,7 +194,7 @@ def _precision() -> None:
         }  # fmt: skip
 
     calls = [{"x": np.random.default_rng(0).uniform(0.1, 2.9, (4, 5)).astype("float32")}]
-    record("special_functions", special, calls, converter={"allow_custom_ops": True})
+    record("special_functions", special, calls)
 
     def half(x: tf.Tensor) -> dict[str, tf.Tensor]:
         w = tf.constant(_noise(6, 4, seed=2) * 0.3, tf.float16)
