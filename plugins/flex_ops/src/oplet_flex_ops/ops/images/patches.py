@@ -6,7 +6,7 @@ Numerics: tensorflow/core/kernels/image/{extract_image_patches_op.cc,extract_vol
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from oplet import Node, Registration, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
@@ -66,7 +66,8 @@ def _patches(given: _Windows, outputs: list[Array], source: Array) -> None:
         number = 0
         for tap, axis in zip(position, axes):
             number = number * axis.window + tap
-        output[(*to, number)] = source[of]
+        there: tuple[Any, ...] = (*to, number)
+        output[there] = source[of]
 
 
 def _patches_op(op: str, rank: int) -> Registration:
