@@ -146,7 +146,7 @@ def counting() -> Iterator[Case]:
                     inputs = [indices, numbers, shape, ints(size)[0], weights]
                     if weights.size != 4:  # which TensorFlow reads beyond their end
                         yield Case("SparseBincount", inputs, given)
-                    yield Case("RaggedBincount", [longs(0, 3, 3, 9), numbers, ints(size)[0], weights], given)
+                        yield Case("RaggedBincount", [longs(0, 3, 3, 9), numbers, ints(size)[0], weights], given)
                 for least, most in ((-1, -1), (10, -1), (-1, 4), (2, 3), (-1, 0)):
                     given = {"T": T.INT32, "output_type": type, "binary_output": binary, "minlength": least, "maxlength": most}
                     if binary and weights.size:

@@ -76,9 +76,19 @@ OPS: dict[str, dict[str, str]] = {
     },
     "linalg": {},
     "lookup": {},
-    "ragged": {},
+    "ragged": {
+        "RaggedTensorToSparse": "dense:RAGGED_TENSOR_TO_SPARSE", "RaggedTensorToTensor": "dense:RAGGED_TENSOR_TO_TENSOR",
+        "RaggedGather": "ranges:RAGGED_GATHER", "RaggedRange": "ranges:RAGGED_RANGE",
+        "RaggedTensorFromVariant": "variants:RAGGED_TENSOR_FROM_VARIANT",
+        "RaggedTensorToVariant": "variants:RAGGED_TENSOR_TO_VARIANT",
+    },
     "random": {},
-    "sequences": {},
+    "sequences": {
+        "BlockLSTM": "cells:BLOCK_LSTM", "BlockLSTMV2": "cells:BLOCK_LSTM_V2", "GRUBlockCell": "cells:GRU_BLOCK_CELL",
+        "LSTMBlockCell": "cells:LSTM_BLOCK_CELL", "EditDistance": "comparing:EDIT_DISTANCE",
+        "ReverseSequence": "comparing:REVERSE_SEQUENCE", "CTCBeamSearchDecoder": "ctc_decoding:CTC_BEAM_SEARCH_DECODER",
+        "CTCGreedyDecoder": "ctc_decoding:CTC_GREEDY_DECODER", "CTCLoss": "ctc_loss:CTC_LOSS", "CTCLossV2": "ctc_loss:CTC_LOSS_V2",
+    },
     "signal": {},
     "sparse": {
         "SparseAdd": "arithmetic:SPARSE_ADD", "SparseDenseCwiseAdd": "arithmetic:SPARSE_DENSE_CWISE_ADD",
