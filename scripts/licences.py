@@ -53,6 +53,7 @@ USES = {
     "audioop-lts": ("PSF-2.0", "the programs in tests/programs"),
     "audioread": ("MIT", "the programs in tests/programs"),
     "flatbuffers": ("Apache-2.0", "reading and writing models"),
+    "google-re2": ("BSD-3-Clause", "regular expressions of `oplet-flex-ops`"),
     "graphlay": ("MIT OR Apache-2.0", "the pictures of `oplet partition`"),
     "hatchling": ("MIT", "building the packages, and those of `oplet build`"),
     "hypothesis": ("MPL-2.0", "tests with generated values"),
