@@ -19,13 +19,11 @@ __all__ = ["BeamSearch"]
 _ZERO = -math.inf
 
 
-def _add(a: float, b: float) -> float:
-    """The logarithm of the sum of two probabilities given by theirs."""
-    if a == _ZERO:
-        return b
-    if b == _ZERO:
-        return a
-    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+def _add(a: Array, b: Array) -> Any:
+    """The logarithms of the sums of probabilities given by theirs, in the precision of the arrays."""
+    highest, lowest = np.maximum(a, b), np.minimum(a, b)
+    with np.errstate(invalid="ignore"):
+        return np.where(lowest == _ZERO, highest, highest + np.log1p(np.exp(lowest - highest)))
 
 
 class _Entry:
@@ -47,7 +45,13 @@ class _Entry:
         self.total = self.blank = self.labelled = self.old_total = self.old_blank = _ZERO
 
     def reset(self) -> None:
+        """Leave the beam."""
         self.total = self.blank = self.labelled = _ZERO
+
+    def forget(self) -> None:
+        """Not come back into the beam: a prefix that was in it before this step does not grow, either."""
+        self.reset()
+        self.old_total = self.old_blank = _ZERO
 
     @property
     def active(self) -> bool:
@@ -70,41 +74,60 @@ class BeamSearch:
         self._leaves: list[_Entry] = [root]
 
     def step(self, logits: Array) -> None:
-        """Take a step's logits, float64 of shape (classes,)."""
+        """Take a step's logits, of shape (classes,), whose type is the precision of the search."""
         charge(512 * self._width)
         highest = logits.max()
         with np.errstate(all="ignore"):
-            scores: Any = logits - (highest + math.log(np.exp(logits - highest).sum()))
-        plain = scores.tolist()
+            # summed one after the other, as TensorFlow does
+            offset = highest + np.log(np.add.accumulate(np.exp(logits - highest))[-1])
+            scores = logits - offset
         branches = sorted(self._leaves, key=lambda entry: -entry.total)
         for entry in branches:
             entry.old_total, entry.old_blank = entry.total, entry.blank
-        for entry in branches:
-            parent = entry.parent
-            if parent is not None:
-                if parent.active:
-                    before = parent.old_blank if entry.label == parent.label else parent.old_total
-                    entry.labelled = _add(entry.labelled, before)
-                entry.labelled += plain[entry.label]
-            entry.blank = entry.old_total + plain[self._blank]
-            entry.total = _add(entry.blank, entry.labelled)
+        self._pass_on(branches, logits, offset)
         # A heap with the worst entry first; the numbers keep entries from being compared.
-        beam = [(entry.total, -number, entry) for number, entry in enumerate(branches)]
+        beam = [(entry.total, -number, entry) for number, entry in enumerate(branches, self._made + 1)]
+        self._made += len(branches)
         heapq.heapify(beam)
         for entry in branches:
             checkpoint()
             self._grow(beam, entry, scores)
         self._leaves = [entry for _, _, entry in beam]
 
+    def _pass_on(self, branches: list[_Entry], logits: Array, offset: Any) -> None:
+        """Give each prefix its probabilities after a step that adds no label to it."""
+        before = [
+            (
+                _ZERO
+                if parent is None or not parent.active
+                else parent.old_blank
+                if entry.label == parent.label
+                else parent.old_total
+            )
+            for entry in branches
+            for parent in (entry.parent,)
+        ]
+        dtype = logits.dtype
+        own = np.array([entry.labelled for entry in branches], dtype)
+        labels = np.array([entry.label for entry in branches])
+        with np.errstate(all="ignore"):
+            labelled = _add(own, np.array(before, dtype)) + (logits[labels] - offset)
+            labelled = np.where(labels < 0, own, labelled)
+            blank = np.array([entry.old_total for entry in branches], dtype) + logits[self._blank] - offset
+            total = _add(blank, labelled)
+        for entry, *found in zip(branches, labelled.tolist(), blank.tolist(), total.tolist()):
+            entry.labelled, entry.blank, entry.total = found
+
     def _grow(self, beam: list[tuple[float, int, _Entry]], entry: _Entry, scores: Array) -> None:
         """Add the prefixes with one label more that are likely enough."""
         if not self._is_candidate(beam, entry.old_total):
             return
-        totals = scores[:-1] + entry.old_total
+        totals = scores[:-1] + scores.dtype.type(entry.old_total)
         if 0 <= entry.label < self._blank:
-            totals[entry.label] = scores[entry.label] + entry.old_blank
+            totals[entry.label] = scores[entry.label] + scores.dtype.type(entry.old_blank)
         floor = beam[0][0] if len(beam) >= self._width else _ZERO
-        for label in (totals > floor).nonzero()[0].tolist():
+        # What cannot come into the beam is passed over, but for what was there before.
+        for label in sorted({*(totals > floor).nonzero()[0].tolist(), *entry.children}):
             child = entry.children.get(label)
             if child is not None and child.active:
                 continue
@@ -119,6 +142,8 @@ class BeamSearch:
                     heapq.heappushpop(beam, item)[2].reset()
                 else:
                     heapq.heappush(beam, item)
+            elif child is not None:
+                child.forget()
 
     def _is_candidate(self, beam: list[tuple[float, int, _Entry]], total: float) -> bool:
         return total > _ZERO and (len(beam) < self._width or total > beam[0][0])

@@ -1,8 +1,5 @@
 """CTCGreedyDecoder and CTCBeamSearchDecoder: label sequences from the logits of each time step.
 
-The search is computed in double precision; TensorFlow's is in that of its inputs, so that the order of paths may differ where their
-probabilities do not.
-
 Numerics: tensorflow/core/kernels/ctc_decoder_ops.cc, tensorflow/core/util/ctc/{ctc_beam_search.h,ctc_beam_entry.h}
 """
 
@@ -102,12 +99,11 @@ def _beam_settings(attributes: Attributes) -> _Beam:
 
 def _beam(given: _Beam, inputs: Array, lengths: Array) -> list[Array]:
     ensure_lengths(inputs, lengths)
-    wide = inputs.astype(np.float64)
     found: list[list[list[int]]] = [[] for _ in range(given.paths)]
     scores = np.zeros((inputs.shape[1], given.paths), inputs.dtype)
     for number, length in enumerate(lengths.tolist()):
         search = BeamSearch(given.width, inputs.shape[2])
-        for step in wide[:length, number]:
+        for step in inputs[:length, number]:
             search.step(step)
         best = search.best(given.paths, given.merge)
         ensure(len(best) == given.paths, f"there are {len(best)} paths, fewer than the {given.paths} of top_paths.")
