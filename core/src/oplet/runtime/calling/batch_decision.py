@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -85,7 +86,7 @@ def _examine(
         one = open_and_note(1, False) if delegates else single
         several = open_and_note(_COMPARED, False)
     except OpletError as error:
-        return BatchPlan(1, f"the model does not take {_COMPARED} rows at once: {text_of(error)}")
+        return BatchPlan(1, f"the model does not take {_COMPARED} rows at once: {_reason(error)}")
     why = mixing(one, several) or ("" if tolerant else rounding(several))
     if why:
         return BatchPlan(1, why)
@@ -95,12 +96,12 @@ def _examine(
             break
         except OpletError as error:
             if size == 2:
-                return BatchPlan(1, f"the model does not take 2 rows at once: {text_of(error)}")
+                return BatchPlan(1, f"the model does not take 2 rows at once: {_reason(error)}")
             size //= 2
     try:
         why = _probe(single, batch, size, tolerant)
     except OpletError as error:
-        why = f"random rows do not run, so that batches cannot be compared with them: {text_of(error)}"
+        why = f"random rows do not run, so that batches cannot be compared with them: {_reason(error)}"
     if why:
         return BatchPlan(1, why)
     bits = (
@@ -203,7 +204,7 @@ def _probe(single: OpenedModel, batch: OpenedModel, size: int, tolerant: bool) -
     order = np.arange(size) % different
     values = {name: _random_rows(column, different, random)[order] for name, column in single.inputs.items()}
     rows = read_rows(single.inputs, values, "the model")
-    alone, together = single.collect(different), batch.collect(size)
+    alone, together = single.collect(different), single.collect(size)
     for row in range(different):
         single.run_row(rows, row, alone, row)
     batch.run_batch(rows, 0, size, together)
@@ -211,6 +212,11 @@ def _probe(single: OpenedModel, batch: OpenedModel, size: int, tolerant: bool) -
         if not _agree(a.rows[order], b.rows, tolerant):
             return f"the output '{name}' of {counted(size, 'row')} is not that of the same rows one by one"
     return ""
+
+
+def _reason(error: OpletError) -> str:
+    """The first sentence of an error."""
+    return re.split(r"\.(?: (?=[A-Z])|$)", text_of(error))[0]
 
 
 def _random_rows(column: Column, count: int, random: np.random.Generator) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +39,7 @@ class Column:
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    details: Mapping[str, Any]
+    details: Mapping[str, Any] = field(repr=False, compare=False)
     index: int
     fills_batch: bool
 
@@ -49,7 +49,7 @@ class Column:
 
     def row_of(self, value: Array) -> Array:
         """The row of a tensor's value."""
-        return value[0] if self.fills_batch and value.shape[:1] == (1,) else value
+        return value[0, ...] if self.fills_batch and value.shape[:1] == (1,) else value
 
     def fits(self, shape: Sequence[int]) -> bool:
         """Whether a row may have this shape."""

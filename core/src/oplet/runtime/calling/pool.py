@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from oplet.errors import OpletError, StateError
@@ -159,5 +160,13 @@ def _forget_all() -> None:
         pool._forget()
 
 
+def _close_all() -> None:
+    """Close what is idle while the modules that closing needs are still there."""
+    for pool in list(_POOLS):
+        with suppress(OpletError):
+            pool._close_idle()
+
+
+atexit.register(_close_all)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_all)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import InvokeError, OpletError, text_of
@@ -66,7 +68,8 @@ class WorkerProcess:
         context = multiprocessing.get_context("spawn")
         mine, its = context.Pipe()
         process = context.Process(target=_serve, args=(self._predictor, its), name="oplet-map", daemon=True)
-        process.start()
+        with _without_interrupts():
+            process.start()
         its.close()  # so that the pipe ends with the process
         self._process, self._pipe = process, mine
         if self._stopped:
@@ -83,6 +86,20 @@ class WorkerProcess:
         if process.is_alive():
             process.kill()
             process.join(_GRACE)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """SIGINT blocked in this thread, so that a process which starts now inherits that: Ctrl-C would print a traceback of its imports."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # when it starts, it unblocks the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(predictor: RunsItems, pipe: Connection) -> None:
