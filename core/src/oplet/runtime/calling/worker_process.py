@@ -7,7 +7,6 @@ import pickle
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import InvokeError, OpletError, text_of
@@ -94,6 +93,8 @@ def _without_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    from multiprocessing import resource_tracker  # not everywhere
+
     resource_tracker.ensure_running()  # when it starts, it unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
