@@ -97,15 +97,16 @@ def _signals() -> None:
 
     record("cepstrum", cepstrum, [{"x": _noise(2, 300, seed=s)} for s in range(2)])
 
-    def filtered(x: tf.Tensor) -> dict[str, tf.Tensor]:
-        spectrum = tf.signal.fft(tf.cast(x, tf.complex64))
+    def filtered(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
+        # Of a real signal made complex, the converter writes a RFFT2D of half the values and a reshape that does not fit them.
+        spectrum = tf.signal.fft(tf.complex(x, y))
         response = tf.complex(tf.linspace(1.0, 0.0, 32), tf.linspace(0.0, 0.5, 32))
         return {
             "filtered": tf.math.real(tf.signal.ifft(spectrum * response)), "power": tf.math.real(spectrum * tf.math.conj(spectrum)),
             "imaginary": tf.math.imag(spectrum), "shifted": tf.math.real(tf.signal.fftshift(spectrum)),
         }  # fmt: skip
 
-    record("filter_by_fft", filtered, [{"x": _noise(3, 32, seed=s)} for s in range(2)])
+    record("filter_by_fft", filtered, [{"x": _noise(3, 32, seed=s), "y": _noise(3, 32, seed=9)} for s in range(2)])
 
     def picture(x: tf.Tensor, y: tf.Tensor) -> dict[str, tf.Tensor]:
         product = tf.signal.rfft2d(x) * tf.math.conj(tf.signal.rfft2d(y))
