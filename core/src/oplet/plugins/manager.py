@@ -234,15 +234,16 @@ class PluginManager:
         with self._lock:
             return [p.info() for p in self._load_ops() if p.ops is not None and p.ops.versions(key)]
 
-    def advice(self, op: Op | int) -> str:
+    def advice(self, op: Op | int, package: str = "") -> str:
         """Advice, in one line, on what to install, upgrade or enable for an op that nothing serves in the version a model needs.
 
         Args:
             op: a built-in operator's code or name, or a custom op's name.
+            package: the package to advise, where several have it; the one that is known to bring it unless given.
         """
         key = _op(op)
         with self._lock:
-            return advice(key, self._load_ops(), self.delegate_for(key) if isinstance(key, str) else None)
+            return advice(key, self._load_ops(), self.delegate_for(key) if isinstance(key, str) else None, package)
 
     @functools.cached_property
     def _found(self) -> list[Plugin]:

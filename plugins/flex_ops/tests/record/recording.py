@@ -80,7 +80,7 @@ def record(
         for key, value in inputs.items():
             _pack(arrays, f"{number}/in/{key}", value)
         for key, value in outputs.items():
-            _pack(arrays, f"{number}/out/{key}", np.asarray(value.numpy()))
+            _pack(arrays, f"{number}/out/{key}", _array(value.numpy()))
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.tflite").write_bytes(model)
     np.savez_compressed(folder / f"{name}.npz", **arrays)
@@ -106,7 +106,7 @@ def _named(result: Any) -> dict[str, Any]:
 
 
 def _array(value: Any) -> Array:
-    array = np.asarray(value)
+    array = np.asarray(value, object) if isinstance(value, (bytes, str)) else np.asarray(value)
     if array.dtype.kind in "SUO":
         flat = [item.encode() if isinstance(item, str) else item for item in np.asarray(value, object).ravel()]
         array = np.empty(array.shape, object)

@@ -78,7 +78,7 @@ def _arrays() -> None:
         for i in tf.range(tf.shape(words)[0]):
             held = list_ops.tensor_list_push_back(held, tf.strings.lower(words[i]))
         held, last = list_ops.tensor_list_pop_back(held, tf.string)
-        other = list_ops.tensor_list_push_back(held, last + "!")
+        other = list_ops.tensor_list_push_back(held, tf.strings.join([last, "!"]))
         return {
             "last": last,
             "held": list_ops.tensor_list_stack(held, tf.string),

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
-from oplet.kernels.operands import ensure_operands
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.lists.partial_shapes import is_defined, merged, read_partial_shape, shown
 from oplet_flex_ops.lists.tensor_list import Element, TensorList
@@ -14,7 +13,6 @@ from oplet_flex_ops.nodedef import Shape
 
 __all__ = [
     "as_list",
-    "check_operands",
     "defined_shape",
     "ensure_index_vector",
     "ensure_number",
@@ -37,16 +35,6 @@ def registration(prepare: Callable[[Context, Node], None], run: Callable[[Contex
         return lambda: run(context, node)
 
     return Registration(prepare=prepare, bind=bind)
-
-
-def check_operands(node: Node, inputs: int, outputs: int = 1) -> Attributes:
-    """Check the number of operands; returns the attributes, which are read once.
-
-    Raises:
-        EnsureError: there are more or fewer operands, or the custom options hold no NodeDef.
-    """
-    ensure_operands(node, inputs, outputs)
-    return node.cached("attributes", (), lambda: Attributes(node))
 
 
 def gives_list(context: Context, output: Tensor) -> None:
@@ -134,7 +122,8 @@ def resize_to_element(context: Context, found: TensorList, element: Element, sha
         others: whether the shape of an element that was not set may be that of the list's other elements.
     """
     if element is None:
-        context.resize_tensor(output, defined_shape(found, read_partial_shape(shape), found.elements() if others else []))
+        asked = found.element_shape(read_partial_shape(shape), [])
+        context.resize_tensor(output, defined_shape(found, asked, found.elements() if others and not is_defined(asked) else []))
         output.data[...] = found.zero
     else:
         context.resize_tensor(output, element.shape)
@@ -149,4 +138,6 @@ def stack_into(context: Context, found: TensorList, elements: list[Element], ask
     context.resize_tensor(output, (len(elements), *defined_shape(found, asked, elements)))
     rows: Array = output.data
     for row, element in enumerate(elements):
-        rows[row] = found.zero if element is None else element
+        rows[row, ...] = (
+            found.zero if element is None else element
+        )  # `...` has numpy copy an array of one object, not refer to it

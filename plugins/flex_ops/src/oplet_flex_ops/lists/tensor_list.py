@@ -147,7 +147,7 @@ def owned(array: Array) -> Array:
     return np.array(array)
 
 
-def owned_rows(array: Array) -> list[Element]:
+def owned_rows(array: Array) -> list[Array]:
     """Copies of an array's rows that a list can own."""
     charge(array.nbytes + _ARRAY * len(array))
     copy = owned(array)

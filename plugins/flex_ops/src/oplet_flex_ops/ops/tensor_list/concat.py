@@ -6,7 +6,8 @@ Elements that were not set are zeros. Their length is the one that all others sh
 from __future__ import annotations
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
-from oplet_flex_ops.lists.nodes import check_operands, ensure_shape_tensor, gives_tensor, read_list, registration
+from oplet_flex_ops.attributes import checked_attributes
+from oplet_flex_ops.lists.nodes import ensure_shape_tensor, gives_tensor, read_list, registration
 from oplet_flex_ops.lists.partial_shapes import is_defined, merged, read_partial_shape, shown, without_first
 from oplet_flex_ops.lists.tensor_list import Element, TensorList
 from oplet_flex_ops.nodedef import Shape
@@ -15,7 +16,7 @@ from oplet_flex_ops.nodedef import Shape
 def prepare(context: Context, node: Node) -> None:
     """Check the node: a list; in the second version also the shape of its elements, and lengths."""
     second = len(node.inputs) != 1
-    attributes = check_operands(node, 3 if second else 1, 2)
+    attributes = checked_attributes(node, 3 if second else 1, 2)
     asked: Shape = None
     if second:
         ensure_shape_tensor(node.inputs[1])
@@ -42,7 +43,8 @@ def concat(context: Context, node: Node) -> None:
         asked = merged(asked, found.shape, "the elements of the list")
         ensure(asked is None or len(asked), "elements that are joined have a first axis; those of this list are scalars.")
     elements = found.elements()
-    row, usual = _row_and_length(asked, elements)
+    # the elements tell no more than a list's shape that is known, and the first version does not read that
+    row, usual = _row_and_length(asked, [] if is_defined(found.shape) else elements)
     lengths = [_length(number, element, usual, given) for number, element in enumerate(elements)]
     _write(context, node, found, elements, row, lengths)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from oplet import Context, Node, TensorType, charge, ensure, ensure_type
 from oplet.kernels.operands import ensure_same_shape
-from oplet_flex_ops.lists.nodes import as_list, check_operands, registration
+from oplet_flex_ops.attributes import checked_attributes
+from oplet_flex_ops.lists.nodes import as_list, registration
 from oplet_flex_ops.lists.partial_shapes import shown
 from oplet_flex_ops.lists.tensor_list import TensorList
 
 
 def prepare(context: Context, node: Node) -> None:
     """Check the node: two tensors of lists."""
-    node.prepared = check_operands(node, 2).type("element_dtype")
+    node.prepared = checked_attributes(node, 2).type("element_dtype")
     for tensor in (*node.inputs, node.outputs[0]):
         ensure_type(tensor, TensorType.VARIANT)
     ensure_same_shape(*node.inputs)

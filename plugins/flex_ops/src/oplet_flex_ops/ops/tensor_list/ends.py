@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import (
     as_list,
-    check_operands,
     ensure_shape_tensor,
     gives_list,
     gives_tensor,
@@ -13,12 +13,12 @@ from oplet_flex_ops.lists.nodes import (
     registration,
     resize_to_element,
 )
-from oplet_flex_ops.lists.tensor_list import owned
+from oplet_flex_ops.lists.tensor_list import owned, owned_rows
 
 
 def prepare_push(context: Context, node: Node) -> None:
     """Check the node: a list and an element."""
-    check_operands(node, 2).ensure_type("element_dtype", node.inputs[1])
+    checked_attributes(node, 2).ensure_type("element_dtype", node.inputs[1])
     gives_list(context, node.outputs[0])
 
 
@@ -31,7 +31,7 @@ def push(context: Context, node: Node) -> None:
 
 def prepare_pop(context: Context, node: Node) -> None:
     """Check the node: a list, and the shape of an element that was not set."""
-    attributes = check_operands(node, 2, 2)
+    attributes = checked_attributes(node, 2, 2)
     node.prepared = attributes.type("element_dtype")
     ensure_shape_tensor(node.inputs[1])
     gives_list(context, node.outputs[0])
@@ -48,7 +48,7 @@ def pop(context: Context, node: Node) -> None:
 
 def prepare_push_batch(context: Context, node: Node) -> None:
     """Check the node: a vector of lists, and a tensor with a row for each."""
-    check_operands(node, 2).ensure_type("element_dtype", node.inputs[1])
+    checked_attributes(node, 2).ensure_type("element_dtype", node.inputs[1])
     lists, rows = node.inputs
     for tensor in (lists, node.outputs[0]):
         ensure_type(tensor, TensorType.VARIANT)
@@ -60,10 +60,10 @@ def prepare_push_batch(context: Context, node: Node) -> None:
 def push_batch(context: Context, node: Node) -> None:
     lists, rows = node.inputs
     pushed = []
-    for number, value in enumerate(lists.data.tolist()):
+    for value, row in zip(lists.data.tolist(), owned_rows(rows.data)):
         found = as_list(value, lists, rows.type)
-        found.ensure_element_shape(rows.shape[1:])
-        pushed.append(found.appended(owned(rows.data[number])))
+        found.ensure_element_shape(row.shape)
+        pushed.append(found.appended(row))
     for number, made in enumerate(pushed):
         node.outputs[0].data[number] = made
 

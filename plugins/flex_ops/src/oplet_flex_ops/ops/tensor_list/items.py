@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from oplet import Context, Node
+from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import (
-    check_operands,
     ensure_number,
     ensure_shape_tensor,
     gives_list,
@@ -18,7 +18,7 @@ from oplet_flex_ops.lists.tensor_list import owned
 
 def prepare_get(context: Context, node: Node) -> None:
     """Check the node: a list, an index, and the shape of elements that were not set."""
-    attributes = check_operands(node, 3)
+    attributes = checked_attributes(node, 3)
     node.prepared = attributes.type("element_dtype")
     ensure_number(node.inputs[1])
     ensure_shape_tensor(node.inputs[2])
@@ -33,7 +33,7 @@ def get_item(context: Context, node: Node) -> None:
 
 def prepare_set(context: Context, node: Node) -> None:
     """Check the node: a list, an index, an element."""
-    attributes = check_operands(node, 3)
+    attributes = checked_attributes(node, 3)
     attributes.ensure_type("element_dtype", node.inputs[2])
     ensure_number(node.inputs[1])
     node.prepared = attributes.flag("resize_if_index_out_of_bounds", default=False)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from oplet import Context, Node, ensure
-from oplet_flex_ops.lists.nodes import check_operands, ensure_number, ensure_shape_tensor, gives_list, registration
+from oplet_flex_ops.attributes import checked_attributes
+from oplet_flex_ops.lists.nodes import ensure_number, ensure_shape_tensor, gives_list, registration
 from oplet_flex_ops.lists.partial_shapes import merged, read_partial_shape
 from oplet_flex_ops.lists.tensor_list import TensorList, owned_rows
 
 
 def prepare_sized(context: Context, node: Node) -> None:
     """Check the node: an element shape and a number of elements."""
-    node.prepared = check_operands(node, 2).type("element_dtype")
+    node.prepared = checked_attributes(node, 2).type("element_dtype")
     ensure_shape_tensor(node.inputs[0])
     ensure_number(node.inputs[1])
     gives_list(context, node.outputs[0])
@@ -29,7 +30,7 @@ def reserve(context: Context, node: Node) -> None:
 
 def prepare_from_tensor(context: Context, node: Node) -> None:
     """Check the node: a tensor and the shape of its rows."""
-    attributes = check_operands(node, 2)
+    attributes = checked_attributes(node, 2)
     attributes.ensure_type("element_dtype", node.inputs[0])
     ensure(node.inputs[0].ndim >= 1, lambda: f"{node.inputs[0]} is a single value; a list is made of a tensor's rows.")
     ensure_shape_tensor(node.inputs[1])

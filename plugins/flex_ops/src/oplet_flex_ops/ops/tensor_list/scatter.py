@@ -6,8 +6,8 @@ Of several rows for one index the last one stays. The list is as long as the lar
 from __future__ import annotations
 
 from oplet import Context, Node, ensure
+from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import (
-    check_operands,
     ensure_index_vector,
     ensure_number,
     ensure_shape_tensor,
@@ -22,7 +22,7 @@ from oplet_flex_ops.lists.tensor_list import TensorList, owned_rows
 def prepare(context: Context, node: Node) -> None:
     """Check the node: a tensor, indices, the shape of the elements, and in the second version the number of elements."""
     second = len(node.inputs) != 3
-    attributes = check_operands(node, 4 if second else 3)
+    attributes = checked_attributes(node, 4 if second else 3)
     attributes.ensure_type("element_dtype", node.inputs[0])
     _check_rows(node, 0, 1)
     ensure_shape_tensor(node.inputs[2])
@@ -43,7 +43,7 @@ def scatter(context: Context, node: Node) -> None:
 
 def prepare_into(context: Context, node: Node) -> None:
     """Check the node: a list, a tensor, indices."""
-    check_operands(node, 3).ensure_type("element_dtype", node.inputs[1])
+    checked_attributes(node, 3).ensure_type("element_dtype", node.inputs[1])
     _check_rows(node, 1, 2)
     gives_list(context, node.outputs[0])
 

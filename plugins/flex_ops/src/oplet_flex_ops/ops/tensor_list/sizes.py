@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
-from oplet_flex_ops.lists.nodes import check_operands, ensure_number, gives_list, read_list, registration
+from oplet_flex_ops.attributes import checked_attributes
+from oplet_flex_ops.lists.nodes import ensure_number, gives_list, read_list, registration
 
 
 def prepare_length(context: Context, node: Node) -> None:
     """Check the node: a list."""
-    check_operands(node, 1)
+    checked_attributes(node, 1)
     ensure_type(node.outputs[0], TensorType.INT32)
     context.resize_tensor(node.outputs[0], ())
 
@@ -19,7 +20,7 @@ def length(context: Context, node: Node) -> None:
 
 def prepare_shape(context: Context, node: Node) -> None:
     """Check the node: a list."""
-    attributes = check_operands(node, 1)
+    attributes = checked_attributes(node, 1)
     attributes.type("shape_type", TensorType.INT32, TensorType.INT64)
     attributes.ensure_type("shape_type", node.outputs[0])
     context.set_dynamic(node.outputs[0])
@@ -33,7 +34,7 @@ def element_shape(context: Context, node: Node) -> None:
 
 def prepare_resize(context: Context, node: Node) -> None:
     """Check the node: a list and its new size."""
-    check_operands(node, 2)
+    checked_attributes(node, 2)
     ensure_number(node.inputs[1])
     gives_list(context, node.outputs[0])
 

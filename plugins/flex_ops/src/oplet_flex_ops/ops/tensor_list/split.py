@@ -5,14 +5,15 @@ from __future__ import annotations
 from itertools import accumulate
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
-from oplet_flex_ops.lists.nodes import check_operands, ensure_shape_tensor, gives_list, registration
+from oplet_flex_ops.attributes import checked_attributes
+from oplet_flex_ops.lists.nodes import ensure_shape_tensor, gives_list, registration
 from oplet_flex_ops.lists.partial_shapes import merged, read_partial_shape, without_first
 from oplet_flex_ops.lists.tensor_list import Element, TensorList, owned
 
 
 def prepare(context: Context, node: Node) -> None:
     """Check the node: a tensor, the shape of its pieces, their lengths."""
-    check_operands(node, 3).ensure_type("element_dtype", node.inputs[0])
+    checked_attributes(node, 3).ensure_type("element_dtype", node.inputs[0])
     ensure(node.inputs[0].ndim >= 1, lambda: f"{node.inputs[0]} is a single value, which cannot be cut.")
     ensure_shape_tensor(node.inputs[1])
     ensure_type(node.inputs[2], TensorType.INT64)

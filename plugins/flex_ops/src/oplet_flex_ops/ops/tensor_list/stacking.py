@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from oplet import Context, Node, ensure
+from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import (
-    check_operands,
     ensure_index_vector,
     ensure_shape_tensor,
     gives_tensor,
@@ -17,7 +17,7 @@ from oplet_flex_ops.lists.partial_shapes import read_partial_shape
 
 def prepare_stack(context: Context, node: Node) -> None:
     """Check the node: a list, and the shape of its elements."""
-    attributes = check_operands(node, 2)
+    attributes = checked_attributes(node, 2)
     node.prepared = attributes.type("element_dtype"), attributes.integer("num_elements", least=-1, default=-1)
     ensure_shape_tensor(node.inputs[1])
     gives_tensor(context, attributes, node.outputs[0])
@@ -32,7 +32,7 @@ def stack(context: Context, node: Node) -> None:
 
 def prepare_gather(context: Context, node: Node) -> None:
     """Check the node: a list, indices, and the shape of its elements."""
-    attributes = check_operands(node, 3)
+    attributes = checked_attributes(node, 3)
     node.prepared = attributes.type("element_dtype")
     ensure_index_vector(node.inputs[1])
     ensure_shape_tensor(node.inputs[2])
