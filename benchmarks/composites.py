@@ -39,7 +39,16 @@ def rms_norm(rows: int, size: int) -> bytes:
     x, mean = _f32(1, rows, size), _f32(1, rows)
     border = {"x": x, "w": _f32(size), "y": x}
     constants = {"axis": np.array([2], np.int32), "e": np.array(1e-6, np.float32), "shape": np.array([1, rows, 1], np.int32)}
-    tensors = {**border, **constants, "s": x, "m": mean, "a": mean, "c": _f32(1, rows, 1), "r": _f32(1, rows, 1), "n": x}
+    tensors: dict[str, Any] = {
+        **border,
+        **constants,
+        "s": x,
+        "m": mean,
+        "a": mean,
+        "c": _f32(1, rows, 1),
+        "r": _f32(1, rows, 1),
+        "n": x,
+    }
     ops = [
         Op("MUL", "x x", "s"),
         Op("MEAN", "s axis", "m", ReducerOptions(keep_dims=False)),
