@@ -60,20 +60,20 @@ def type_of(array: NDArray[Any]) -> TensorType:
     return TensorType.STRING if array.dtype == object else TensorType[array.dtype.name.upper()]
 
 
-def model_of(case: Case, outputs: Sequence[TensorType], *, name: str = "") -> bytes:
+def model_of(case: Case, outputs: Sequence[TensorType]) -> bytes:
     """The model of one node."""
     inputs = [
         array if position in case.constants and array.dtype != object else Spec(type_of(array), array.shape)
         for position, array in enumerate(case.inputs)
     ]
     specs = [Spec(type, [1]) for type in outputs]
-    return one_op_model(name or f"Flex{case.op}", inputs, specs, custom_options=flex_options(case.op, case.attributes))
+    return one_op_model(f"Flex{case.op}", inputs, specs, custom_options=flex_options(case.op, case.attributes))
 
 
-def run_case(case: Case, outputs: Sequence[TensorType], *, name: str = "") -> Arrays:
+def run_case(case: Case, outputs: Sequence[TensorType]) -> Arrays:
     """The outputs of this package's kernel."""
     fed = [array for position, array in enumerate(case.inputs) if position not in case.constants]
-    return run_op(model_of(case, outputs, name=name), *fed, op_resolver=_RESOLVER, plugins=[])
+    return run_op(model_of(case, outputs), *fed, op_resolver=_RESOLVER, plugins=[])
 
 
 def tensorflow_batch(cases: Sequence[Case]) -> list[Arrays]:
