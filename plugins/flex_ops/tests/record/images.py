@@ -48,7 +48,9 @@ def record_all() -> None:
             "hsv": tf.image.rgb_to_hsv(x),
             "back": tf.image.hsv_to_rgb(tf.image.rgb_to_hsv(x)),
             "patches": tf.image.extract_patches(x, [1, 3, 3, 1], [1, 2, 2, 1], [1, 1, 1, 1], "SAME"),
-            "boxes": tf.image.draw_bounding_boxes(x, tf.tile([[[0.1, 0.2, 0.7, 0.9]]], [tf.shape(x)[0], 1, 1]), [[1.0, 0.0, 0.0]]),
+            "boxes": tf.image.draw_bounding_boxes(
+                x, tf.tile([[[0.1, 0.2, 0.7, 0.9]]], [tf.shape(x)[0], 1, 1]), [[1.0, 0.0, 0.0]]
+            ),
         }
 
     record("images_augmented", augmented, pictures, free=any_size)
@@ -100,7 +102,9 @@ def record_all() -> None:
     def volumes(x: tf.Tensor) -> dict[str, tf.Tensor]:
         y = tf.nn.relu(tf.nn.conv3d(x, tf.cast(filters, x.dtype), [1, 1, 2, 1, 1], "SAME"))
         pooled = tf.nn.max_pool3d(y, 2, [1, 2, 1, 2, 1], "VALID")
-        back = tf.nn.conv3d_transpose(pooled, tf.cast(wide.transpose(0, 1, 2, 4, 3), x.dtype), [1, 6, 3, 4, 2], [1, 2, 1, 2, 1], "SAME")
+        back = tf.nn.conv3d_transpose(
+            pooled, tf.cast(wide.transpose(0, 1, 2, 4, 3), x.dtype), [1, 6, 3, 4, 2], [1, 2, 1, 2, 1], "SAME"
+        )
         return {"pooled": pooled, "mean": tf.nn.avg_pool3d(y, [2, 1, 2], [1, 1, 2], "SAME"), "back": back}
 
     record("volumes", volumes, [{"x": rng.normal(size=(1, 6, 8, 5, 2)).astype(np.float32)}])

@@ -99,7 +99,11 @@ def _record_ragged() -> None:
 
     def texts(x: tf.Tensor) -> dict[str, tf.Tensor]:
         words = tf.strings.split(x)
-        return {"padded": words.to_tensor(b"<pad>"), "lengths": words.row_lengths(), "grams": tf.strings.ngrams(words, 2).to_tensor()}
+        return {
+            "padded": words.to_tensor(b"<pad>"),
+            "lengths": words.row_lengths(),
+            "grams": tf.strings.ngrams(words, 2).to_tensor(),
+        }
 
     strings = np.array([b"a b c", b"", b"one two"], object)
     record("ragged_words", texts, [{"x": strings}], free={"x": [None]})
@@ -144,7 +148,15 @@ def _record_sequences() -> None:
         state = tf.zeros([2, 5])
         zeros = tf.zeros([5])
         whole = tf.raw_ops.BlockLSTMV2(
-            seq_len_max=tf.constant(6, tf.int64), x=x, cs_prev=state, h_prev=state, w=weights, wci=zeros, wcf=zeros, wco=zeros, b=bias
+            seq_len_max=tf.constant(6, tf.int64),
+            x=x,
+            cs_prev=state,
+            h_prev=state,
+            w=weights,
+            wci=zeros,
+            wcf=zeros,
+            wco=zeros,
+            b=bias,
         )
         step = tf.raw_ops.GRUBlockCell(
             x=x[0], h_prev=whole.h[-1], w_ru=weights[:, :10], w_c=weights[:, 10:15], b_ru=bias[:10], b_c=bias[10:15]
