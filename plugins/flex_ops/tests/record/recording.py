@@ -32,6 +32,8 @@ def record(
     free: Mapping[str, Sequence[int | None]] = {},
     keep: Any = None,
     converter: Mapping[str, Any] = {},
+    user_ops: Sequence[str] = (),
+    folder: Path = RECORDED,
 ) -> None:
     """Convert a function of tensors and write the model with what TensorFlow answers to each call.
 
@@ -42,6 +44,8 @@ def record(
         free: the shapes of inputs whose shape is not that of the first call, None where a dimension is free.
         keep: the object that holds the function's variables and tables (a `tf.Module` or a Keras model), if there are any.
         converter: further attributes of the TFLiteConverter, such as `allow_custom_ops`.
+        user_ops: operators beyond the converter's own list (`experimental_select_user_tf_ops`).
+        folder: where the recording is kept.
 
     Raises:
         ValueError: the model or its calls are larger than `LARGEST`.
@@ -65,6 +69,7 @@ def record(
     concrete = holder.call.get_concrete_function(**specs)
     made = tf.lite.TFLiteConverter.from_concrete_functions([concrete], holder)
     made.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, tf.lite.OpsSet.SELECT_TF_OPS]
+    made.target_spec.experimental_select_user_tf_ops = list(user_ops)
     made._experimental_lower_tensor_list_ops = False
     for key, value in converter.items():
         setattr(made, key, value)
@@ -76,17 +81,17 @@ def record(
             _pack(arrays, f"{number}/in/{key}", value)
         for key, value in outputs.items():
             _pack(arrays, f"{number}/out/{key}", _array(value.numpy()))
-    RECORDED.mkdir(exist_ok=True)
-    (RECORDED / f"{name}.tflite").write_bytes(model)
-    np.savez_compressed(RECORDED / f"{name}.npz", **arrays)
-    for path in RECORDED.glob(f"{name}.*"):
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.tflite").write_bytes(model)
+    np.savez_compressed(folder / f"{name}.npz", **arrays)
+    for path in folder.glob(f"{name}.*"):
         if path.stat().st_size > LARGEST:
             raise ValueError(f"{path.name} has {path.stat().st_size} bytes; a recording has at most {LARGEST}")
 
 
-def read_calls(name: str) -> list[Call]:
+def read_calls(name: str, folder: Path = RECORDED) -> list[Call]:
     """The calls of a recording, in order."""
-    with np.load(RECORDED / f"{name}.npz") as arrays:
+    with np.load(folder / f"{name}.npz") as arrays:
         keys = [key.removesuffix("#sizes") for key in arrays if not key.endswith("#bytes")]
         count = 1 + max(int(key.split("/")[0]) for key in keys)
         sides: list[tuple[dict[str, Array], dict[str, Array]]] = [({}, {}) for _ in range(count)]

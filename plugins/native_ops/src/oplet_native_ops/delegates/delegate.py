@@ -91,11 +91,16 @@ class NativeDelegate(Shared, Delegate):
                 context.report_unsupported(index, graph.left(index))
 
     def _graph_of(self, context: DelegateContext) -> DelegateGraph:
-        """The subgraph as the library has it from an earlier time, or a new one."""
+        """The subgraph as the library has it from an earlier time, or a new one, also where composites were inlined since."""
+        earlier = None
         for known in self._contexts:
             if known.tensors is context.tensors and (graph := self._graph_in(known)) is not None:
-                return graph
-        return DelegateGraph(context)
+                if graph.has_all_of(context):
+                    return graph
+                earlier = graph
+        made = DelegateGraph(context)
+        made.earlier = earlier
+        return made
 
     def remember(self, context: Context, graph: DelegateGraph) -> None:
         """Keep a graph for as long as its interpreter lives."""
