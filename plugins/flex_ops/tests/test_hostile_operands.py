@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -73,7 +72,7 @@ def run(case: Case) -> None:
 def test_damaged_nodes_are_refused_or_run(sweep: Any) -> None:
     rng = np.random.default_rng(77)
     every = list(sweep())
-    for case in itertools.islice(itertools.cycle(every), 0, 60 * max(1, len(every) // 60), max(1, len(every) // 60)):
+    for case in every[:: max(1, len(every) // 25)]:
         for _ in range(4):
             changed = damaged(case, rng)
             refused = ""
