@@ -36,7 +36,7 @@ class Case(NamedTuple):
 def oplet_results(case: Case, constants: Sequence[int] = ()) -> list[NDArray[Any]]:
     """The outputs in oplet; inputs whose positions are in `constants` are constants of the model, the others are fed."""
     inputs = [
-        Spec(_type(array), array.shape, data=array if position in constants else None)
+        Spec(type_of(array), array.shape, data=array if position in constants else None)
         for position, array in enumerate(case.inputs)
     ]
     model = one_op_model(
@@ -53,7 +53,8 @@ def dtype_of(type: TensorType) -> np.dtype[Any]:
     return np.dtype(object) if type == TensorType.STRING else np.dtype(type.name.lower())
 
 
-def _type(array: NDArray[Any]) -> Any:
+def type_of(array: NDArray[Any]) -> Any:
+    """The tensor type or dtype of an array; objects are strings."""
     return TensorType.STRING if array.dtype == object else array.dtype
 
 

@@ -365,8 +365,9 @@ def selection() -> Iterator[Case]:
         yield Case("InTopKV2", [predictions, targets.astype(I64), scalar(k, I64)], {"T": T.INT64})
 
 
-@pytest.mark.parametrize(
-    "cases", [shapes, passing, creation, layout, joining, padding, slicing, blocks, gathering, segments, counting, selection]
-)
+SWEEPS = [shapes, passing, creation, layout, joining, padding, slicing, blocks, gathering, segments, counting, selection]
+
+
+@pytest.mark.parametrize("cases", SWEEPS)
 def test_they_agree_with_tensorflow(cases: Callable[[], Iterator[Case]]) -> None:
     assert max(difference(case) for case in cases()) < 1e-6

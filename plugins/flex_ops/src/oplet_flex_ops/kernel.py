@@ -166,7 +166,7 @@ def reserve(shape: Sequence[int], itemsize: int = 8) -> None:
     """
     elements = prod(shape)
     ensure(
-        all(size >= 0 for size in shape) and elements * itemsize < _ADDRESSABLE,
+        all(size >= 0 for size in shape) and prod(max(size, 1) for size in shape) * itemsize < _ADDRESSABLE,
         lambda: f"the shape {list(shape)} is no shape, or one with more elements than can be addressed.",
     )
     charge(elements * itemsize)

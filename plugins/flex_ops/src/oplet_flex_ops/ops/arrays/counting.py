@@ -196,7 +196,7 @@ def _histogram(given: Any, outputs: list[Array], values: Array, bounds: Array, n
     with np.errstate(all="ignore"):
         step = np.float64(high - low) / count
         places = (np.maximum(values.reshape(-1), low) - low).astype(np.float64) / step
-    outputs[0][...] = np.bincount(np.minimum(places, count - 1).astype(np.int32), minlength=count)
+    outputs[0][...] = np.bincount(np.clip(np.nan_to_num(places), 0, count - 1).astype(np.intp), minlength=count)
 
 
 HISTOGRAM_FIXED_WIDTH: Registration = filled(

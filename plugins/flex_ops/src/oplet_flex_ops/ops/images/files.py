@@ -2,7 +2,8 @@
 EncodeJpeg. All but DecodeBmp need Pillow, which `pip install oplet-flex-ops[images]` brings.
 
 JPEG files are decoded with libjpeg's accurate integer transform (INTEGER_ACCURATE) and smooth chroma upsampling; TensorFlow's default
-is the faster, less accurate one.
+is the faster, less accurate one. A crop is cut from the whole image, so that colours at its right edge are interpolated with the pixels
+behind it; TensorFlow does not read those.
 
 Numerics: tensorflow/core/kernels/image/decode_image_op.cc, tensorflow/core/lib/{png,jpeg,gif}
 """

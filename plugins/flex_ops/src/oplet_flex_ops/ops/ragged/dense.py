@@ -50,6 +50,7 @@ def _rows(kinds: Sequence[bytes], tensors: Sequence[Array], count: int) -> tuple
     else:
         first, rest = tensors[0].size - 1, list(zip(kinds, tensors))
     ensure(first >= 0 and rest, "the row partitions say nothing of the rows.")
+    reserve((first,), 32)
     levels: list[NDArray[np.int64]] = []
     above = first
     for number, (kind, tensor) in enumerate(rest):
