@@ -21,7 +21,7 @@ from pathlib import Path
 __all__ = ["main"]
 
 #: Seconds after which a case hangs, and bytes that one may take.
-_PATIENCE, _MOST = 30, 512 << 20
+_PATIENCE, _MOST = 150, 512 << 20
 _PLACE = struct.Struct("<qqqq")  # operator, seed, bytes at most, cases done
 
 

@@ -10,7 +10,7 @@ from plugins.flex_delegate.tests.record import RECORDED
 from plugins.flex_ops.tests.record.recording import RECORDED as LISTED
 from plugins.flex_ops.tests.record.recording import read_calls
 
-from oplet import Interpreter
+from oplet import Interpreter, load_delegate
 
 pytest.importorskip("tensorflow")
 #: Random numbers of TensorFlow's are not promised to stay from one version to the next.
@@ -18,8 +18,8 @@ NAMES = sorted(path.stem for path in RECORDED.glob("*.tflite"))
 
 
 def check(folder: Path, name: str) -> None:
-    """Run the calls of a recording, all Flex nodes in TensorFlow."""
-    interpreter = Interpreter(folder / f"{name}.tflite", plugins=["oplet-flex-delegate", "oplet-builtin-ops"])
+    """Run the calls of a recording, all Flex nodes in TensorFlow; numpy's package has operators that go by their own names (Svd)."""
+    interpreter = Interpreter(folder / f"{name}.tflite", experimental_delegates=[load_delegate("flex")])
     run = interpreter.get_signature_runner()
     for call in read_calls(name, folder):
         outputs = run(**call.inputs)
@@ -30,9 +30,7 @@ def check(folder: Path, name: str) -> None:
                 np.testing.assert_allclose(outputs[key], wanted, rtol=1e-5, atol=1e-5, err_msg=key)
             else:
                 np.testing.assert_array_equal(outputs[key], wanted, err_msg=key)
-    served = {report.op: report.distribution for report in interpreter.explain()}
-    assert served["flex"] == "oplet-flex-delegate"
-    assert not [op for op in served if op.startswith("Flex")]
+    assert not [report.op for report in interpreter.explain() if report.op.startswith("Flex")]
 
 
 def test_there_are_models_of_operators_that_numpy_s_package_has_not() -> None:

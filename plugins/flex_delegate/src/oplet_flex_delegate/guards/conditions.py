@@ -118,6 +118,18 @@ def _are_variables(inputs: Inputs, kind: Any) -> str:
     return ""
 
 
+def _exporting(attributes: Attributes, inputs: Inputs) -> str:
+    """It takes a table's keys and values for those of its attributes; looking for no keys tells."""
+    tf = tensorflow()
+    keys, values = attributes["Tkeys"], attributes["Tvalues"]
+    asked = [inputs[0], tf.zeros([0], tf.as_dtype(keys)), tf.zeros([], tf.as_dtype(values))]
+    try:
+        executor()(b"LookupTableFindV2", 1, asked, ("Tin", keys, "Tout", values))
+    except (tf.errors.OpError, TypeError) as error:
+        return f"its input is not the table that it should be: {reason_of(error)}"
+    return ""
+
+
 def _list_places(place: int) -> Condition:
     """A condition for the places of a list's elements, which may not be negative."""
 
@@ -181,6 +193,7 @@ CONDITIONS: dict[str, Condition] = {
     "Conv3DBackpropInput": _convolution(-1, 5),
     "Conv3DBackpropInputV2": _convolution(0, 5),
     "GatherV2": _gather,
+    "LookupTableExportV2": _exporting,
     "SparseCrossHashed": _crossing([], [], [2]),
     "SparseCrossV2": _crossing([]),
     "SplitV": _splitting,

@@ -88,7 +88,7 @@ _NAMES = {
     _OVERWRITES: "DeepCopy InplaceAdd InplaceSub InplaceUpdate",
     _SPEAKS: "Print PrintV2",
     _TRUSTS: """
-        BlockLSTM BlockLSTMGrad BlockLSTMGradV2 BlockLSTMV2 GRUBlockCell GRUBlockCellGrad LSTMBlockCell LSTMBlockCellGrad LookupTableExportV2
+        BlockLSTM BlockLSTMGrad BlockLSTMGradV2 BlockLSTMV2 GRUBlockCell GRUBlockCellGrad LSTMBlockCell LSTMBlockCellGrad
         ParseSingleSequenceExample RaggedTensorToVariantGradient StatefulRandomBinomial
         """,
 }  # fmt: skip

@@ -40,7 +40,7 @@ _SERVED = """
     Igammac Imag ImageProjectiveTransformV2 ImageProjectiveTransformV3 InTopK InTopKV2 InitializeTableV2 Inv InvGrad Invert
     InvertPermutation IsFinite IsInf IsNan IsTensorFloat32Enabled IsotonicRegression L2Loss LRN LRNGrad LeakyRelu
     LeakyReluGrad LearnedUnigramCandidateSampler LeftShift Less LessEqual Lgamma LinSpace ListDiff Log Log1p
-    LogMatrixDeterminant LogSoftmax LogUniformCandidateSampler LogicalAnd LogicalNot LogicalOr LookupTableFindV2
+    LogMatrixDeterminant LogSoftmax LogUniformCandidateSampler LogicalAnd LogicalNot LogicalOr LookupTableExportV2 LookupTableFindV2
     LookupTableImportV2 LookupTableInsertV2 LookupTableRemoveV2 LookupTableSizeV2 LowerBound Lu MatMul MatrixBandPart
     MatrixDeterminant MatrixDiag MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixDiagV2 MatrixDiagV3 MatrixExponential
     MatrixInverse MatrixLogarithm MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3 MatrixSolve MatrixSolveLs MatrixSquareRoot
