@@ -50,6 +50,8 @@ class Registration:
         types: the element types of its main inputs, for documentation and for builds that select by type; empty for any.
         limits: the nodes that it serves; others go to the next provider, and neither `init` nor `prepare` is called for them. None
             for no limits (see also `decline`).
+        decomposes: whether it runs a composite by its decomposition; the runtime may then put the decomposition's nodes in the place of
+            the node, so that delegates see them. Of STABLEHLO_COMPOSITE alone.
         differences: one sentence on how its results differ from LiteRT's; "" where they do not.
         library: the path of the compiled library that its methods call, "" if there is none; reports show its name, and locks and
             builds include it.
@@ -71,6 +73,7 @@ class Registration:
     sparse: frozenset[int] = frozenset()
     types: tuple[TensorType, ...] = ()
     limits: NodeLimits | None = None
+    decomposes: bool = False
     differences: str = ""
     library: str = ""
     provenance: Provenance = _APPLICATION

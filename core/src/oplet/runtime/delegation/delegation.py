@@ -8,7 +8,7 @@ tflite/core/interpreter.cc in google-ai-edge/LiteRT.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, NoReturn
@@ -19,6 +19,7 @@ from oplet.ops.context import Node
 from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Shape, Tensor
 from oplet.runtime.delegation.delegate_context import SubgraphDelegateContext
+from oplet.runtime.delegation.inlining import Decompositions, InlinedNodes
 from oplet.runtime.delegation.serving_delegates import left_alone
 from oplet.runtime.describe.delegation_report import DelegationReport
 from oplet.runtime.execution.executor import Executor
@@ -31,6 +32,9 @@ from oplet.texts import logger_of
 __all__ = ["Delegation", "logger"]
 
 logger = logger_of("oplet.delegates")
+
+#: The most levels of composites in composites that are inlined.
+_MOST_LEVELS = 50
 
 
 class _OriginalGraph(NamedTuple):
@@ -47,11 +51,14 @@ class Delegation:
     Args:
         executor: the subgraph's executor.
         executors: the executors of all subgraphs of the model, by index.
+        decompositions: what the inlining of their composites shares.
         cluster: whether partitions may change the order of nodes (LiteRT's delegate clustering).
         fuse: whether a partition may have more than one node.
     """
 
-    def __init__(self, executor: Executor, executors: Sequence[Executor], *, cluster: bool, fuse: bool) -> None:
+    def __init__(
+        self, executor: Executor, executors: Sequence[Executor], decompositions: Decompositions, *, cluster: bool, fuse: bool
+    ) -> None:
         self._executor = executor
         self._executors = executors
         self._subgraph = executor.subgraph
@@ -62,6 +69,8 @@ class Delegation:
         self._undone = False
         self._served: set[Node] = set()  # nodes without a kernel that a delegate ran before a resize
         self._original: _OriginalGraph | None = None
+        self._inlined = InlinedNodes(executor, decompositions)
+        self._whole: set[Node] = set()  # composites that a delegate wants to claim as a whole
 
     # Running -------------------------------------------------------------------------------------------------
 
@@ -69,6 +78,8 @@ class Delegation:
         """Give an input another shape or type; delegates of static shapes are undone until the next `allocate`."""
         if (self._subgraph.immutable or self._claimed_anew) and self._executor.changes_input(index, shape, type):
             self._undo()
+            # With other shapes a kernel that declined a composite may serve it.
+            self._restore_composites(node for node in self._inlined.composites if not self._inlined.is_certain(node))
         self._executor.resize_input(index, shape, type)
 
     def allocate(self) -> None:
@@ -151,6 +162,8 @@ class Delegation:
                 self._restore(delegate, error)
         except OpletError as error:
             self._report(delegate, str(error), {})
+            if self._original is None and not self._undone:
+                self._restore_composites(self._inlined.composites)
             self._allocate_if_possible()
             raise
 
@@ -216,6 +229,7 @@ class Delegation:
         self._served.clear()
         self._subgraph.awaiting = frozenset()
         self._undone = False
+        self._restore_composites(self._inlined.composites)
         given = [tensor for tensor in subgraph.tensors if tensor.delegate is not None]
         try:
             for tensor in given:  # the application may have written the tensor's value into the delegate's buffer
@@ -231,14 +245,13 @@ class Delegation:
         dynamic = delegate.allows_dynamic_tensors
         whole = DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE in delegate.flags
         was_immutable, was_ready = subgraph.immutable, subgraph.ready
-        if not was_immutable and not dynamic and not whole:
-            self._ensure_static(delegate)
-        elif dynamic and DelegateFlags.REQUIRE_PROPAGATED_SHAPES in delegate.flags:
-            propagate_shapes(self._executor.context)
-        if self._original is None:
-            nodes = list(subgraph.nodes)
-            self._original = _OriginalGraph(nodes, [list(node.inputs) for node in nodes], list(subgraph.execution_plan))
+        self._propagate(delegate)
+        unknown = self._settle_composites(delegate)
         context = self._claim(delegate)
+        while unknown and (left := self._candidates(delegate)):
+            self._change_composites(delegate, left, ())
+            unknown = self._settle_composites(delegate)
+            context = self._claim(delegate)
         if whole and any(subgraph.nodes[index].delegate is None for index in subgraph.execution_plan):
             self._reapply_previous()
             raise DelegateApplicationError(
@@ -262,6 +275,61 @@ class Delegation:
         self._applied.append(delegate)
         self._report(delegate, "", context.unsupported)
 
+    def _propagate(self, delegate: Delegate) -> None:
+        """Find the shapes that the delegate is to see, and refuse dynamic ones where it cannot have them."""
+        flags = delegate.flags
+        if delegate.allows_dynamic_tensors:
+            if DelegateFlags.REQUIRE_PROPAGATED_SHAPES in flags:
+                propagate_shapes(self._executor.context)
+        elif not self._subgraph.immutable and DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE not in flags:
+            self._ensure_static(delegate)
+
+    # Composites ----------------------------------------------------------------------------------------------
+
+    def _candidates(self, delegate: Delegate) -> list[Node]:
+        """The composites that would be inlined, as nobody is known to compute them as a whole."""
+        certain = any(each.allows_dynamic_tensors for each in (*self._applied, delegate))  # a resize restores nothing then
+        return [node for node in self._inlined.candidates(certain=certain) if node not in self._whole]
+
+    def _settle_composites(self, delegate: Delegate) -> bool:
+        """Inline the composites that neither a kernel nor a delegate computes as a whole; whether only its `prepare` tells which it wants."""
+        for _ in range(_MOST_LEVELS):
+            candidates, inlined = self._candidates(delegate), self._inlined.composites
+            if not candidates and not inlined:
+                break
+            context = self._context(delegate)
+            try:
+                wanted = delegate.wanted_composites(context, [*candidates, *inlined])
+                chosen = None if wanted is None else set(wanted)
+            except failures() as error:
+                self._restore(delegate, error)
+            finally:
+                context.close()
+            if chosen is None:
+                return True
+            self._whole |= chosen
+            inline, restore = [n for n in candidates if n not in chosen], [n for n in inlined if n in chosen]
+            if not inline and not restore:
+                break
+            self._change_composites(delegate, inline, restore)
+        return False
+
+    def _change_composites(self, delegate: Delegate, inline: Iterable[Node], restore: Iterable[Node]) -> None:
+        """Inline composites, or restore them, in the graph without delegates, and apply the earlier delegates again."""
+        self._undo()
+        self._inlined.restore(restore)
+        self._inlined.inline(inline)
+        self._redo()
+        self._propagate(delegate)
+
+    def _restore_composites(self, composites: Iterable[Node]) -> None:
+        self._whole.clear()
+        if found := list(composites):
+            self._inlined.restore(found)
+
+    def _context(self, delegate: Delegate) -> SubgraphDelegateContext:
+        return SubgraphDelegateContext(delegate, self._executor, self._executors, cluster=self._cluster, fuse=self._fuse)
+
     def _ensure_static(self, delegate: Delegate) -> None:
         subgraph = self._subgraph
         tensor = propagate_shapes(self._executor.context)
@@ -273,7 +341,10 @@ class Delegation:
 
     def _claim(self, delegate: Delegate) -> SubgraphDelegateContext:
         subgraph = self._subgraph
-        context = SubgraphDelegateContext(delegate, self._executor, self._executors, cluster=self._cluster, fuse=self._fuse)
+        if self._original is None:
+            given = list(subgraph.nodes)
+            self._original = _OriginalGraph(given, [list(node.inputs) for node in given], list(subgraph.execution_plan))
+        context = self._context(delegate)
         nodes = len(subgraph.execution_plan)
         try:
             delegate.prepare(context)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from oplet.delegates.delegate import Delegate
 from oplet.errors import DelegateApplicationError, DelegateError, OpletError
+from oplet.model.reachability import named_subgraphs
 from oplet.runtime.delegation.decompositions import idle_decompositions
 from oplet.runtime.delegation.delegation import Delegation, logger
+from oplet.runtime.delegation.inlining import Decompositions
 from oplet.runtime.execution.executor import Executor
 from oplet.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from oplet.runtime.subgraph import Subgraph
 
 __all__ = ["Delegations"]
 
@@ -31,6 +37,7 @@ class Delegations:
         self._cluster = cluster
         self._fuse = fuse
         self._by_subgraph: dict[int, Delegation] = {}
+        self._decompositions = Decompositions(executors[0].session)
 
     def apply(self, delegate: Delegate, only: Collection[int] | None = None) -> None:
         """Apply a delegate to every subgraph, but for decompositions of composites that a kernel or the delegate computes as a whole.
@@ -49,7 +56,7 @@ class Delegations:
         self._check_indices(only)
         subgraphs = [executor.subgraph for executor in self._executors]
         idle: set[int] | None = None
-        for subgraph in subgraphs:
+        for subgraph in _callers_first(subgraphs):
             if only is not None and subgraph.index not in only:
                 continue
             if idle is None:
@@ -81,7 +88,9 @@ class Delegations:
         found = self._by_subgraph.get(index)
         if found is None:
             executor = self._executors[index]
-            found = self._by_subgraph[index] = Delegation(executor, self._executors, cluster=self._cluster, fuse=self._fuse)
+            found = self._by_subgraph[index] = Delegation(
+                executor, self._executors, self._decompositions, cluster=self._cluster, fuse=self._fuse
+            )
             executor.session.runners[index] = found
         return found
 
@@ -93,3 +102,15 @@ class Delegations:
                 raise DelegateApplicationError(
                     f"Active subgraph index {index} is out of range. The model has {len(self._executors)} subgraphs."
                 )
+
+
+def _callers_first(subgraphs: Sequence[Subgraph]) -> list[Subgraph]:
+    """The subgraphs in order, but decompositions last: those that are inlined need no delegate of their own."""
+    decompositions = {
+        called
+        for subgraph in subgraphs
+        for node in subgraph.nodes
+        if node.op is BuiltinOperator.STABLEHLO_COMPOSITE
+        for called in named_subgraphs(node.raw_options)
+    }
+    return sorted(subgraphs, key=lambda subgraph: subgraph.index != 0 and subgraph.index in decompositions)
