@@ -21,7 +21,7 @@ from oplet.testing.one_op import Spec
 from oplet_text_ops import register_ops
 
 DATA = Path(__file__).with_name("sentencepiece.npz.xz")
-MODELS = ("default", "plain", "spaces", "pairs", "suffixes")
+MODELS = ("default", "plain", "spaces", "pairs", "bytes", "suffixes")
 #: Whether the code of the beginning and that of the end are added, and whether all is reversed.
 FLAGS = {"plain": (False, False, False), "all": (True, True, True), "first": (True, False, False)}
 
