@@ -26,7 +26,7 @@ COMMAND = re.compile(r"(?:\./|\.\./)?(?:[\w.]+/)*(?:oplet|python3?|pip|pytest|sh
 NOT_RUN = {
     r"(\S*/)?pip ": "installs; tests/scaffolding/test_tutorial.py, test_writing_a_delegate.py and test_build_wheel.py install for real",
     r"(\S*/)?pytest ": "runs other tests",
-    r"(author|user)/bin/|\.\./author/|cd |echo ": "the tutorial, which tests/scaffolding/test_tutorial.py follows from end to end",
+    r"(author|user|training)/bin/|\.\./author/|cd |echo ": "the tutorial, which tests/scaffolding/test_tutorial.py follows from end to end",
     r"! user/bin/": "the tutorial",
     r"python3 -m venv ": "the tutorial",
     r"sh scripts/test\.sh": "runs this test",

@@ -112,7 +112,26 @@ def custom_seeds() -> dict[str, bytes]:
         options = node.options if isinstance(node.options, bytes) else pack_flexbuffer(node.options) if node.options else b""
         name = f"{node.op.lower()}_{number}"
         models[name] = one_op_model(node.op, node.inputs, node.outputs, version=node.version, custom_options=options)
-    return {**models, "attention": _attention()}
+    return {**models, "attention": _attention(), **_norms()}
+
+
+def _norms() -> dict[str, bytes]:
+    layer = {"num_groups": 1, "channel_axis": 1, "epsilon": 1e-5}
+    groups = {"num_groups": 2, "channel_axis": 3, "reduction_axes": [3], "epsilon": 1e-5}
+    image = (2, 3, 4, 6)
+    return {
+        "rms_norm": _norm("odml.rms_norm", {"epsilon": 1e-5}, "x w", (2, 3, 6)),
+        "layer_norm": _norm("odml.group_norm", layer, "x w b", (2, 3, 6)),
+        "group_norm": _norm("odml.group_norm", groups, "x w b", image),
+    }
+
+
+def _norm(name: str, attributes: dict[str, Any], reads: str, shape: tuple[int, ...]) -> bytes:
+    packed = np.frombuffer(pack_flexbuffer(attributes), np.uint8)
+    options = StableHLOCompositeOptions(name=name, decomposition_subgraph_index=1, composite_attributes=packed)
+    whole = {"x": _f32(*shape), **{each: _f32(shape[-1]) for each in reads.split()[1:]}, "y": _f32(*shape)}
+    body = Graph(whole, reads, "y", [Op("ADD", "x w", "y")])
+    return graph_model(Graph(whole, reads, "y", [Op("STABLEHLO_COMPOSITE", reads, "y", options)]), body)
 
 
 def _attention() -> bytes:

@@ -9,7 +9,7 @@ from tests.complexity.custom_seeds import custom_seeds
 from tests.complexity.knobs import knobs_of
 
 from oplet import MutableOpResolver
-from oplet.ops.serving.resolver import op_label
+from oplet.ops.serving.entry import op_label
 from oplet_builtin_ops import register_ops as builtin_ops
 from oplet_mediapipe_ops import register_ops as mediapipe_ops
 from oplet_signal_ops import register_ops as signal_ops

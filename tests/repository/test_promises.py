@@ -31,7 +31,9 @@ def installed_by_pages() -> list[tuple[str, str]]:
         for command in re.findall(r"pip install ([^`\n]+)", page.read_text("utf-8")):
             for word in shlex.split(command, comments=True):
                 own = word.startswith(("oplet", "./core", "./plugins", "$REPO/"))
-                if own and "..." not in word and "oplet-sinh-op" not in word:  # that of the tutorial
+                if (
+                    own and "..." not in word and not word.startswith(("oplet-sinh-op", "oplet-acme-rms-norm-op"))
+                ):  # those of tutorials
                     found.append((page.relative_to(ROOT).as_posix(), word.rstrip(".,;:)")))
     return found
 

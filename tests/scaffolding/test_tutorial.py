@@ -6,61 +6,20 @@ import base64
 import csv
 import hashlib
 import json
-import os
 import re
-import subprocess
-import sys
 import time
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.places import ROOT
+from tests.scaffolding.followed_pages import follow
 
 pytestmark = pytest.mark.slow
 
 PAGE = ROOT / "docs" / "tutorial.md"
 #: The promise of the page; pip's downloads are in it.
 FIVE_MINUTES = 300
-
-#: Debian keeps what `venv` needs to install pip in a package of its own; without it, this environment's pip serves.
-PRELUDE = f"""
-set -eu
-python3() {{
-    "{sys.executable}" "$@" && return
-    "{sys.executable}" -m venv --clear --without-pip "$3"
-    "{sys.executable}" -m pip --python "$3/bin/python" install --quiet pip
-}}
-"""
-
-
-def steps() -> Iterator[tuple[str, str]]:
-    """The page's blocks, in order: ("sh", commands), or (a file's name, what to write into it)."""
-    for language, text in re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE):
-        if language == "sh":
-            yield "sh", text
-        else:
-            first, _, rest = text.partition("\n")
-            yield first.removeprefix("# "), rest
-
-
-def as_script() -> str:
-    """The page as one shell script, which stops at the first thing that fails."""
-    parts = [PRELUDE]
-    for kind, text in steps():
-        parts.append(text if kind == "sh" else f"cat > {kind} <<'END_OF_FILE'\n{text}END_OF_FILE\n")
-    return "\n".join(parts)
-
-
-def walk(folder: Path) -> str:
-    """Follow the page in a folder; what the commands said."""
-    hidden = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
-    environment = {key: value for key, value in os.environ.items() if key not in hidden and not key.startswith("OPLET_")}
-    environment |= {"REPO": str(ROOT), "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_QUIET": "1"}
-    done = subprocess.run(["bash", "-c", as_script()], cwd=folder, env=environment, capture_output=True, text=True, timeout=1200)
-    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    return done.stdout + done.stderr
 
 
 def changed_files(environment: Path) -> list[str]:
@@ -78,7 +37,7 @@ def changed_files(environment: Path) -> list[str]:
 
 def test_from_an_idea_to_a_published_operator_in_five_minutes(tmp_path: Path) -> None:
     start = time.monotonic()
-    output = walk(tmp_path)
+    output = follow(PAGE, tmp_path)
     seconds = time.monotonic() - start
     print(f"the tutorial took {seconds:.0f} s")
     assert seconds < FIVE_MINUTES

@@ -34,6 +34,7 @@ from oplet.ops.checkpoint import checkpoint as checkpoint
 from oplet.ops.composite import Composite as Composite
 from oplet.ops.context import Context as Context
 from oplet.ops.context import ensure_type as ensure_type
+from oplet.ops.custom_prefix import CustomPrefix as CustomPrefix
 from oplet.ops.ensure import decline as decline
 from oplet.ops.ensure import ensure as ensure
 from oplet.ops.ensure import ensure_eq as ensure_eq
@@ -53,6 +54,7 @@ from oplet.plugins.commands import CommandRegistry as CommandRegistry
 from oplet.plugins.hookspecs import hookimpl as hookimpl
 from oplet.plugins.manager import PluginManager as PluginManager
 from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner as AsyncSignatureRunner
+from oplet.runtime.calling.predictor import Predictor as Predictor
 from oplet.runtime.delegation.load import load_delegate as load_delegate
 from oplet.runtime.describe.profiler import Profiler as Profiler
 from oplet.runtime.interpreter import Interpreter as Interpreter

@@ -195,6 +195,18 @@ class PrepareError(OpletError, RuntimeError):
     """A kernel refused its node for a shape, type or option that it does not support."""
 
 
+class UnservedNodeError(PrepareError):
+    """All kernels that serve an op declined one of its nodes.
+
+    Attributes:
+        op: the op's name.
+    """
+
+    def __init__(self, message: str, op: str = "") -> None:
+        super().__init__(message)
+        self.op = op
+
+
 class CustomOptionsError(PrepareError):
     """The custom options of a node are not in the form that its kernel reads."""
 

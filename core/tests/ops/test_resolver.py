@@ -10,8 +10,9 @@ import pytest
 
 from oplet import BuiltinOperator, MutableOpResolver, Registration
 from oplet.errors import ResolverError
+from oplet.ops.serving.entry import ResolverEntry
 from oplet.ops.serving.registration import Provenance
-from oplet.ops.serving.resolver import ChainOpResolver, OpResolver, ResolverEntry
+from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
 
 A = Registration(invoke=print)
 B = Registration(bind=lambda context, node: print)

@@ -73,7 +73,6 @@ def test_a_composite_goes_to_litert_with_its_neighbours(groups: int) -> None:
         ({"attributes": {"is_causal": True}}, "XNNPACK does not look at the attribute 'is_causal'"),
         ({"batch": 2}, "XNNPACK lets no more than one batch share a key"),
         ({"mask": False}, "without a mask XNNPACK does not look for the one that the decomposition may have"),
-        ({"name": "odml.other"}, "XNNPACK does not know the composite 'odml.other'"),
     ],
 )
 def test_what_xnnpack_would_get_wrong_stays_with_oplet(arguments: dict[str, Any], reason: str) -> None:
@@ -84,6 +83,13 @@ def test_what_xnnpack_would_get_wrong_stays_with_oplet(arguments: dict[str, Any]
     np.testing.assert_allclose(found, invoke(Interpreter(model_content=content), *values, resize=True)[0], rtol=1e-5, atol=1e-5)
     (why,) = [report.why for report in interpreter.explain() if report.op == "STABLEHLO_COMPOSITE"]
     assert reason in why
+
+
+def test_what_neither_xnnpack_nor_a_kernel_knows_runs_in_litert_by_its_decomposition() -> None:
+    content = model(name="odml.other")
+    interpreter = delegated(content)
+    assert not invoke(interpreter, *feeds(), resize=True)[0].any()
+    assert [report.op for report in interpreter.explain() if report.subgraph == 0] == ["litert"]
 
 
 def test_without_xnnpack_composites_stay_with_oplet() -> None:

@@ -73,7 +73,8 @@ class DelegateContext:
         """The model as it is in the file, for delegates that export parts of it to an engine.
 
         The `index` of a node or tensor is its index in the tables, `model.root.subgraphs[subgraph_index]`; `model.tensor_bytes(table)`
-        returns constants. Shapes in the tables are those of the file; `Tensor.shape` is the present one.
+        returns constants. Shapes in the tables are those of the file; `Tensor.shape` is the present one. What was inlined from the
+        decompositions of composites has tables behind those of the file.
         """
         raise NotImplementedError
 
@@ -213,6 +214,13 @@ class Delegate:
         """
         raise NotImplementedError
 
+    def wanted_composites(self, context: DelegateContext, composites: Sequence[Node]) -> Collection[Node] | None:
+        """Those of these nodes that it would claim; of the other composites the decompositions are inlined, and their nodes offered.
+
+        It is called before `prepare`. None, the default, where only `prepare` tells: what it leaves is inlined, and `prepare` called again.
+        """
+        return None
+
     def copy_from_buffer_handle(self, context: Context, handle: Any, tensor: Tensor) -> None:
         """Copy a buffer to `tensor.data`. Required of delegates that set buffer handles."""
         raise DelegateError(f"{self.name} cannot copy the data of {tensor} from its buffer {handle!r}.")
@@ -314,6 +322,10 @@ class SimpleDelegate(Delegate):
             if node not in widening:
                 node.inputs = [narrow.get(tensor, tensor) for tensor in node.inputs]
         context.replace_node_subsets_with_delegate_kernels(kernel_registration(self.name, self.create_kernel), taken)
+
+    def wanted_composites(self, context: DelegateContext, composites: Sequence[Node]) -> Collection[Node] | None:
+        self.initialize(context)
+        return [node for node in composites if self._answer(context, node) is True]
 
     def _answer(self, context: DelegateContext, node: Node) -> bool | str:
         if not self.first_delegate_node_index <= node.index <= self.last_delegate_node_index:

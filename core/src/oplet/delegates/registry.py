@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,11 +31,17 @@ class DelegateEntry:
         name: its name.
         factory: a function that takes the options and returns the delegate, or its "module:NAME".
         provenance: the package that it comes from.
+        serves: the custom ops that it exists for: names, or "Flex*" for all whose names begin so.
     """
 
     name: str
     factory: Callable[..., Delegate] | str
     provenance: Provenance
+    serves: tuple[str, ...] = ()
+
+    def serves_op(self, name: str) -> bool:
+        """Whether it exists for the custom op of this name, among others."""
+        return any(name.startswith(each[:-1]) if each.endswith("*") else name == each for each in self.serves)
 
     def create(self, options: Mapping[str, Any] | None = None) -> Delegate:
         """Create the delegate.
@@ -117,22 +123,28 @@ class DelegateRegistry:
         self._why = no_loader
         self._loaders: list[tuple[Callable[..., Delegate] | str, Provenance]] = []
 
-    def add(self, name: str, factory: Callable[[Mapping[str, Any]], Delegate] | str) -> None:
+    def add(self, name: str, factory: Callable[[Mapping[str, Any]], Delegate] | str, *, serves: Sequence[str] = ()) -> None:
         """Register a delegate.
 
         Args:
             name: the name by which `load_delegate` finds it.
             factory: a function that takes a mapping of options and returns a Delegate, such as a Delegate class; or its
                 "module:NAME".
+            serves: the custom ops that the delegate exists for: names, or "Flex*" for all whose names begin so. Where a model
+                has one of them that no kernel serves, interpreters apply the delegate without being asked, before all others.
 
         Raises:
-            DelegateError: the name is empty, or the factory is neither callable nor a "module:NAME".
+            DelegateError: the name is empty, the factory is neither callable nor a "module:NAME", or `serves` has other than names.
         """
         if not isinstance(name, str) or not name:
             raise DelegateError(f"A delegate is registered under {name!r}, which is not a name.")
         if not callable(factory) and not (isinstance(factory, str) and ":" in factory):
             raise DelegateError(f"The delegate '{name}' is registered with {factory!r}, neither a callable nor 'module:NAME'.")
-        self._entries.setdefault(name, []).append(DelegateEntry(name, factory, self.provenance))
+        if isinstance(serves, str) or not all(isinstance(op, str) and op not in ("", "*") for op in serves):
+            raise DelegateError(
+                f"The delegate '{name}' serves {serves!r}; give a list of custom ops' names, with * after a prefix."
+            )
+        self._entries.setdefault(name, []).append(DelegateEntry(name, factory, self.provenance, tuple(serves)))
 
     def add_loader(self, factory: Callable[[str, Mapping[str, Any]], Delegate] | str) -> None:
         """Register what makes delegates of shared libraries: where `load_delegate` is given a path, or a file name such as `libfoo.so`.
@@ -157,6 +169,10 @@ class DelegateRegistry:
     def entries(self) -> Iterator[DelegateEntry]:
         """All entries, sorted by name."""
         return (entry for name in sorted(self._entries) for entry in self._entries[name])
+
+    def serving(self, op: str) -> list[DelegateEntry]:
+        """The entries of the delegates that exist for a custom op, sorted by name."""
+        return [entry for entry in self.entries() if entry.serves_op(op)]
 
     def find(self, name: str) -> DelegateEntry:
         """The entry of a delegate, by its name or by "distribution:name" where several packages have one of that name; of a shared library

@@ -80,6 +80,9 @@ class Kernel(Protocol):
     def limits(self) -> Any: ...
 
     @property
+    def decomposes(self) -> bool: ...
+
+    @property
     def provenance(self) -> Provenance: ...
 
 
@@ -117,6 +120,8 @@ class Node:
             compute the same result there: it never overwrites a value of such an input before it has read it. The runtime uses
             at most one of them, of the output's size and without later readers.
         custom_options: the custom options, as bytes; of a custom op.
+        origin: the composite from whose decomposition the node was inlined, "odml.rms_norm"; of composites in composites all of them,
+            the outer first: "my.block > odml.rms_norm". "" for a node that the model has there.
         registration: the registration that serves it; None while it is unresolved.
         delegate: the delegate whose kernel it is; None for a node of the model.
         user_data: the result of the registration's `init`.
@@ -137,6 +142,7 @@ class Node:
         "intermediates",
         "op",
         "op_name",
+        "origin",
         "outputs",
         "prepared",
         "providers",
@@ -171,6 +177,7 @@ class Node:
         self.temporaries: list[Tensor] = []
         self.in_place: Sequence[Tensor] = ()
         self.custom_options = custom_options
+        self.origin = ""
         self.registration = registration
         self.delegate: Any = None
         self.user_data: Any = None

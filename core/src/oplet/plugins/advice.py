@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from oplet.ops.serving.resolver import Op, op_label
+from oplet.ops.serving.entry import Op, op_label
 from oplet.plugins.known_packages import NATIVE_OPS, known_distribution, package_origin
 from oplet.plugins.plugin import Plugin
 from oplet.plugins.selection import normalised
 
+if TYPE_CHECKING:
+    from oplet.delegates.registry import DelegateEntry
+
 __all__ = ["advice", "no_loader", "no_opener"]
 
 
-def advice(op: Op, plugins: Sequence[Plugin]) -> str:
+def advice(op: Op, plugins: Sequence[Plugin], delegate: DelegateEntry | None = None, package: str = "") -> str:
     """Advice, in one line, on how to get an op; it also names plugins that may have it but did not load.
 
     Args:
         op: an op that no plugin serves in the version that a model needs.
         plugins: all plugins that were found; those that may load have registered their ops.
+        delegate: the delegate that exists for it, if one is installed.
+        package: the package to advise; the one that is known to bring the op unless given.
     """
-    package = known_distribution(op)
+    if delegate is not None:
+        return (
+            f"The delegate {delegate.name} of {delegate.provenance} serves it in interpreters; where there are kernels alone, as in a "
+            "build, or where that delegate leaves a node alone, nothing does."
+        )
+    package = package or known_distribution(op)
     sentences = [_serving(op, plugins) or _installing(op, package, plugins)]
     blocked: dict[str, list[Plugin]] = {}
     for plugin in plugins:

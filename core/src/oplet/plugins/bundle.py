@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from oplet.errors import PluginError
-from oplet.ops.composite import Composite
+from oplet.ops.serving.entry import Op, op_key, op_label
 from oplet.ops.serving.registration import Provenance
-from oplet.ops.serving.resolver import MutableOpResolver, Op, op_key, op_label
+from oplet.ops.serving.resolver import MutableOpResolver
 from oplet.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
@@ -77,7 +77,10 @@ class Bundle:
         """
         raise PluginError(f"The build '{self.distribution}' has no delegates; the package oplet has them.")
 
-    def advice(self, op: BuiltinOperator | int | str | Composite) -> str:
+    def delegate_for(self, op: str, prefer: object = None) -> None:
+        """No delegate: a build has none."""
+
+    def advice(self, op: Op | int) -> str:
         """Advice, in one line, for an op that is not in the build."""
         known = isinstance(op, str) and op in BuiltinOperator.__members__
         key: Op = BuiltinOperator[str(op)] if known else op_key(op)

@@ -22,12 +22,15 @@ hookimpl = pluggy.HookimplMarker("oplet")
 
 @hookspec
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Add operators to `resolver` with `add_builtin`, `add_custom` and `add_composite`; "module:NAME" imports a kernel on demand."""
+    """Add operators to `resolver` with `add_builtin`, `add_custom`, `add_custom_prefix` and `add_composite`; "module:NAME" imports kernels late."""
 
 
 @hookspec
 def register_delegates(registry: DelegateRegistry) -> None:
-    """Add delegates to `registry` under the names by which `load_delegate` finds them, or with `add_loader` what loads libraries."""
+    """Add delegates to `registry` under the names by which `load_delegate` finds them, or with `add_loader` what loads libraries.
+
+    A delegate that `serves` custom ops is applied by interpreters themselves where such an op has no kernel.
+    """
 
 
 @hookspec

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oplet.errors import PluginError
-from oplet.ops.composite import Composite
-from oplet.ops.serving.resolver import Op, op_key, op_label
+from oplet.errors import OpConflictError, PluginError
+from oplet.ops.serving.entry import Op, op_key, op_label
 from oplet.plugins.advice import advice, no_loader, no_opener
 from oplet.plugins.merged_resolver import MergedResolver, PluginOps
 from oplet.plugins.plugin import API_VERSION, APPLICATION_RANK, Operators, Plugin, PluginInfo, logger
@@ -21,7 +20,7 @@ from oplet.schema.enums import BuiltinOperator
 if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
-    from oplet.delegates.registry import DelegateRegistry
+    from oplet.delegates.registry import DelegateEntry, DelegateRegistry
     from oplet.plugins.commands import CommandRegistry
 
 __all__ = ["API_VERSION", "GROUP", "PluginInfo", "PluginManager", "default_manager"]
@@ -163,6 +162,30 @@ class PluginManager:
                 self._registry = self._load_delegates()
             return self._registry
 
+    def delegate_for(
+        self, op: str, prefer: str | Iterable[str] | Mapping[str, str] | Preference | None = None
+    ) -> DelegateEntry | None:
+        """The delegate that exists for a custom op, None if there is none.
+
+        Args:
+            op: the op's name.
+            prefer: as for `resolver`, where several delegates exist for it.
+
+        Raises:
+            OpConflictError: there are several, and no preference decides.
+        """
+        found = self.registry().serving(op)
+        for name in Preference.read(prefer).before(self._preference).for_op(op):
+            found = [
+                e for e in found if name in (normalised(e.provenance.distribution), normalised(e.provenance.plugin))
+            ] or found
+        if len(found) > 1:
+            who = " and ".join(f"'{entry.name}' of {entry.provenance}" for entry in found)
+            raise OpConflictError(
+                f"The delegates {who} exist for {op}; choose with prefer=[{found[0].provenance.distribution!r}], or apply one of them."
+            )
+        return found[0] if found else None
+
     def commands(self) -> CommandRegistry:
         """All commands of all plugins."""
         from oplet.plugins.commands import CommandRegistry
@@ -205,21 +228,22 @@ class PluginManager:
         """The plugins that have failed so far."""
         return [info for info in self.plugins(load=False) if info.state == "broken"]
 
-    def providers(self, op: BuiltinOperator | int | str | Composite) -> list[PluginInfo]:
+    def providers(self, op: Op | int) -> list[PluginInfo]:
         """The plugins that serve an op in some version; a built-in operator may be given by its name."""
         key = _op(op)
         with self._lock:
             return [p.info() for p in self._load_ops() if p.ops is not None and p.ops.versions(key)]
 
-    def advice(self, op: BuiltinOperator | int | str | Composite) -> str:
+    def advice(self, op: Op | int, package: str = "") -> str:
         """Advice, in one line, on what to install, upgrade or enable for an op that nothing serves in the version a model needs.
 
         Args:
             op: a built-in operator's code or name, or a custom op's name.
+            package: the package to advise, where several have it; the one that is known to bring it unless given.
         """
         key = _op(op)
         with self._lock:
-            return advice(key, self._load_ops())
+            return advice(key, self._load_ops(), self.delegate_for(key) if isinstance(key, str) else None, package)
 
     @functools.cached_property
     def _found(self) -> list[Plugin]:
@@ -274,7 +298,7 @@ def default_manager() -> PluginManager:
     return PluginManager()
 
 
-def _op(op: BuiltinOperator | int | str | Composite) -> Op:
+def _op(op: Op | int) -> Op:
     """The key of an op; a built-in operator may be given by its name."""
     return BuiltinOperator[op] if isinstance(op, str) and op in BuiltinOperator.__members__ else op_key(op)
 
@@ -288,14 +312,12 @@ def _complaints(wanted: Preference, plugins: Sequence[Plugin]) -> Iterator[str]:
     served = {plugin: {op_label(entry.op) for entry in plugin.ops.entries()} for plugin in plugins if plugin.ops is not None}
     everything = set().union(*served.values())
     for name in wanted.names:
-        if any(name in plugin.names for plugin in served) and not any(
-            served[plugin] for plugin in served if name in plugin.names
-        ):
+        named = [plugin for plugin in served if name in plugin.names]
+        if named and not any(served[plugin] or "register_delegates" in plugin.hooks for plugin in named):
             yield f"names '{name}', which brings no operators"
     for op, name in wanted.by_op:
-        if not any(name in plugin.names for plugin in served) or any(
-            op in served[plugin] for plugin in served if name in plugin.names
-        ):
+        named = [plugin for plugin in served if name in plugin.names]
+        if not named or any(op in served[plugin] or (plugin.ops and plugin.ops.versions(_op(op))) for plugin in named):
             continue
         close = next((other for other in everything if other.lower() == op.lower()), "")
         hint = f" (did you mean {close}?)" if op not in everything and close else ""

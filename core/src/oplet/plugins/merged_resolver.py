@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from oplet.errors import OpConflictError
-from oplet.ops.composite import Composite
+from oplet.ops.serving.entry import Op, ResolverEntry, op_key, op_label
 from oplet.ops.serving.registration import Provenance, Registration
-from oplet.ops.serving.resolver import MutableOpResolver, Op, OpResolver, ResolverEntry, op_key, op_label
+from oplet.ops.serving.resolver import MutableOpResolver, OpResolver
 from oplet.plugins.selection import PREFER_VARIABLE, Preference, normalised
-from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["MergedResolver", "PluginOps"]
 
@@ -61,7 +60,7 @@ class MergedResolver(OpResolver):
         self._choices: dict[tuple[Op, int], _Choice] = {}
         self._loaded: dict[tuple[Op, int], Registration] = {}
 
-    def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
+    def find_op(self, op: Op | int, version: int) -> Registration | None:
         """The registration that serves `op` in this version; None if there is none.
 
         Raises:
@@ -74,14 +73,14 @@ class MergedResolver(OpResolver):
             found = self._loaded[key] = entry.load(version)
         return found
 
-    def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
+    def candidates(self, op: Op | int, version: int) -> Iterator[Registration]:
         found = self.find_op(op, version)
         if found is not None:
             yield found
             for entry in islice(self.in_order(op, version), 1, None):
                 yield entry.load(version)
 
-    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[ResolverEntry]:
+    def in_order(self, op: Op | int, version: int) -> Iterator[ResolverEntry]:
         """The entries for `op` in this version, in the order in which they are asked to serve a node.
 
         Where several plugins are next and no preference decides, the last entry is one whose `load` raises OpConflictError.
@@ -96,18 +95,18 @@ class MergedResolver(OpResolver):
             plugin = next((plugin for plugin, entry in offers if entry is taken), None)
             if plugin is None:  # a conflict
                 return
-            yield from plugin.resolver.fallbacks(key, version)
-            offers = [offer for offer in offers if offer[0] is not plugin]
+            yield from plugin.resolver.fallbacks(taken, version)
+            offers = [offer for offer in offers if offer[1] is not taken]
 
-    def is_preferred(self, op: BuiltinOperator | int | str | Composite, entry: ResolverEntry) -> bool:
+    def is_preferred(self, op: Op | int, entry: ResolverEntry) -> bool:
         """Whether the preference names the plugin of this entry, for this op or for all."""
         names = {normalised(entry.provenance.plugin), normalised(entry.provenance.distribution)}
         return not names.isdisjoint(self._preference.for_op(op_label(op_key(op))))
 
-    def why(self, op: BuiltinOperator | int | str | Composite, version: int) -> str:
+    def why(self, op: Op | int, version: int) -> str:
         return self._choose(op_key(op), version).why
 
-    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
+    def entries(self, op: Op | int | None = None) -> Iterator[ResolverEntry]:
         """The entries that serve each op, split into ranges of versions that one plugin serves."""
         if op is not None:
             return self._ranges(op_key(op))
@@ -138,7 +137,7 @@ class MergedResolver(OpResolver):
         return choice
 
     def _offers(self, op: Op, version: int) -> list[tuple[PluginOps, ResolverEntry]]:
-        return [(plugin, entry) for plugin in self._plugins if (entry := plugin.resolver.entry_of(op, version))]
+        return [(plugin, entry) for plugin in self._plugins for entry in plugin.resolver.heads(op, version)]
 
     def _compare(self, op: Op, version: int, offers: Sequence[tuple[PluginOps, ResolverEntry]]) -> _Choice:
         if not offers:
@@ -149,14 +148,17 @@ class MergedResolver(OpResolver):
         )
         verb = "preferred over"
         if best is None:
-            top = max(plugin.rank for plugin, _ in offers)
-            best = [offer for offer in offers if offer[0].rank == top]
-            verb = "overrides"
+            best, verb = list(offers), "overrides"
+        precise = max(entry.precision for _, entry in best)
+        best = [offer for offer in best if offer[1].precision == precise]
+        top = max(plugin.rank for plugin, _ in best)
+        best = [offer for offer in best if offer[0].rank == top]
         if len(best) > 1:
             return _conflict(op, version, best)
         [(plugin, entry)] = best
         losers = [str(other.provenance) for of, other in offers if of is not plugin]
-        return _Choice(entry, f"{verb} {', '.join(losers)}" if losers else "only provider")
+        why = f"{verb} {', '.join(losers)}" if losers else "only provider"
+        return _Choice(entry, why if entry.family is None else f"{why}, of the family {entry.family}")
 
     def _absence(self, op: Op) -> str:
         served = [(s.resolver.provenance, s.resolver.versions(op)) for s in self._plugins]

@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from oplet.errors import OpletError, PluginError, failures, text_of
+from oplet.ops.serving.entry import op_label
 from oplet.ops.serving.registration import Provenance
-from oplet.ops.serving.resolver import MutableOpResolver, op_label
+from oplet.ops.serving.resolver import MutableOpResolver
 from oplet.plugins.selection import normalised
 from oplet.schema.enums import BuiltinOperator
 from oplet.texts import logger_of

@@ -148,7 +148,7 @@ class Preference:
 
     Attributes:
         names: the names of plugins, the most preferred first.
-        by_op: pairs (op, name of a plugin), which take precedence over `names`.
+        by_op: pairs (op, name of a plugin), which take precedence over `names`; "Flex*" stands for all ops whose names begin so.
     """
 
     names: tuple[str, ...] = ()
@@ -199,4 +199,4 @@ class Preference:
 
     def for_op(self, op: str) -> tuple[str, ...]:
         """The names of plugins to try for an op, in order."""
-        return tuple(name for of, name in self.by_op if of == op) + self.names
+        return tuple(name for of, name in self.by_op if of == op or (of.endswith("*") and op.startswith(of[:-1]))) + self.names

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import SignatureError, StateError, TensorError, text_of
+from oplet.errors import DelegateApplicationError, DelegateError, SignatureError, StateError, TensorError, text_of
 from oplet.model.verify.signatures import signature_faults
 from oplet.model.verify.verifier import verify
 from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
 from oplet.plugins.registered_chooser import registered_chooser
+from oplet.runtime.calling.signature_runner import SignatureRunner
 from oplet.runtime.describe.profiler import Profiler
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session
@@ -28,7 +29,6 @@ from oplet.runtime.loading import open_model
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict
 from oplet.runtime.resolving import manager_of
-from oplet.runtime.signature_runner import SignatureRunner
 from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 from oplet.texts import LONGEST, plain
 
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
     from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
-    from oplet.runtime.delegation.delegation import Delegations
+    from oplet.runtime.delegation.delegations import Delegations
+    from oplet.runtime.delegation.serving_delegates import ServingDelegates
 
 __all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
 
@@ -96,6 +97,7 @@ class Interpreter(ModelRuntime):
     """
 
     _delegations: Delegations | None = None
+    _serving: ServingDelegates | None = None
 
     def __init__(
         self,
@@ -132,6 +134,7 @@ class Interpreter(ModelRuntime):
         for fault in signature_faults(self._model):
             warnings.warn(plain(f"{self._model.name}: {fault}", LONGEST), stacklevel=2)
         self._manager = manager_of(plugins)
+        self._applied: list[tuple[Delegate, Collection[int] | None]] = []
         delegates = experimental_delegates or ()
         if isinstance(delegates, str):
             again = partial(
@@ -148,6 +151,7 @@ class Interpreter(ModelRuntime):
                 use_mmap=use_mmap,
             )
             self._choice, delegates, prefer = registered_chooser()(delegates, self._model, self._manager, again, prefer)
+        self._prefer = prefer
         self._resolver: OpResolver = self._manager.resolver(prefer)
         if op_resolver is not None:
             self._resolver = ChainOpResolver([op_resolver, self._resolver])
@@ -301,7 +305,7 @@ class Interpreter(ModelRuntime):
             DelegateApplicationError: it does not suit the graph or the delegates before it; the graph is usable.
             DelegateError: it failed; the graph is as the model has it, without any delegate (a RuntimeError).
         """
-        from oplet.runtime.delegation.delegation import Delegations
+        from oplet.runtime.delegation.delegations import Delegations
 
         self._views.ensure_none()
         self._ensure_idle()
@@ -309,7 +313,14 @@ class Interpreter(ModelRuntime):
         with KernelNumpySettings():
             if self._delegations is None:
                 self._delegations = Delegations(self._executors, cluster=self._cluster, fuse=self._fuse)
-            self._delegations.apply(delegate, subgraphs)
+            try:
+                self._delegations.apply(delegate, subgraphs)
+            except DelegateApplicationError:
+                raise
+            except DelegateError:
+                self._applied.clear()
+                raise
+            self._applied.append((delegate, subgraphs))
 
     def remove_all_delegates(self) -> None:
         """Remove all delegates: the model's own nodes run again, on the inputs that were set."""
@@ -319,6 +330,25 @@ class Interpreter(ModelRuntime):
         if self._delegations is not None:
             with KernelNumpySettings():
                 self._delegations.remove()
+            self._applied.clear()
+
+    def _apply_delegates_for(self, ops: Iterable[str]) -> bool:
+        from oplet.runtime.delegation.serving_delegates import ServingDelegates
+
+        if self._serving is None:
+            self._serving = ServingDelegates(self._manager, self._prefer)
+        before = list(self._applied)
+        missing = self._serving.missing(ops, [delegate for delegate, _ in before])
+        if not missing:
+            return False
+        # They come first: what they serve is of dynamic shape more often than not, which other delegates must know.
+        if before:
+            self.remove_all_delegates()
+        for delegate in missing:
+            self.modify_graph_with_delegate(delegate)
+        for delegate, subgraphs in before:
+            self.modify_graph_with_delegate(delegate, subgraphs)
+        return True
 
     def set_buffer_handle(self, tensor_index: int, handle: Any, delegate: Delegate, subgraph_index: int = 0) -> None:
         """Bind a delegate's buffer to a tensor, typically an input; the buffer that was bound before is freed.

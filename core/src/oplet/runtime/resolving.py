@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from oplet.errors import OpNotFoundError, OpVersionError, UnresolvedOpError
+from oplet.errors import OpNotFoundError, OpVersionError, UnresolvedOpError, UnservedNodeError
 from oplet.model.reachability import named_subgraphs
 from oplet.ops.composite import Composite
 from oplet.ops.context import Node
@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["check_resolved", "find_providers", "find_registration", "manager_of", "resolve_nodes", "running_nodes"]
+__all__ = [
+    "find_providers",
+    "find_registration",
+    "manager_of",
+    "resolve_nodes",
+    "running_nodes",
+    "unresolved",
+    "unserved_custom_ops",
+    "unserved_op",
+]
 
 
 _GUIDE = "https://www.tensorflow.org/lite/guide/ops_custom"
@@ -158,36 +167,68 @@ def _ranges(versions: list[int]) -> str:
     return "versions " + ", ".join(map(str, versions))
 
 
-def check_resolved(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[[str], str], model: str) -> None:
-    """Check that all nodes have a registration, before they run.
+def unserved_custom_ops(subgraphs: Sequence[Subgraph], start: int) -> list[str]:
+    """The names of the custom ops that run when a subgraph does and that have no kernel, each once, in order.
 
-    Raises:
-        UnresolvedOpError: custom ops have none; the message names all of them.
+    Those that a delegate will run again, which a resize undid, are left out.
+    """
+    awaiting = {node for subgraph in subgraphs for node in subgraph.awaiting}
+    nodes = (node for node in running_nodes(subgraphs, start) if node.registration is None and node not in awaiting)
+    return list(dict.fromkeys(node.op_name for node in nodes))
+
+
+def unserved_op(error: BaseException) -> str:
+    """The op whose node all kernels declined, found in an error that a node which calls its subgraph may have made of it; "" if none did."""
+    at: BaseException | None = error
+    while at is not None:
+        if isinstance(at, UnservedNodeError) and at.op:
+            return at.op
+        at = at.__cause__
+    return ""
+
+
+def unresolved(
+    nodes: Iterable[Node], subgraphs: Sequence[Subgraph], resolver: OpResolver, advice: Callable[[str], str], model: str
+) -> UnresolvedOpError:
+    """The error that names all custom ops among the nodes that have no kernel, of which there is one at least.
+
+    Args:
+        nodes: the nodes to run.
+        subgraphs: the model's subgraphs, whose reports have the delegates' reasons for leaving nodes alone.
+        resolver: the resolver, for the versions that are served.
+        advice: gives advice for an op.
+        model: the model's name.
     """
     missing: dict[tuple[str, int], list[int]] = {}
     for node in nodes:
         if node.registration is None:
             missing.setdefault((node.op_name, node.version), []).append(node.index)
-    if not missing:
-        return
-    sentences = [_missing_custom(name, version, resolver, advice) for name, version in missing]
+    sentences = [_missing_custom(*op, resolver, advice, _left_alone(op[0], subgraphs)) for op in missing]
     (name, _), indices = next(iter(missing.items()))
-    raise UnresolvedOpError(
+    return UnresolvedOpError(
         " ".join(sentences) + f" See instructions: {_GUIDE} Node number {indices[0]} ({name}) failed to prepare in {model}.",
         tuple(name for name, _ in missing),
     )
 
 
-def _missing_custom(name: str, version: int, resolver: OpResolver, advice: Callable[[str], str]) -> str:
+def _left_alone(op: str, subgraphs: Sequence[Subgraph]) -> str:
+    """The reason of a delegate for leaving a node of a custom op alone, as the end of a sentence; "" if none was asked."""
+    for subgraph in subgraphs:
+        for report in subgraph.delegation_reports.values():
+            for index, reason in report.unsupported.items():
+                if subgraph.nodes[index].op_name == op:
+                    return f"; the delegate {report.delegate} leaves it alone: {reason.rstrip('.')}"
+    return ""
+
+
+def _missing_custom(name: str, version: int, resolver: OpResolver, advice: Callable[[str], str], left_alone: str = "") -> str:
     if name.startswith("Flex"):
-        return (
-            f"Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter: {name}. "
-            f"Convert the model without them, or find a package that serves it; see {_SELECT_GUIDE}."
-        )
+        first = f"Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter: {name}{left_alone}."
+        return f"{first} {'Convert the model without it' if left_alone else advice(name).rstrip('.')}; see {_SELECT_GUIDE}."
     served = resolver.versions(name)
     if served:
         return (
             f"Encountered unresolved custom op: {name}. The model needs version {version}, "
             f"installed packages serve {_ranges(served)}."
         )
-    return f"Encountered unresolved custom op: {name}. {advice(name)}"
+    return f"Encountered unresolved custom op: {name}{left_alone}. {advice(name)}"

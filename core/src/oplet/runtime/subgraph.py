@@ -7,7 +7,7 @@ at the plan's end. It has an arena of its own, and a thunk (`oplet.ops.node.Thun
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate, DelegateParams
     from oplet.runtime.describe.delegation_report import DelegationReport
 
-__all__ = ["Request", "Segment", "Subgraph"]
+__all__ = ["InlinedPiece", "Request", "Segment", "Subgraph"]
 
 #: A request for arena memory: the tensor and its lifetime.
 Request = tuple[Tensor, Lifetime]
@@ -65,18 +65,35 @@ class Segment:
         return None
 
 
+class InlinedPiece(NamedTuple):
+    """The nodes and tensors that a decomposition has in the subgraph that calls it.
+
+    Attributes:
+        composite: the index of the composite in whose place they may run.
+        decomposition: the index of the subgraph that they are from.
+        tensors: for each of its tensors the index here; of inputs and outputs, those of the composite.
+        nodes: for each of its nodes the index here.
+    """
+
+    composite: int
+    decomposition: int
+    tensors: list[int]
+    nodes: list[int]
+
+
 class Subgraph:
     """One subgraph of a model.
 
     Attributes:
         index: its number in the model.
         name: its name in the model.
-        tensors: its tensors; tensors that kernels add are appended.
-        nodes: its nodes; delegates' kernels are appended.
+        tensors: its tensors; those of inlined composites, and those that kernels add, are appended.
+        nodes: its nodes; those of inlined composites, and then delegates' kernels, are appended.
         execution_plan: indices of the nodes to run, in order.
         inputs: tensor indices of the subgraph's inputs.
         outputs: tensor indices of the subgraph's outputs.
         read: tensor indices that the caller reads: the outputs, and further tensors that are outputs of a signature.
+        file_tensors: the number of tensors that the model has there.
         variables: the tensors whose values outlive an invoke.
         ready: whether it can be invoked: everything is prepared for the current input shapes.
         generation: a number that changes with every resize and every preparation, which may replace arrays.
@@ -85,9 +102,12 @@ class Subgraph:
         initialized: the nodes whose `init` was called and whose `free` was not, in the order of the calls.
         folded: by index of a folded node, the input arrays that it read.
         kernels: by index of a delegate's kernel node, the partition that it replaces.
+        inlined: by index of a composite that is inlined, the indices of the nodes that run in its place, in order.
+        pieces: what was made to be inlined so far.
         delegation_reports: by delegate, the outcome of its last application; not empty means that outputs may be in a
             delegate's buffers.
         immutable: whether a delegate of static shapes has claimed nodes; a resize undoes the delegates then.
+        awaiting: nodes without a kernel, for which the next `allocate` applies again the delegate that ran them before a resize.
         delegation_skippable: whether a delegate's kernel of the caller has taken it over, so that no delegate is applied to it.
     """
 
@@ -109,6 +129,7 @@ class Subgraph:
         self.inputs = inputs
         self.outputs = outputs
         self.read = read
+        self.file_tensors = len(tensors)
         self.variables = [tensor for tensor in tensors if tensor.is_variable]
         self.ready = False
         self.generation = 0
@@ -117,8 +138,11 @@ class Subgraph:
         self.initialized: dict[Node, None] = {}
         self.folded: dict[int, list[Array | None]] = {}
         self.kernels: dict[int, DelegateParams] = {}
+        self.inlined: dict[int, list[int]] = {}
+        self.pieces: list[InlinedPiece] = []
         self.delegation_reports: dict[Delegate, DelegationReport] = {}
         self.immutable = False
+        self.awaiting: frozenset[Node] = frozenset()
         self.delegation_skippable = False
 
     @property
@@ -156,6 +180,20 @@ class Subgraph:
                     self.last_use[tensor.index] = position
         for index in self.read:
             self.last_use[index] = end
+
+    def with_inlined(self, plan: Iterable[int]) -> list[int]:
+        """A plan of the model's nodes with the nodes that run in the place of inlined composites."""
+        found: list[int] = []
+        waiting = [iter(plan)]
+        while waiting:
+            index = next(waiting[-1], None)
+            if index is None:
+                waiting.pop()
+            elif index in self.inlined:
+                waiting.append(iter(self.inlined[index]))
+            else:
+                found.append(index)
+        return found
 
     def forget_folded(self, nodes: Iterable[Node]) -> None:
         """Mark nodes as not folded, so that they run again: a delegate's kernel writes, or wrote, their outputs."""

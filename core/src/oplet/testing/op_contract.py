@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from oplet.errors import ModelError, OpletError, OpNotFoundError, PrepareError, UnresolvedOpError
 from oplet.model.model import Model
-from oplet.ops.serving.resolver import ChainOpResolver, OpResolver, op_label
+from oplet.ops.serving.entry import op_label
+from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
 from oplet.plugins.manager import PluginManager, default_manager
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.testing.contract import Contract

@@ -232,6 +232,8 @@ CUSTOM: dict[str, str] = {
 
 #: Composites, and the modules of `oplet_builtin_ops.ops.composites` that serve their version 0, which converters write.
 COMPOSITES: dict[str, str] = {
+    "odml.group_norm": "group_norm",
+    "odml.rms_norm": "rms_norm",
     "odml.scaled_dot_product_attention": "scaled_dot_product_attention",
 }
 

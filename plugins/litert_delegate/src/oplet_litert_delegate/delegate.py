@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from oplet import (
 )
 from oplet.errors import LimitError, ModelError
 from oplet_litert_delegate.claims import refuses, unpacks_constant
+from oplet_litert_delegate.composites import refuses_composite
 from oplet_litert_delegate.engine import Engine, RefusedError
 from oplet_litert_delegate.kernel import LiteRTKernel
 from oplet_litert_delegate.library import Library
@@ -51,6 +52,11 @@ class LiteRTDelegate(Delegate):
         super().__init__(options)
         self.settings = settings = Settings.read(self.options)
         self._library = Library(settings.library, settings.library_options) if settings.library else None
+
+    def wanted_composites(self, context: DelegateContext, composites: Sequence[Node]) -> Collection[Node]:
+        if self.settings.xnnpack != 1:
+            return ()
+        return [node for node in composites if not refuses_composite(node)]
 
     def prepare(self, context: DelegateContext) -> None:
         claim = _Claim(context, self.settings, self._library)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -69,6 +69,9 @@ class OpenVinoDelegate(Delegate):
         self.min_nodes = int(self.options.get("min_nodes", 0))
         self.max_partitions = int(self.options.get("max_partitions", 0))
         self.num_threads = int(self.options.get("num_threads", 0))
+
+    def wanted_composites(self, context: DelegateContext, composites: Sequence[Node]) -> Collection[Node]:
+        return ()  # OpenVINO gets the nodes of their decompositions
 
     def prepare(self, context: DelegateContext) -> None:
         threads = self.num_threads or context.num_threads

@@ -9,18 +9,22 @@ from oplet import MutableOpResolver, hookimpl
 
 #: The module of each operator; all are of version 1.
 OPS: dict[str, str] = {
+    "CaseFoldUTF8": "case_fold_utf8",
     "FastBertNormalize": "fast_bert_normalize",
     "FastWordpieceTokenizeWithOffsets": "fast_wordpiece_tokenize_with_offsets",
+    "NormalizeUTF8": "normalize_utf8",
     "Placeholder": "placeholder",
     "RaggedGather": "ragged_gather",
     "RaggedRange": "ragged_range",
     "RaggedTensorToTensor": "ragged_tensor_to_tensor",
+    "RegexSplitWithOffsets": "regex_split_with_offsets",
     "SentenceFragmentsV2": "sentence_fragments",
     "SentencepieceDetokenizeOp": "sentencepiece_detokenize_op",
     "SentencepieceOp": "sentencepiece_op",
     "SentencepieceTokenizeOp": "sentencepiece_tokenize_op",
     "SentencepieceTokenizeWithOffsetsOp": "sentencepiece_tokenize_with_offsets_op",
     "StridedSlice": "strided_slice",
+    "StringLength": "string_length",
     "TFText>ByteSplitByOffsets": "byte_split_by_offsets",
     "TFText>ByteSplitWithOffsets": "byte_split_with_offsets",
     "TFText>FastSentencepieceDetokenize": "fast_sentencepiece_detokenize",
@@ -31,6 +35,11 @@ OPS: dict[str, str] = {
     "TFText>RoundRobinTrim": "round_robin_trim",
     "TFText>Utf8Binarize": "utf8_binarize",
     "TFText>WhitespaceTokenizeWithOffsetsV2": "whitespace_tokenize_with_offsets_v2",
+    "UnicodeDecode": "unicode_decode",
+    "UnicodeDecodeWithOffsets": "unicode_decode_with_offsets",
+    "UnicodeEncode": "unicode_encode",
+    "UnicodeScript": "unicode_script",
+    "UnicodeTranscode": "unicode_transcode",
 }
 
 

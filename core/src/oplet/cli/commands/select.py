@@ -24,7 +24,7 @@ from oplet.cli.settings import (
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
-    from oplet.ops.serving.resolver import ResolverEntry
+    from oplet.ops.serving.entry import ResolverEntry
     from oplet.plugins.manager import PluginManager
     from oplet.tools.selection.providers import ServedOp
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from oplet.ops.composite import Composite
 from oplet.ops.context import Context
+from oplet.ops.custom_prefix import CustomPrefix
 from oplet.ops.node import Node, Thunk
 from oplet.ops.serving.node_limits import NodeLimits
 from oplet.ops.serving.provenance import Provenance
@@ -49,6 +50,8 @@ class Registration:
         types: the element types of its main inputs, for documentation and for builds that select by type; empty for any.
         limits: the nodes that it serves; others go to the next provider, and neither `init` nor `prepare` is called for them. None
             for no limits (see also `decline`).
+        decomposes: whether it runs a composite by its decomposition; the runtime may then put the decomposition's nodes in the place of
+            the node, so that delegates see them. Of STABLEHLO_COMPOSITE alone.
         differences: one sentence on how its results differ from LiteRT's; "" where they do not.
         library: the path of the compiled library that its methods call, "" if there is none; reports show its name, and locks and
             builds include it.
@@ -70,6 +73,7 @@ class Registration:
     sparse: frozenset[int] = frozenset()
     types: tuple[TensorType, ...] = ()
     limits: NodeLimits | None = None
+    decomposes: bool = False
     differences: str = ""
     library: str = ""
     provenance: Provenance = _APPLICATION
@@ -84,11 +88,11 @@ class Registration:
         """Who serves it, as reports say it: its package, and the compiled library if it has one."""
         return f"{self.provenance} ({os.path.basename(self.library)})" if self.library else str(self.provenance)
 
-    def stamped(self, op: BuiltinOperator | str | Composite, version: int, provenance: Provenance) -> Registration:
+    def stamped(self, op: BuiltinOperator | str | Composite | CustomPrefix, version: int, provenance: Provenance) -> Registration:
         """A copy with the identity under which a resolver serves it."""
         if isinstance(op, Composite):
             code = BuiltinOperator.STABLEHLO_COMPOSITE
             return replace(self, builtin_code=code, custom_name=op.name, version=version, provenance=provenance)
-        if isinstance(op, str):
-            return replace(self, custom_name=op, version=version, provenance=provenance)
+        if isinstance(op, (str, CustomPrefix)):
+            return replace(self, custom_name=str(op), version=version, provenance=provenance)
         return replace(self, builtin_code=op, version=version, provenance=provenance)

@@ -2,134 +2,32 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import islice
 
-from oplet.errors import ResolverError, failures, text_of
+from oplet.errors import ResolverError
 from oplet.ops.composite import Composite
-from oplet.ops.serving.node_limits import NodeLimits
+from oplet.ops.custom_prefix import CustomPrefix
+from oplet.ops.serving.entry import Op, ResolverEntry, check_methods, op_key, op_label
 from oplet.ops.serving.registration import Provenance, Registration
-from oplet.ops.serving.type_limits import TypeLimit, limited
+from oplet.ops.serving.type_limits import TypeLimit
 from oplet.schema.enums import BuiltinOperator
 
-__all__ = ["MutableOpResolver", "Op", "OpResolver", "ResolverEntry", "op_key", "op_label"]
+__all__ = ["ChainOpResolver", "MutableOpResolver", "OpResolver"]
 
 #: The highest version of an op; entries are stored version by version.
 _NEWEST = 9999
-
-_METHODS = ("init", "free", "prepare", "bind", "invoke", "async_kernel", "profiling_string")
-
-#: A built-in operator's code, a custom op's name, or a composite.
-Op = BuiltinOperator | str | Composite
-
-
-def op_key(op: BuiltinOperator | int | str | Composite) -> Op:
-    """The key of an op in resolvers: a built-in operator's code, a custom op's name, or a composite.
-
-    Raises:
-        ResolverError: the number is not a built-in operator's, or the name is empty.
-    """
-    if type(op) is BuiltinOperator:
-        return op
-    if isinstance(op, Composite):
-        if not isinstance(op.name, str) or not op.name:
-            raise ResolverError(f"A composite is called {op.name!r}; give the name that the model's composite has.")
-        return op
-    if isinstance(op, str):
-        if not op:
-            raise ResolverError("An op has an empty name; give the name that the model's custom_code has.")
-        return op
-    try:
-        return BuiltinOperator(op)
-    except ValueError:
-        raise ResolverError(
-            f"Op builtin_code out of range: {op}. The highest that this schema knows is {max(BuiltinOperator)}."
-        ) from None
-
-
-def op_label(op: Op) -> str:
-    """The name of an op in messages and tables."""
-    return op if isinstance(op, str) else op.name
-
-
-def _first_version(op: Op) -> int:
-    """The first version of an op: converters number those of composites from 0."""
-    return 0 if isinstance(op, Composite) else 1
-
-
-@dataclass(frozen=True)
-class ResolverEntry:
-    """An entry of a resolver: the registration that serves an op in a range of versions.
-
-    Attributes:
-        op: the op.
-        min_version: the first version.
-        max_version: the last version.
-        target: the registration, or the "module:NAME" from which it is imported when it is needed.
-        provenance: the origin of the entry.
-        limit: the tensor types that are served; None for all that the registration serves.
-    """
-
-    op: Op
-    min_version: int
-    max_version: int
-    target: Registration | str
-    provenance: Provenance
-    limit: TypeLimit | None = None
-
-    def load(self, version: int) -> Registration:
-        """The registration, imported if necessary, with its identity in this version.
-
-        Raises:
-            ResolverError: the module or name does not exist, or it is not a registration.
-        """
-        target = self.target
-        if isinstance(target, str):
-            target = _import(target, self)
-            _check_methods(target, f"{op_label(self.op)}, which {self.provenance} registered,")
-        if self.limit is not None:
-            target = limited(target, self.limit.types, self.limit.build or str(self.provenance), self.limit.remedy)
-        return target.stamped(self.op, version, self.provenance)
-
-
-def _import(path: str, entry: ResolverEntry) -> Registration:
-    module, _, name = path.partition(":")
-    try:
-        target = getattr(importlib.import_module(module), name or "REGISTRATION")
-    except failures() as error:  # importing runs code of other packages
-        raise ResolverError(
-            f"The kernel of {op_label(entry.op)} cannot be imported from '{path}', which {entry.provenance} registered: "
-            f"{text_of(error, named=True)}; upgrade or uninstall that package."
-        ) from error
-    if not isinstance(target, Registration):
-        raise ResolverError(
-            f"'{path}', which {entry.provenance} registered for {op_label(entry.op)}, is a {type(target).__name__}, "
-            "not a Registration; report it to that package."
-        )
-    return target
-
-
-def _check_methods(registration: Registration, what: str) -> None:
-    for name in _METHODS:
-        method = getattr(registration, name)
-        if method is not None and not callable(method):
-            raise ResolverError(f"The registration of {what} has {method!r} as {name}, which cannot be called.")
-    limits: object = registration.limits
-    if limits is not None and not isinstance(limits, NodeLimits):
-        raise ResolverError(f"The registration of {what} has {limits!r} as limits, which are no NodeLimits.")
-    if registration.invoke is None and registration.bind is None:
-        raise ResolverError(f"The registration of {what} has neither invoke nor bind, so it cannot run.")
 
 
 class OpResolver:
     """Base of resolvers, which find the registrations of ops."""
 
-    def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
+    def find_op(self, op: Op | int, version: int) -> Registration | None:
         """The registration that serves `op` in exactly this version; None if there is none.
 
         Args:
-            op: a built-in operator's code, a custom op's name, or a composite.
+            op: a built-in operator's code, a custom op's name, a composite, or a family of custom ops.
             version: the version that the model requires.
         """
         raise NotImplementedError
@@ -138,7 +36,7 @@ class OpResolver:
         """The registration that serves the composite of this name in exactly this version; None if there is none."""
         return self.find_op(Composite(name), version)
 
-    def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
+    def candidates(self, op: Op | int, version: int) -> Iterator[Registration]:
         """The registration that `find_op` returns, then those that are asked where it declines a node; each is loaded when it is its turn.
 
         Raises:
@@ -149,28 +47,28 @@ class OpResolver:
         if found is not None:
             yield found
 
-    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
+    def entries(self, op: Op | int | None = None) -> Iterator[ResolverEntry]:
         """All entries, or those of one op, in the order of registration."""
         if type(self).claims is not OpResolver.claims:  # a resolver that was written when this method was called `claims`
             return self.claims(op)
         raise NotImplementedError
 
-    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
+    def claims(self, op: Op | int | None = None) -> Iterator[ResolverEntry]:
         """The former name of `entries`."""
         return self.entries(op)
 
-    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[ResolverEntry]:
+    def in_order(self, op: Op | int, version: int) -> Iterator[ResolverEntry]:
         """The entries for `op` in this version, in the order in which they are asked to serve a node."""
         return (entry for entry in self.entries(op) if entry.min_version <= version <= entry.max_version)
 
-    def versions(self, op: BuiltinOperator | int | str | Composite) -> list[int]:
+    def versions(self, op: Op | int) -> list[int]:
         """The versions in which an op is served, ascending."""
         served: set[int] = set()
         for entry in self.entries(op):
             served.update(range(entry.min_version, entry.max_version + 1))
         return sorted(served)
 
-    def why(self, op: BuiltinOperator | int | str | Composite, version: int) -> str:
+    def why(self, op: Op | int, version: int) -> str:
         """The reason for the result of `find_op` in a few words, for `explain()`."""
         return "registered" if self.find_op(op, version) else "nobody registered it"
 
@@ -192,6 +90,7 @@ class MutableOpResolver(OpResolver):
         self._entries: list[ResolverEntry] = []
         self._fallbacks: dict[tuple[Op, int], list[ResolverEntry]] = {}
         self._loaded: dict[tuple[Op, int], Registration] = {}
+        self._prefixes: list[CustomPrefix] = []  # the longest first
 
     def add_builtin(
         self,
@@ -239,6 +138,26 @@ class MutableOpResolver(OpResolver):
             raise ResolverError(f"A custom op is registered under {name!r}, which is not a name.")
         self._add(op_key(name), registration, min_version, max_version, limit, fallback)
 
+    def add_custom_prefix(
+        self,
+        prefix: str,
+        registration: Registration | str,
+        min_version: int = 1,
+        max_version: int | None = None,
+        *,
+        limit: TypeLimit | None = None,
+        fallback: bool = False,
+    ) -> None:
+        """Serve a family of custom ops, all those whose names begin with `prefix`; arguments as for `add_builtin`.
+
+        A registration of a single op goes before those of its families, and that of a longer prefix before that of a shorter one, whichever
+        packages they come from; where one declines a node, the next one is asked. The kernel finds the op's name in `node.op_name`.
+
+        Raises:
+            ResolverError: the prefix is empty, the range is empty, or the registration is invalid.
+        """
+        self._add(op_key(CustomPrefix(prefix)), registration, min_version, max_version, limit, fallback)
+
     def add_composite(
         self,
         name: str,
@@ -270,7 +189,7 @@ class MutableOpResolver(OpResolver):
         fallback: bool,
     ) -> None:
         max_version = min_version if max_version is None else max_version
-        first = _first_version(op)
+        first = 0 if isinstance(op, Composite) else 1  # converters number the versions of composites from 0
         if not all(isinstance(version, int) and version <= _NEWEST for version in (min_version, max_version)):
             raise ResolverError(
                 f"{op_label(op)} is registered for versions {min_version!r} to {max_version!r}; versions are numbers from {first} to {_NEWEST}."
@@ -280,7 +199,7 @@ class MutableOpResolver(OpResolver):
                 f"{op_label(op)} is registered for versions {min_version} to {max_version}; versions start at {first} and the range must not be empty."
             )
         if isinstance(registration, Registration):
-            _check_methods(registration, op_label(op))
+            check_methods(registration, op_label(op))
         elif not isinstance(registration, str) or not registration.partition(":")[0]:
             raise ResolverError(
                 f"{op_label(op)} is registered with {registration!r}, which is neither a Registration nor 'module:NAME'."
@@ -298,6 +217,9 @@ class MutableOpResolver(OpResolver):
                     self._put(one)
             return
         self._entries.append(entry)
+        if isinstance(entry.op, CustomPrefix):
+            self._prefixes = sorted({*self._prefixes, entry.op}, key=lambda key: (-len(key.prefix), key))
+            self._loaded.clear()
         for version in versions:
             self._by_version[entry.op, version] = entry
             self._fallbacks.pop((entry.op, version), None)
@@ -316,31 +238,45 @@ class MutableOpResolver(OpResolver):
                 for entry in entries:
                     self._put(entry if provenance is None else replace(entry, provenance=provenance), fallback=True)
 
-    def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
+    def find_op(self, op: Op | int, version: int) -> Registration | None:
         key = op_key(op), version
         found = self._loaded.get(key)
-        if found is None and (entry := self._by_version.get(key)) is not None:
+        if found is None and (entry := self.entry_of(*key)) is not None:
             found = self._loaded[key] = entry.load(version)
         return found
 
-    def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
+    def candidates(self, op: Op | int, version: int) -> Iterator[Registration]:
         found = self.find_op(op, version)
         if found is not None:
             yield found
-            for entry in self.fallbacks(op, version):
+            for entry in islice(self.in_order(op, version), 1, None):
                 yield entry.load(version)
 
-    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[ResolverEntry]:
-        first = self.entry_of(op, version)
-        return iter(() if first is None else (first, *self.fallbacks(op, version)))
+    def in_order(self, op: Op | int, version: int) -> Iterator[ResolverEntry]:
+        for entry in self.heads(op, version):
+            yield entry
+            yield from self.fallbacks(entry, version)
 
-    def fallbacks(self, op: BuiltinOperator | int | str | Composite, version: int) -> tuple[ResolverEntry, ...]:
-        """The entries that are asked, in order, where the first one for `op` in this version declines a node."""
-        return tuple(self._fallbacks.get((op_key(op), version), ()))
+    def heads(self, op: Op | int, version: int) -> Iterator[ResolverEntry]:
+        """The entry that names `op` and those of the families that it belongs to, the most precise first; without their fallbacks."""
+        for key in self._keys(op_key(op)):
+            if (entry := self._by_version.get((key, version))) is not None:
+                yield entry.serving(op) if isinstance(op, str) else entry
 
-    def entry_of(self, op: BuiltinOperator | int | str | Composite, version: int) -> ResolverEntry | None:
+    def fallbacks(self, entry: ResolverEntry, version: int) -> Iterator[ResolverEntry]:
+        """The entries that are asked, in order, where one of `heads` declines a node, before the next of `heads` is."""
+        fallbacks = self._fallbacks.get((entry.family or entry.op, version), ())
+        return iter(fallbacks) if entry.family is None else (each.serving(str(entry.op)) for each in fallbacks)
+
+    def entry_of(self, op: Op | int, version: int) -> ResolverEntry | None:
         """The entry that serves `op` in this version; its kernel is not imported."""
-        return self._by_version.get((op_key(op), version))
+        return next(self.heads(op, version), None)
+
+    def _keys(self, op: Op) -> Iterator[Op]:
+        """The keys under which entries for an op may be, the most precise first."""
+        yield op
+        if self._prefixes and isinstance(op, str):
+            yield from (key for key in self._prefixes if op.startswith(key.prefix))
 
     #: The former name of `entry_of`.
     claim_of = entry_of
@@ -356,10 +292,13 @@ class MutableOpResolver(OpResolver):
             newer |= served
         return found[::-1]
 
-    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
+    def entries(self, op: Op | int | None = None) -> Iterator[ResolverEntry]:
         current = set(map(id, self._by_version.values()))
-        key = None if op is None else op_key(op)
-        return (c for c in self._entries if id(c) in current and (key is None or c.op == key))
+        kept = [entry for entry in self._entries if id(entry) in current]
+        if op is None:
+            return iter(kept)
+        keys = [*self._keys(op_key(op))]
+        return (each.serving(op) if isinstance(op, str) else each for each in kept if each.op in keys)
 
 
 class ChainOpResolver(OpResolver):
@@ -368,20 +307,20 @@ class ChainOpResolver(OpResolver):
     def __init__(self, resolvers: Iterable[OpResolver]) -> None:
         self.resolvers = list(resolvers)
 
-    def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
+    def find_op(self, op: Op | int, version: int) -> Registration | None:
         for resolver in self.resolvers:
             found = resolver.find_op(op, version)
             if found is not None:
                 return found
         return None
 
-    def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
+    def candidates(self, op: Op | int, version: int) -> Iterator[Registration]:
         return (found for resolver in self.resolvers for found in resolver.candidates(op, version))
 
-    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
+    def entries(self, op: Op | int | None = None) -> Iterator[ResolverEntry]:
         return (entry for resolver in self.resolvers for entry in resolver.entries(op))
 
-    def why(self, op: BuiltinOperator | int | str | Composite, version: int) -> str:
+    def why(self, op: Op | int, version: int) -> str:
         for resolver in self.resolvers:
             if resolver.find_op(op, version) is not None:
                 return resolver.why(op, version)

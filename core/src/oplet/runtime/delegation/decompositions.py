@@ -10,6 +10,7 @@ import numpy as np
 from oplet.model.reachability import entry_subgraphs, subgraph_fields
 from oplet.ops.context import Node
 from oplet.schema import tables
+from oplet.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
@@ -20,7 +21,7 @@ __all__ = ["idle_decompositions"]
 
 def idle_decompositions(subgraphs: Sequence[Subgraph], model: Model) -> set[int]:
     """Indices of the subgraphs that do not run now, as kernels compute as a whole every composite that would call them."""
-    if not any(_is_whole(node) for subgraph in subgraphs for node in subgraph.nodes):
+    if not any(_is_whole(node) or subgraph.inlined for subgraph in subgraphs for node in subgraph.nodes):
         return set()
     entries = entry_subgraphs(model.lazy_root)
     return _reached(subgraphs, entries, whole=False) - _reached(subgraphs, entries, whole=True)
@@ -39,9 +40,18 @@ def _reached(subgraphs: Sequence[Subgraph], entries: Iterable[int], *, whole: bo
         if index not in seen and 0 <= index < len(subgraphs):
             seen.add(index)
             waiting.extend(
-                called for node in subgraphs[index].nodes if not (whole and _is_whole(node)) for called in _called(node)
+                called
+                for node in _present(subgraphs[index], inlined=whole)
+                if not (whole and _is_whole(node))
+                for called in _called(node)
             )
     return seen
+
+
+def _present(subgraph: Subgraph, *, inlined: bool) -> Iterator[Node]:
+    """The subgraph's own nodes, or those that are there after inlining; delegates' kernels are none of them."""
+    plan = [node.index for node in subgraph.nodes if not node.origin and node.op is not BuiltinOperator.DELEGATE]
+    yield from (subgraph.nodes[index] for index in (subgraph.with_inlined(plan) if inlined else plan))
 
 
 def _is_whole(node: Node) -> bool:

@@ -12,6 +12,7 @@ from oplet.model.model import Model
 from oplet.ops.context import Node
 from oplet.ops.serving.registration import Registration
 from oplet.ops.tensor import Allocation, Tensor
+from oplet.runtime.delegation.inlined_model import inlined_model
 from oplet.runtime.execution.executor import Executor
 from oplet.runtime.execution.initialization import initialize
 from oplet.runtime.subgraph import Subgraph
@@ -71,7 +72,11 @@ class SubgraphDelegateContext(DelegateContext):
 
     @property
     def model(self) -> Model:
-        return self._executor.session.model
+        session = self._executor.session
+        count = sum(len(subgraph.pieces) for subgraph in session.subgraphs)
+        if session.inlined_model is None or session.inlined_model[0] != count:
+            session.inlined_model = count, inlined_model(session.model, session.subgraphs)
+        return session.inlined_model[1]
 
     @property
     def subgraph_index(self) -> int:
@@ -155,12 +160,13 @@ class SubgraphDelegateContext(DelegateContext):
             return None
         # An edge of a node that an earlier delegate replaced is one of that delegate's kernel.
         subgraph = self._subgraph
+        wanted = _inlined_edges(subgraph, edges)
         stands = {index: index for index in subgraph.execution_plan}
         for kernel, params in subgraph.kernels.items():
             stands.update(dict.fromkeys((node.index for node in params.nodes), kernel))
-        known = {before_after for before_after in edges[subgraph.index] if set(before_after) <= stands.keys()}
-        if len(known) < len(set(edges[subgraph.index])):
-            return list(edges[subgraph.index])  # the partitioner refuses them, and names the edge of a missing node
+        known = {before_after for before_after in wanted if set(before_after) <= stands.keys()}
+        if len(known) < len(wanted):
+            return list(wanted)  # the partitioner refuses them, and names the edge of a missing node
         return [(stands[before], stands[after]) for before, after in known if stands[before] != stands[after]]
 
     def replace_node_subsets_with_delegate_kernels(self, registration: Registration, nodes: Collection[int]) -> None:
@@ -197,6 +203,24 @@ class SubgraphDelegateContext(DelegateContext):
         kernel.delegate = delegate
         kernel.prepared = DelegateParams(delegate, replaced, inputs, outputs)
         return kernel
+
+
+def _inlined_edges(subgraph: Subgraph, edges: Sequence[Sequence[tuple[int, int]]]) -> set[tuple[int, int]]:
+    """The subgraph's control edges; those of an inlined composite are edges of all its nodes, and its decomposition's are among these."""
+    found = set(edges[subgraph.index])
+    if not subgraph.inlined:
+        return found
+    for piece in subgraph.pieces:
+        if piece.composite in subgraph.inlined:
+            there = range(len(piece.nodes))
+            inner = ((a, b) for a, b in edges[piece.decomposition] if a in there and b in there)
+            found |= {(piece.nodes[a], piece.nodes[b]) for a, b in inner}
+    return {
+        (before, after)
+        for first, second in found
+        for before in subgraph.with_inlined([first])
+        for after in subgraph.with_inlined([second])
+    }
 
 
 def _constant_nodes(subgraph: Subgraph) -> list[int]:

@@ -8,7 +8,7 @@ tflite/core/interpreter.cc in google-ai-edge/LiteRT.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, NoReturn
@@ -18,22 +18,23 @@ from oplet.errors import DelegateApplicationError, DelegateError, OpletError, fa
 from oplet.ops.context import Node
 from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Shape, Tensor
-from oplet.runtime.delegation.decompositions import idle_decompositions
 from oplet.runtime.delegation.delegate_context import SubgraphDelegateContext
+from oplet.runtime.delegation.inlining import Decompositions, InlinedNodes
+from oplet.runtime.delegation.serving_delegates import left_alone
 from oplet.runtime.describe.delegation_report import DelegationReport
 from oplet.runtime.execution.executor import Executor
 from oplet.runtime.execution.initialization import free
 from oplet.runtime.execution.preparation import propagate_shapes
 from oplet.runtime.memory.buffer_handles import ensure_readable, free_handles
-from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.schema.enums import TensorType
 from oplet.texts import logger_of
 
-__all__ = ["Delegation", "Delegations"]
+__all__ = ["Delegation", "logger"]
 
 logger = logger_of("oplet.delegates")
 
-#: The prefix of names of subgraphs that only test a delegate's accuracy; they are never delegated.
-_VALIDATION_PREFIX = "VALIDATION:"
+#: The most levels of composites in composites that are inlined.
+_MOST_LEVELS = 50
 
 
 class _OriginalGraph(NamedTuple):
@@ -50,11 +51,14 @@ class Delegation:
     Args:
         executor: the subgraph's executor.
         executors: the executors of all subgraphs of the model, by index.
+        decompositions: what the inlining of their composites shares.
         cluster: whether partitions may change the order of nodes (LiteRT's delegate clustering).
         fuse: whether a partition may have more than one node.
     """
 
-    def __init__(self, executor: Executor, executors: Sequence[Executor], *, cluster: bool, fuse: bool) -> None:
+    def __init__(
+        self, executor: Executor, executors: Sequence[Executor], decompositions: Decompositions, *, cluster: bool, fuse: bool
+    ) -> None:
         self._executor = executor
         self._executors = executors
         self._subgraph = executor.subgraph
@@ -63,7 +67,10 @@ class Delegation:
         self._applied: list[Delegate] = []  # applied, or to be applied again by `_redo`
         self._claimed_anew = False  # after a kernel refused the current shapes; with other shapes the delegates may claim more
         self._undone = False
+        self._served: set[Node] = set()  # nodes without a kernel that a delegate ran before a resize
         self._original: _OriginalGraph | None = None
+        self._inlined = InlinedNodes(executor, decompositions)
+        self._whole: set[Node] = set()  # composites that a delegate wants to claim as a whole
 
     # Running -------------------------------------------------------------------------------------------------
 
@@ -71,12 +78,15 @@ class Delegation:
         """Give an input another shape or type; delegates of static shapes are undone until the next `allocate`."""
         if (self._subgraph.immutable or self._claimed_anew) and self._executor.changes_input(index, shape, type):
             self._undo()
+            # With other shapes a kernel that declined a composite may serve it.
+            self._restore_composites(node for node in self._inlined.composites if not self._inlined.is_certain(node))
         self._executor.resize_input(index, shape, type)
 
     def allocate(self) -> None:
         """Apply again the delegates that a resize undid, and have the executor allocate; if a kernel refuses the shapes, all claim anew."""
         if not self._subgraph.ready:
             self._redo()
+            self._ensure_served()
         if self._subgraph.ready:
             return
         try:
@@ -85,6 +95,17 @@ class Delegation:
             self._claim_anew()
             if not self._subgraph.ready:
                 self._allocate_executor()
+
+    def _ensure_served(self) -> None:
+        """Check that the nodes which only a delegate serves are served again after a resize.
+
+        Raises:
+            UnservedNodeError: one is not.
+        """
+        for index in self._subgraph.execution_plan if self._served else ():
+            node = self._subgraph.nodes[index]
+            if node.registration is None and node in self._served:
+                raise left_alone(node, self._subgraph, self._executor.session.model.name)
 
     def _allocate_executor(self) -> None:
         if self._needs_shapes:
@@ -141,6 +162,8 @@ class Delegation:
                 self._restore(delegate, error)
         except OpletError as error:
             self._report(delegate, str(error), {})
+            if self._original is None and not self._undone:
+                self._restore_composites(self._inlined.composites)
             self._allocate_if_possible()
             raise
 
@@ -163,6 +186,8 @@ class Delegation:
         self._original = None
         self._undone = True
         kernels = subgraph.nodes[len(before.nodes) :]
+        self._served.update(n for params in subgraph.kernels.values() for n in params.nodes if n.registration is None)
+        subgraph.awaiting = frozenset(self._served)
         subgraph.nodes[:] = before.nodes
         subgraph.execution_plan = before.plan
         for node, inputs in zip(before.nodes, before.inputs):
@@ -187,6 +212,7 @@ class Delegation:
         """
         if self._undone:
             delegates, self._applied, self._undone = self._applied, [], False
+            self._subgraph.awaiting = frozenset()
             logger.info("Redoing %d delegates.", len(delegates))
             for delegate in delegates:
                 self.apply(delegate)
@@ -200,7 +226,10 @@ class Delegation:
                 applied=False, error="it was removed", partitions=[]
             )
         self._applied.clear()
+        self._served.clear()
+        self._subgraph.awaiting = frozenset()
         self._undone = False
+        self._restore_composites(self._inlined.composites)
         given = [tensor for tensor in subgraph.tensors if tensor.delegate is not None]
         try:
             for tensor in given:  # the application may have written the tensor's value into the delegate's buffer
@@ -216,14 +245,13 @@ class Delegation:
         dynamic = delegate.allows_dynamic_tensors
         whole = DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE in delegate.flags
         was_immutable, was_ready = subgraph.immutable, subgraph.ready
-        if not was_immutable and not dynamic and not whole:
-            self._ensure_static(delegate)
-        elif dynamic and DelegateFlags.REQUIRE_PROPAGATED_SHAPES in delegate.flags:
-            propagate_shapes(self._executor.context)
-        if self._original is None:
-            nodes = list(subgraph.nodes)
-            self._original = _OriginalGraph(nodes, [list(node.inputs) for node in nodes], list(subgraph.execution_plan))
+        self._propagate(delegate)
+        unknown = self._settle_composites(delegate)
         context = self._claim(delegate)
+        while unknown and (left := self._candidates(delegate)):
+            self._change_composites(delegate, left, ())
+            unknown = self._settle_composites(delegate)
+            context = self._claim(delegate)
         if whole and any(subgraph.nodes[index].delegate is None for index in subgraph.execution_plan):
             self._reapply_previous()
             raise DelegateApplicationError(
@@ -247,6 +275,61 @@ class Delegation:
         self._applied.append(delegate)
         self._report(delegate, "", context.unsupported)
 
+    def _propagate(self, delegate: Delegate) -> None:
+        """Find the shapes that the delegate is to see, and refuse dynamic ones where it cannot have them."""
+        flags = delegate.flags
+        if delegate.allows_dynamic_tensors:
+            if DelegateFlags.REQUIRE_PROPAGATED_SHAPES in flags:
+                propagate_shapes(self._executor.context)
+        elif not self._subgraph.immutable and DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE not in flags:
+            self._ensure_static(delegate)
+
+    # Composites ----------------------------------------------------------------------------------------------
+
+    def _candidates(self, delegate: Delegate) -> list[Node]:
+        """The composites that would be inlined, as nobody is known to compute them as a whole."""
+        certain = any(each.allows_dynamic_tensors for each in (*self._applied, delegate))  # a resize restores nothing then
+        return [node for node in self._inlined.candidates(certain=certain) if node not in self._whole]
+
+    def _settle_composites(self, delegate: Delegate) -> bool:
+        """Inline the composites that neither a kernel nor a delegate computes as a whole; whether only its `prepare` tells which it wants."""
+        for _ in range(_MOST_LEVELS):
+            candidates, inlined = self._candidates(delegate), self._inlined.composites
+            if not candidates and not inlined:
+                break
+            context = self._context(delegate)
+            try:
+                wanted = delegate.wanted_composites(context, [*candidates, *inlined])
+                chosen = None if wanted is None else set(wanted)
+            except failures() as error:
+                self._restore(delegate, error)
+            finally:
+                context.close()
+            if chosen is None:
+                return True
+            self._whole |= chosen
+            inline, restore = [n for n in candidates if n not in chosen], [n for n in inlined if n in chosen]
+            if not inline and not restore:
+                break
+            self._change_composites(delegate, inline, restore)
+        return False
+
+    def _change_composites(self, delegate: Delegate, inline: Iterable[Node], restore: Iterable[Node]) -> None:
+        """Inline composites, or restore them, in the graph without delegates, and apply the earlier delegates again."""
+        self._undo()
+        self._inlined.restore(restore)
+        self._inlined.inline(inline)
+        self._redo()
+        self._propagate(delegate)
+
+    def _restore_composites(self, composites: Iterable[Node]) -> None:
+        self._whole.clear()
+        if found := list(composites):
+            self._inlined.restore(found)
+
+    def _context(self, delegate: Delegate) -> SubgraphDelegateContext:
+        return SubgraphDelegateContext(delegate, self._executor, self._executors, cluster=self._cluster, fuse=self._fuse)
+
     def _ensure_static(self, delegate: Delegate) -> None:
         subgraph = self._subgraph
         tensor = propagate_shapes(self._executor.context)
@@ -258,7 +341,10 @@ class Delegation:
 
     def _claim(self, delegate: Delegate) -> SubgraphDelegateContext:
         subgraph = self._subgraph
-        context = SubgraphDelegateContext(delegate, self._executor, self._executors, cluster=self._cluster, fuse=self._fuse)
+        if self._original is None:
+            given = list(subgraph.nodes)
+            self._original = _OriginalGraph(given, [list(node.inputs) for node in given], list(subgraph.execution_plan))
+        context = self._context(delegate)
         nodes = len(subgraph.execution_plan)
         try:
             delegate.prepare(context)
@@ -307,84 +393,7 @@ class Delegation:
         partitions = (
             [] if error else [[n.index for n in p.nodes] for p in self._subgraph.kernels.values() if p.delegate is delegate]
         )
+        self._subgraph.delegation_reports.pop(delegate, None)  # the order is that of application
         self._subgraph.delegation_reports[delegate] = DelegationReport(
             delegate.name, self._subgraph.index, not error, error, len(self._original_plan), partitions, unsupported
         )  # fmt: skip
-
-
-class Delegations:
-    """The delegations of a model's subgraphs.
-
-    Args:
-        executors: the executors of all subgraphs, by index.
-        cluster: whether partitions may change the order of nodes (LiteRT's delegate clustering).
-        fuse: whether a partition may have more than one node.
-    """
-
-    def __init__(self, executors: Sequence[Executor], *, cluster: bool, fuse: bool) -> None:
-        self._executors = executors
-        self._cluster = cluster
-        self._fuse = fuse
-        self._by_subgraph: dict[int, Delegation] = {}
-
-    def apply(self, delegate: Delegate, only: Collection[int] | None = None) -> None:
-        """Apply a delegate to every subgraph, but for decompositions of composites that a kernel or the delegate computes as a whole.
-
-        Args:
-            delegate: the delegate.
-            only: the indices of the subgraphs to apply it to; None for all.
-
-        Raises:
-            DelegateApplicationError: it does not fit the graph, or the delegates before it; the graph is usable.
-            DelegateError: it failed; all delegates were removed from all subgraphs.
-        """
-        if not isinstance(delegate, Delegate):
-            how = f"load_delegate({delegate!r}) makes one" if isinstance(delegate, str) else "load_delegate makes one from a name"
-            raise DelegateError(f"Null delegate. experimental_delegates has {delegate!r}, which is no oplet Delegate; {how}.")
-        self._check_indices(only)
-        subgraphs = [executor.subgraph for executor in self._executors]
-        idle: set[int] | None = None
-        for subgraph in subgraphs:
-            if only is not None and subgraph.index not in only:
-                continue
-            if idle is None:
-                idle = idle_decompositions(subgraphs, self._executors[0].session.model) if only is None else set()
-            if subgraph.name.startswith(_VALIDATION_PREFIX) or subgraph.delegation_skippable or subgraph.index in idle:
-                logger.info("Skipping calling ModifyGraphWithDelegate on Subgraph %d: %s", subgraph.index, subgraph.name)
-                continue
-            try:
-                self._delegation_of(subgraph.index).apply(delegate)
-            except DelegateApplicationError:
-                raise
-            except DelegateError:
-                self.remove()
-                raise
-            except OpletError:
-                if subgraph.index == 0:
-                    raise
-                # The file's shapes of a called subgraph may not suffice to prepare it by itself: it runs without the delegate.
-            if any(node.op is BuiltinOperator.STABLEHLO_COMPOSITE for node in subgraph.nodes):
-                idle = None  # find them again: kernels may have declined composites while this subgraph was prepared
-
-    def remove(self) -> None:
-        """Remove all delegates from every subgraph; called subgraphs, which have the higher indices, first."""
-        for index in sorted(self._by_subgraph, reverse=True):
-            self._by_subgraph[index].remove()
-
-    def _delegation_of(self, index: int) -> Delegation:
-        """The subgraph's delegation; a new one takes the executor's place in `Session.runners`."""
-        found = self._by_subgraph.get(index)
-        if found is None:
-            executor = self._executors[index]
-            found = self._by_subgraph[index] = Delegation(executor, self._executors, cluster=self._cluster, fuse=self._fuse)
-            executor.session.runners[index] = found
-        return found
-
-    def _check_indices(self, only: Collection[int] | None) -> None:
-        if only is not None and not only:
-            raise DelegateApplicationError("Active subgraph indices must not be empty.")
-        for index in only or ():
-            if not 0 <= index < len(self._executors):
-                raise DelegateApplicationError(
-                    f"Active subgraph index {index} is out of range. The model has {len(self._executors)} subgraphs."
-                )

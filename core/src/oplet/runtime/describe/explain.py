@@ -34,6 +34,7 @@ class NodeReport(NamedTuple):
         why: why this registration was taken; which packages declined the node in the last `prepare`, and their reasons.
         composite: the composite's name, "" if the node is none.
         library: the path of the compiled library that the kernel calls, "" if it calls none.
+        origin: the composite from whose decomposition the node was inlined, see `Node.origin`; "" for a node that the model has there.
     """
 
     subgraph: int
@@ -46,6 +47,7 @@ class NodeReport(NamedTuple):
     why: str
     composite: str = ""
     library: str = ""
+    origin: str = ""
 
 
 def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: str = "") -> list[NodeReport]:
@@ -67,7 +69,8 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
                 why = _chosen(node, resolver) + _left_alone(subgraph, index)
             if choice:
                 why += f"; {choice}"
-            origin = None if registration is None else registration.provenance
+            source = registration if node.delegate is None else node.delegate
+            origin = None if source is None else source.provenance
             reports.append(
                 NodeReport(
                     subgraph.index,
@@ -80,6 +83,7 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
                     why,
                     node.composite_name,
                     "" if registration is None else registration.library,
+                    node.origin,
                 )
             )
     return reports
@@ -94,6 +98,8 @@ def _chosen(node: Node, resolver: OpResolver) -> str:
         served = registration is not None and registration.custom_name == name
         decomposed = "" if served else f"; its decomposition runs ({why})"
         why = f"{name} version {node.composite_version}: {who}{decomposed}"
+    if node.origin:
+        why += f"; inlined from the composite {node.origin}"
     return plain("; ".join([why, *(f"{who.provenance} declined it: {reason.rstrip('.')}" for who, reason in declined)]), LONGEST)
 
 

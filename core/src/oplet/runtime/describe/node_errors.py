@@ -37,9 +37,10 @@ def node_error(cls: type[OpletError], node: Node, error: BaseException, what: st
     reads = _listed([tensor for tensor in node.inputs if tensor is not None])
     writes = _listed(node.outputs)
     name = f"{shown(node.op_name)} {shown(node.composite_name)}" if node.composite_name else shown(node.op_name)
+    name += f" of the composite {shown(node.origin)}" if node.origin else ""
     return cls(
         f"{reason.rstrip('.')}. Node number {node.index} ({name}) {what}{origin}: it reads {reads} and writes {writes} "
-        f"in {where}.{_without_options(node) if cls is PrepareError else ''}"
+        f"in {where}.{_without_options(node) if issubclass(cls, PrepareError) else ''}"
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 
-from oplet.errors import OpletError, PrepareError
+from oplet.errors import OpletError, UnservedNodeError
 from oplet.ops.context import Declined, Node
 from oplet.ops.serving.providers import Providers
 from oplet.ops.serving.registration import Registration
@@ -38,14 +38,17 @@ def fall_back(context: KernelContext, node: Node, declined: Declined) -> None:
     """Give a node to its next provider.
 
     Raises:
-        PrepareError: there is none; the message names all providers and their reasons.
+        UnservedNodeError: there is none; the message names all providers and their reasons.
         OpConflictError: several packages come next.
         ResolverError: the next kernel cannot be imported.
     """
     try:
         _give(context, node, declined)
     except OpletError as error:
-        raise context.node_error(PrepareError, node, error, "failed to prepare") from declined
+        raised = context.node_error(UnservedNodeError, node, error, "failed to prepare")
+        if isinstance(raised, UnservedNodeError):
+            raised.op = node.op_name
+        raise raised from declined
 
 
 def _give(context: KernelContext, node: Node, declined: Declined) -> None:

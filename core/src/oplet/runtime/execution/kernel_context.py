@@ -60,7 +60,7 @@ class KernelContext(Context):
     def record_operator(self, node: Node, start: float, seconds: float) -> None:
         profiler = self.session.profiler
         if profiler is not None and profiler.enabled and not self.session.force_delegate_profiling:
-            profiler.record(Event(self.subgraph.index, node.index, node.op_name, node.op_name, start, seconds))
+            profiler.record(Event(self.subgraph.index, node.index, node.op_name, node.op_name, start, seconds, node.origin))
 
     def parallel(self, parts: Sequence[Thunk]) -> Thunk:
         return super().parallel(parts) if self.num_threads == 1 or len(parts) < 2 else partial(self.session.workers.run, parts)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import LimitError, OpletError, PrepareError, StateError, TensorError, failures, text_of
+from oplet.errors import LimitError, OpletError, PrepareError, StateError, TensorError, UnservedNodeError, failures, text_of
 from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
 from oplet.ops.context import EnsureError
 from oplet.ops.tensor import Tensor
@@ -21,7 +22,7 @@ from oplet.runtime.loading import load_subgraph
 from oplet.runtime.memory.buffer_handles import ensure_readable
 from oplet.runtime.memory.values import as_tensor_value
 from oplet.runtime.memory.views import Views
-from oplet.runtime.resolving import check_resolved, find_registration, resolve_nodes, running_nodes
+from oplet.runtime.resolving import find_registration, resolve_nodes, running_nodes, unresolved, unserved_custom_ops, unserved_op
 from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 
 if TYPE_CHECKING:
@@ -74,10 +75,26 @@ class ModelRuntime(Descriptions):
         if not subgraph.ready:
             self._ensure_open()
             self._model.check_files()
-            nodes = running_nodes(self._subgraphs, subgraph_index)
-            check_resolved(nodes, self._session.resolver, self._manager.advice, self._model.name)
-            with KernelNumpySettings():
-                self._session.runners[subgraph_index].allocate()
+            ops = unserved_custom_ops(self._subgraphs, subgraph_index)
+            if ops and self._apply_delegates_for(ops):
+                ops = unserved_custom_ops(self._subgraphs, subgraph_index)
+            if ops:
+                nodes = running_nodes(self._subgraphs, subgraph_index)
+                raise unresolved(nodes, self._subgraphs, self._session.resolver, self._manager.advice, self._model.name)
+            try:
+                self._allocate_runner(subgraph_index)
+            except UnservedNodeError as error:
+                if not self._apply_delegates_for([unserved_op(error)]):
+                    raise
+                self._allocate_runner(subgraph_index)
+
+    def _allocate_runner(self, subgraph_index: int) -> None:
+        with KernelNumpySettings():
+            self._session.runners[subgraph_index].allocate()
+
+    def _apply_delegates_for(self, ops: Iterable[str]) -> bool:
+        """Apply the delegates that exist for custom ops which no kernel serves; returns False if there are none but those applied already."""
+        raise NotImplementedError
 
     def _invoke(self, subgraph_index: int) -> None:
         self._ensure_idle()

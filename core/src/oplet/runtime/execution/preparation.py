@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oplet.errors import PrepareError, failures
+from oplet.errors import PrepareError, UnservedNodeError, failures
 from oplet.ops.context import Declined, Node
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.execution.checks import check_inputs, check_prepared
@@ -13,6 +13,7 @@ from oplet.runtime.execution.folding import fold, is_folded, reads_folded_shapes
 from oplet.runtime.execution.initialization import initialize_provider
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.memory.allocation import allocate_own
+from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["prepare_node", "prepare_or_defer", "propagate_shapes"]
 
@@ -118,7 +119,12 @@ def propagate_shapes(context: KernelContext, plan: Sequence[int] | None = None) 
                     context.set_dynamic(tensor)
                 unknown.update(made)
             elif node.registration is not None and not is_folded(subgraph, node):
-                prepared = prepare_or_defer(context, node)
+                try:
+                    prepared = prepare_or_defer(context, node)
+                except UnservedNodeError:
+                    if node.op is not BuiltinOperator.CUSTOM:
+                        raise
+                    continue  # a delegate may serve it
                 for tensor in () if prepared else node.outputs:
                     context.set_dynamic(tensor)
                 if not prepared or not fold(context, node):

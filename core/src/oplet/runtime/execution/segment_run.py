@@ -59,7 +59,7 @@ def _run_timed(context: KernelContext, segment: Segment) -> None:
             node = next(nodes)
             if profiler is not None and profiler.enabled and session.profiles(node):
                 label = node.profiling_string(context)
-                profiler.record(Event(context.subgraph.index, node.index, node.op_name, label, start, seconds))
+                profiler.record(Event(context.subgraph.index, node.index, node.op_name, label, start, seconds, node.origin))
             meter.check()
     except (CancelledError, DeadlineError):
         raise  # they end the run, and are no failure of a node

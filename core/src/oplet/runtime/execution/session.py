@@ -79,6 +79,7 @@ class Session:
         resources: state that outlives an invoke and has no tensor: resource variables, hash tables.
         limits: the limits of the interpreter.
         memory: the account of the bytes that are allocated.
+        inlined_model: the model as delegates see it, with the number of inlined pieces that it has; None until one asks.
         meter: ends runs at a deadline or when they are cancelled; kernels' checkpoints ask it.
         max_while_iterations: the most iterations of one loop.
     """
@@ -96,6 +97,7 @@ class Session:
         self.model = model
         self.resolver = resolver
         self.chains: dict[Any, Any] = {}
+        self.inlined_model: tuple[int, Model] | None = None
         self.subgraphs: list[Subgraph] = []
         self.runners: list[Runner] = []
         self.callees: list[Callee] = []

@@ -40,7 +40,7 @@ class SubgraphCallee(Callee):
 
     @property
     def nodes(self) -> list[Node]:
-        return [node for node in self._subgraph.nodes if node.op != BuiltinOperator.DELEGATE]
+        return [node for node in self._subgraph.nodes if node.op != BuiltinOperator.DELEGATE and not node.origin]
 
     def reads(self, position: int) -> bool:
         return self._subgraph.is_read(self.inputs[position])

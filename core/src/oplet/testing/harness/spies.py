@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from oplet.ops.context import Context, Node
+from oplet.ops.serving.entry import Op, ResolverEntry
 from oplet.ops.serving.registration import Registration, Thunk
-from oplet.ops.serving.resolver import Op, OpResolver, ResolverEntry
+from oplet.ops.serving.resolver import OpResolver
 
 __all__ = ["INJECTED", "InjectedFault", "RegistrationSpy", "SpyResolver"]
 

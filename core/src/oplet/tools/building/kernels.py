@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from oplet.ops.serving.entry import ResolverEntry
 from oplet.ops.serving.registration import Provenance, Registration
-from oplet.ops.serving.resolver import ResolverEntry
 from oplet.plugins.plugin import PluginInfo
 from oplet.tools.building.error import BuildError
 from oplet.tools.selection.needs import Key, OpNeed

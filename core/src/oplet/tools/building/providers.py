@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 
 from oplet.errors import OpletError, OpNotFoundError, UnresolvedOpError
 from oplet.model.model import Model
-from oplet.ops.composite import Composite
+from oplet.ops.serving.entry import Op, ResolverEntry, op_key
 from oplet.ops.serving.registration import Registration
-from oplet.ops.serving.resolver import Op, OpResolver, ResolverEntry, op_key
+from oplet.ops.serving.resolver import OpResolver
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.merged_resolver import MergedResolver
 from oplet.plugins.selection import Preference, normalised
 from oplet.runtime.interpreter import Interpreter
-from oplet.schema.enums import BuiltinOperator
 from oplet.tools.building.distributions import op_packages, requirements_beyond
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.kernels import Kernel, Origin, kernel_of
@@ -98,13 +97,13 @@ class _Entries(OpResolver):
         for entry in entries:
             self._entries.setdefault((entry.op, entry.min_version), []).append(entry)
 
-    def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
+    def find_op(self, op: Op | int, version: int) -> Registration | None:
         return next(self.candidates(op, version), None)
 
-    def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
+    def candidates(self, op: Op | int, version: int) -> Iterator[Registration]:
         return (entry.load(version) for entry in self._entries.get((op_key(op), version), ()))
 
-    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
+    def entries(self, op: Op | int | None = None) -> Iterator[ResolverEntry]:
         key = None if op is None else op_key(op)
         return (entries[0] for (of, _), entries in self._entries.items() if key is None or of == key)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any, NamedTuple
 
 from oplet.model.model import Model
 from oplet.model.verify.verifier import verify
 from oplet.ops.composite import Composite
+from oplet.ops.serving.entry import Op
 from oplet.ops.serving.registration import Registration
-from oplet.ops.serving.resolver import Op
+from oplet.plugins.known_packages import family_distribution, known_distribution
 from oplet.plugins.manager import PluginManager, default_manager
 from oplet.schema.enums import BuiltinOperator
 from oplet.tools.describing.composites import composite_of, version_of
@@ -29,9 +30,10 @@ class Diagnosis(NamedTuple):
         nodes: the number of nodes that use it.
         provided: the versions that installed packages serve, "" if none.
         provider: the package that would serve it, with its compiled library, its declared limits and the packages that serve nodes
-            beyond them; "" if none does.
+            beyond them; or the package of the delegate that exists for it; "" if none does.
         first_runtime: the first LiteRT or TensorFlow Lite release that runs it, "" if not known.
         fix: what to install; "" if it is served.
+        package: the package of this project to install, "" if it is served or no package is known.
         composite: whether it is a composite. If no package serves it, its decomposition runs, and `provider` is that of STABLEHLO_COMPOSITE.
     """
 
@@ -44,6 +46,7 @@ class Diagnosis(NamedTuple):
     first_runtime: str
     fix: str
     composite: bool = False
+    package: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for JSON."""
@@ -72,7 +75,17 @@ def diagnose(path: str | os.PathLike[str], manager: PluginManager | None = None)
             if (composite := composite_of(operator)) is not None:
                 whole = composite, version_of(operator)
                 uses[whole] = uses.get(whole, 0) + 1
-    return [_diagnosis(op, version, count, manager) for (op, version), count in uses.items()]
+    found = [_diagnosis(op, version, count, manager) for (op, version), count in uses.items()]
+    # Where one op needs the package that serves its whole family, the others of the family need no other one.
+    families = {each.package for each in found if each.package and each.custom and each.package == family_distribution(each.op)}
+    return [_by_family(each, families, manager) for each in found]
+
+
+def _by_family(diagnosis: Diagnosis, families: Container[str], manager: PluginManager) -> Diagnosis:
+    package = family_distribution(diagnosis.op) if diagnosis.custom and diagnosis.package else ""
+    if package in families and package != diagnosis.package:
+        return diagnosis._replace(package=package, fix=manager.advice(diagnosis.op, package))
+    return diagnosis
 
 
 def _diagnosis(op: Op, version: int, nodes: int, manager: PluginManager) -> Diagnosis:
@@ -85,7 +98,10 @@ def _diagnosis(op: Op, version: int, nodes: int, manager: PluginManager) -> Diag
     if isinstance(op, Composite):
         if registration is None and (decomposed := resolver.find_op(BuiltinOperator.STABLEHLO_COMPOSITE, 1)) is not None:
             provider = f"{decomposed.provenance} (its decomposition)"
-        return Diagnosis(name, version, False, nodes, provided, provider, "", "" if provider else manager.advice(op), True)
+        fix, package = ("", "") if provider else (manager.advice(op), known_distribution(op))
+        return Diagnosis(name, version, False, nodes, provided, provider, "", fix, True, package)
+    if registration is None and isinstance(op, str) and (delegate := manager.delegate_for(op)) is not None:
+        provider = f"{delegate.provenance} (delegate {delegate.name})"
     return Diagnosis(
         name,
         version,
@@ -94,7 +110,8 @@ def _diagnosis(op: Op, version: int, nodes: int, manager: PluginManager) -> Diag
         provided,
         provider,
         ("" if isinstance(op, str) else first_runtime(name, version)) or "",
-        "" if registration else manager.advice(op),
+        "" if provider else manager.advice(op),
+        package="" if provider else known_distribution(op),
     )
 
 

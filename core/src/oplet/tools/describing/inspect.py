@@ -14,7 +14,8 @@ from oplet.model.model import Model
 from oplet.model.save.sizes import bytes_needed
 from oplet.model.verify.verifier import verify
 from oplet.ops.composite import Composite
-from oplet.ops.serving.resolver import Op, OpResolver
+from oplet.ops.serving.entry import Op
+from oplet.ops.serving.resolver import OpResolver
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
@@ -112,6 +113,10 @@ def _op(name: str, op: Op, version: int, nodes: int, manager: PluginManager, res
             origin = registration.provenance
             entry |= {"distribution": origin.distribution, "distribution_version": origin.version, "plugin": origin.plugin}
             entry["library"] = os.path.basename(registration.library)
+        elif isinstance(op, str) and (delegate := manager.delegate_for(op)) is not None:
+            origin = delegate.provenance
+            entry |= {"distribution": origin.distribution, "distribution_version": origin.version, "plugin": origin.plugin}
+            entry["why"] = f"the delegate {delegate.name} exists for it"
         elif composite:
             entry["why"] += "; its decomposition runs"
         else:

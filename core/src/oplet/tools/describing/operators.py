@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from oplet.ops.serving.entry import ResolverEntry, op_label
 from oplet.ops.serving.registration import Registration
-from oplet.ops.serving.resolver import OpResolver, ResolverEntry, op_label
+from oplet.ops.serving.resolver import OpResolver
 from oplet.schema.enums import TensorType
 
 __all__ = ["operators_page"]

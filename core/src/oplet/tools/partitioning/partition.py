@@ -229,10 +229,11 @@ class _SubgraphDescriber:
     ) -> None:
         self._names = names
         self._subgraph = subgraph
-        self._nodes = nodes
-        self._plan = plan
-        self._inputs = inputs
-        kernels = [subgraph.nodes[index] for index in subgraph.execution_plan if index >= len(nodes)]
+        self._nodes = subgraph.nodes
+        self._inputs = [*inputs, *(list(node.inputs) for node in subgraph.nodes[len(nodes) :])]
+        # What was inlined from composites stands where these were.
+        self._plan = subgraph.with_inlined(plan)
+        kernels = [subgraph.nodes[index] for index in subgraph.execution_plan if subgraph.nodes[index].delegate is not None]
         self._partitions = [self._partition(first + place, kernel) for place, kernel in enumerate(kernels)]
         self._reports = subgraph.delegation_reports
         self._homes = {node: partition.index for partition in self._partitions for node in partition.nodes}
@@ -240,7 +241,7 @@ class _SubgraphDescriber:
     def described(self, all_asked: bool) -> SubgraphPartitioning:
         subgraph = self._subgraph
         used = {*subgraph.inputs, *subgraph.outputs}
-        for inputs, node in zip(self._inputs, self._nodes):
+        for inputs, node in ((self._inputs[index], self._nodes[index]) for index in self._plan):
             used.update(tensor.index for tensor in (*inputs, *node.outputs) if tensor is not None)
         return SubgraphPartitioning(
             subgraph.index,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from oplet.model.model import Model
 from oplet.ops.composite import Composite
+from oplet.ops.serving.entry import ResolverEntry
 from oplet.ops.serving.registration import Registration
-from oplet.ops.serving.resolver import OpResolver, ResolverEntry
+from oplet.ops.serving.resolver import OpResolver
 from oplet.plugins.install_commands import install_command
 from oplet.plugins.known_packages import known_distribution
 from oplet.plugins.plugin import API_VERSION

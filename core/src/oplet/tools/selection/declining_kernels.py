@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from oplet.ops.serving.resolver import ResolverEntry
+from oplet.ops.serving.entry import ResolverEntry
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import find_package
 

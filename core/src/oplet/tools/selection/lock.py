@@ -13,7 +13,7 @@ from oplet.errors import OpletError
 from oplet.model.files.regular_files import read_file
 from oplet.model.model import Model
 from oplet.ops.composite import Composite
-from oplet.ops.serving.resolver import Op
+from oplet.ops.serving.entry import Op
 from oplet.plugins.plugin import API_VERSION
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.tools.selection.fingerprint import Installed, installed

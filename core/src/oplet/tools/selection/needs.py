@@ -14,7 +14,7 @@ from oplet.model.model import Model
 from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
 from oplet.model.verify.verifier import verify
 from oplet.ops.composite import Composite
-from oplet.ops.serving.resolver import Op
+from oplet.ops.serving.entry import Op
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.tools.describing.composites import composite_of, version_of

@@ -10,8 +10,8 @@ from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
+from oplet.ops.serving.entry import ResolverEntry, op_label
 from oplet.ops.serving.registration import Registration
-from oplet.ops.serving.resolver import ResolverEntry, op_label
 from oplet.tools.selection.declining_kernels import may_decline
 from oplet.tools.selection.needs import OpNeed, SelectionError
 

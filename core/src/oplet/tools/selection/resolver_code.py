@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
-from oplet.ops.serving.resolver import ResolverEntry
+from oplet.ops.serving.entry import ResolverEntry
 from oplet.tools.selection.generated_files import file_labels
 from oplet.tools.selection.needs import OpNeed
 from oplet.tools.selection.providers import ServedOp, kernel_path

@@ -33,5 +33,6 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
 REGISTRATION = Registration(
     prepare=prepare,
     bind=bind,
+    decomposes=True,
     differences="needs no name and no attributes of the composite",
 )

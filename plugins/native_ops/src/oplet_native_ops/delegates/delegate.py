@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oplet import Context, Delegate, DelegateContext, DelegateFlags, Tensor
+from oplet import Context, Delegate, DelegateContext, DelegateFlags, Node, Tensor
 from oplet.errors import DelegateError
 from oplet_native_ops.delegates.claim import Claim
 from oplet_native_ops.delegates.entry import create_delegate, destroy_delegate, is_opaque
@@ -74,6 +74,10 @@ class NativeDelegate(Shared, Delegate):
     def profiles_operators(self) -> bool:
         """Never: the library is given no profiler."""
         return False
+
+    def wanted_composites(self, context: DelegateContext, composites: Sequence[Node]) -> Sequence[Node]:
+        """All of them: a library keeps what it has seen of a graph, which must not change under it."""
+        return composites
 
     def prepare(self, context: DelegateContext) -> None:
         graph = self._graph_of(context)

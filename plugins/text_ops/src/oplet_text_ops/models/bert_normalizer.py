@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from oplet import charge, ensure
 from oplet_text_ops.tables.double_array import DoubleArray
 from oplet_text_ops.tables.flat_table import FlatTable
-from oplet_text_ops.utf8 import Joined, decode
+from oplet_text_ops.texts.utf8 import Joined, decode
 
 __all__ = ["BertNormalizer", "Normalized"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oplet import ensure
-from oplet_text_ops.code_points import PLAIN, PUNCTUATION, WHITE_SPACE, kind_of
+from oplet_text_ops.models.pieces import Piece
 from oplet_text_ops.models.wordpiece import NO_LINK, WordpieceModel
-from oplet_text_ops.pieces import Piece
-from oplet_text_ops.utf8 import characters
+from oplet_text_ops.texts.code_points import PLAIN, PUNCTUATION, WHITE_SPACE, kind_of
+from oplet_text_ops.texts.utf8 import characters
 
 __all__ = ["cut"]
 

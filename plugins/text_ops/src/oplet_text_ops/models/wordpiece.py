@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import ensure
-from oplet_text_ops.code_points import PUNCTUATION, WHITE_SPACES, kind_of
 from oplet_text_ops.tables.double_array import DoubleArray
 from oplet_text_ops.tables.flat_table import FlatTable
-from oplet_text_ops.utf8 import characters
+from oplet_text_ops.texts.code_points import PUNCTUATION, WHITE_SPACES, kind_of
+from oplet_text_ops.texts.utf8 import characters
 
 __all__ = ["NO_LINK", "WordpieceModel"]
 
@@ -51,6 +51,10 @@ class WordpieceModel:
         self.links, self.pops = failures["link"], failures["pops"]
         self.pool = table.vector(2, np.int32)
         self.suffix_root: int = table.number(3, "I")
+        ensure(
+            self.suffix_root < len(self.trie.array),
+            lambda: f"the WordPiece vocabulary goes on at node {self.suffix_root} of a trie of {len(self.trie.array)} nodes.",
+        )
         self.longest: int = table.number(4, "i")
         self.suffix, self.unknown_token = table.string(5), table.string(6)
         self.unknown: int = table.number(7, "i")

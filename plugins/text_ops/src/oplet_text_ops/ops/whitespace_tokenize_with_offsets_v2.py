@@ -15,9 +15,9 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
 from oplet_text_ops.batches import parts
+from oplet_text_ops.models.words import WhiteSpace
 from oplet_text_ops.nodes import give_all, table_of
-from oplet_text_ops.utf8 import Joined
-from oplet_text_ops.words import WhiteSpace
+from oplet_text_ops.texts.utf8 import Joined
 
 #: Bytes of scratch per byte of text.
 _SCRATCH = 64

@@ -41,6 +41,11 @@ _ROWS: Final = 16
 #: About the seconds of a multiply-add, and of all else that is done per score.
 _PRODUCT, _SCORE = 2e-11, 4e-9
 
+#: The most rows that share a key, and the least keys, for which keys times rows is faster than rows times keys; and with very few rows, the
+#: keys at a time. OpenBLAS would copy the keys into another order, which takes longer than the product of so few rows.
+_FEW, _LONG = 16, 512
+_VERY_FEW, _KEYS = 4, 256
+
 _ATTRIBUTES: Final = frozenset({"scale", "logit_cap"})
 
 #: The operators of a decomposition that has no mask of its own.
@@ -111,6 +116,8 @@ def prepare(context: Context, node: Node) -> None:
     widest = math.prod(_counts(first[0]))
     for width in (sizes.size, sizes.length, sizes.depth, 1):
         context.add_temporary(node, (lanes, widest * width))
+    turned = _turned(_counts(first[0]), sizes.length)
+    context.add_temporary(node, (lanes, widest * sizes.length if turned else 0))
     for tensor in node.inputs[1:3]:
         if tensor.type is _FLOAT16:
             context.add_temporary(node, tensor.shape)
@@ -212,13 +219,18 @@ def _counts(part: tuple[slice, ...]) -> Shape:
     return tuple(each.stop - each.start for each in part)
 
 
+def _turned(counts: Shape, length: int) -> bool:
+    """Whether a part's scores are computed as keys times rows."""
+    return length >= _LONG and 1 < counts[2] * counts[3] <= _FEW
+
+
 def bind(context: Context, node: Node) -> Thunk:
     """A thunk that computes one part after the other, or several in parallel if that is faster."""
     plan: _Plan = node.prepared
     if not node.outputs[0].size:
         return lambda: None
     buffers = [temporary.data for temporary in node.temporaries]
-    wide = iter(buffers[4:])
+    wide = iter(buffers[5:])
     program: list[Call] = []
     key, value = (next(wide) if tensor.type is _FLOAT16 else tensor.data for tensor in node.inputs[1:3])
     for tensor, single in zip(node.inputs[1:3], (key, value)):
@@ -229,7 +241,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
     def lane_calls(lane: int) -> Iterator[Call]:
         for part in islice(plan.parts(), lane, None, plan.lanes):
-            yield from attention.calls(part, *(buffer[lane] for buffer in buffers[:4]))
+            yield from attention.calls(part, *(buffer[lane] for buffer in buffers[:5]))
 
     lanes = [partial(lane_calls, lane) for lane in range(plan.lanes)]
     return run_program(lambda: chain(program, run_lanes(context, lanes)))
@@ -253,7 +265,7 @@ class _Attention:
             heads = (1, 1) if shape[1] == 1 else (sizes.groups, sizes.shared)
             self._mask = mask.reshape(shape[0], *heads, *shape[2:])
 
-    def calls(self, part: tuple[slice, ...], query: Array, scores: Array, result: Array, row: Array) -> list[Call]:
+    def calls(self, part: tuple[slice, ...], query: Array, scores: Array, result: Array, row: Array, turned: Array) -> list[Call]:
         """The calls that compute a part in these buffers, which have room for as many values or more."""
         sizes, counts = self._sizes, _counts(part)
         count, stacks = math.prod(counts), counts[:2]
@@ -267,8 +279,18 @@ class _Attention:
         largest = of(row, 1, together)
         program: list[Call] = [
             (partial(np.multiply, dtype=np.float32), (self._query[part], self._scale, of(query, sizes.size))),
-            (np.matmul, (of(query, sizes.size, together), self._keys[part[:2]], flat)),
         ]
+        scaled, keys = of(query, sizes.size, together), self._keys[part[:2]]
+        if turned.size and _turned(counts, sizes.length):
+            columns = turned[: flat.size].reshape(*stacks, sizes.length, rows)
+            step = _KEYS if rows <= _VERY_FEW else sizes.length
+            for start in range(0, sizes.length, step):
+                some = slice(start, start + step)
+                operands = keys[..., some].swapaxes(-1, -2), scaled.swapaxes(-1, -2), columns[:, :, some]
+                program.append((np.matmul, operands))
+            program.append((np.copyto, (flat, columns.swapaxes(-1, -2))))
+        else:
+            program.append((np.matmul, (scaled, keys, flat)))
         if (cap := self._cap) is not None:
             program += [(np.divide, (flat, cap, flat)), (np.tanh, (flat, flat)), (np.multiply, (flat, cap, flat))]
         if (mask := self._mask) is not None:

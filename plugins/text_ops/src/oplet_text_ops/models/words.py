@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet_text_ops.utf8 import Joined, decode
+from oplet_text_ops.texts.utf8 import Joined, decode
 
 __all__ = ["WhiteSpace", "Words"]
 

@@ -20,9 +20,12 @@ _MOST_WORDS, _MOST_BYTES = 1 << 17, 1 << 24
 
 
 class Columns(NamedTuple):
-    """Tokens by column, in order; `counts` has the number of tokens of each string, starts and ends are within the string."""
+    """Tokens by column, in order; `counts` has the number of tokens of each string, starts and ends are within the string.
 
-    texts: list[bytes]
+    The texts are a list, or an array of objects where there may be many.
+    """
+
+    texts: list[bytes] | Array
     numbers: Array
     starts: Array
     ends: Array
@@ -43,7 +46,7 @@ class WordCache:
     def _empty(self) -> None:
         self._known: dict[bytes, int] = {}
         self._nbytes = 0
-        self._texts: list[bytes] = []
+        self._texts = np.zeros(0, object)
         self._numbers, self._starts, self._ends = array("q"), array("q"), array("q")
         self._firsts = array("q", [0])
 
@@ -52,7 +55,7 @@ class WordCache:
         self._known.update(zip(words, range(len(self._known), len(self._known) + len(words))))
         self._nbytes += sum(map(len, words)) + sum(map(len, made.texts))
         last = len(self._texts)
-        self._texts += made.texts
+        self._texts = np.concatenate([self._texts, np.fromiter(made.texts, object, len(made.texts))])
         for held, new in (
             (self._numbers, made.numbers), (self._starts, made.starts), (self._ends, made.ends),
             (self._firsts, last + np.cumsum(made.counts)),
@@ -65,7 +68,7 @@ class WordCache:
         try:
             return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
         except KeyError:
-            self._add(sorted(set(words).difference(known)))
+            self._add(list(set(words).difference(known)))
             return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
 
     def tokens(self, words: Sequence[bytes], places: Array, rows: Array) -> Columns:
@@ -85,7 +88,7 @@ class WordCache:
         chosen = np.repeat(firsts[entries] - ends[:-1], counts) + np.arange(ends[-1])
         shift = np.repeat(places, counts)
         return Columns(
-            list(map(self._texts.__getitem__, chosen.tolist())),
+            self._texts[chosen],
             np.array(self._numbers)[chosen],
             np.array(self._starts)[chosen] + shift,
             np.array(self._ends)[chosen] + shift,
@@ -93,15 +96,14 @@ class WordCache:
         )
 
 
-def joined_columns(columns: Sequence[Columns]) -> tuple[list[bytes], Array, Array, Array, Array]:
+def joined_columns(columns: Sequence[Columns]) -> tuple[Array, Array, Array, Array, Array]:
     """The columns of several parts one behind the other: texts, numbers, starts, ends, and row splits in place of the counts."""
     if not columns:
         none = np.zeros(0, np.int64)
-        return [], none, none, none, np.zeros(1, np.int64)
-    texts = [text for column in columns for text in column.texts] if len(columns) > 1 else columns[0].texts
+        return np.zeros(0, object), none, none, none, np.zeros(1, np.int64)
     counts = np.concatenate([column.counts for column in columns])
     return (
-        texts,
+        np.concatenate([column.texts for column in columns]),
         np.concatenate([column.numbers for column in columns]),
         np.concatenate([column.starts for column in columns]),
         np.concatenate([column.ends for column in columns]),

@@ -1,0 +1,26 @@
+"""Families of custom ops: all those whose names begin alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CustomPrefix"]
+
+
+@dataclass(frozen=True, order=True)
+class CustomPrefix:
+    """The key of a family of custom ops in resolvers, as a name is the key of a single one.
+
+    Attributes:
+        prefix: what the names begin with, such as "Flex".
+    """
+
+    prefix: str
+
+    @property
+    def name(self) -> str:
+        """The prefix with an asterisk, as tables and messages show the family."""
+        return f"{self.prefix}*"
+
+    def __str__(self) -> str:
+        return self.name

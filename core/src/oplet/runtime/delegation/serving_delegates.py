@@ -1,0 +1,68 @@
+"""Delegates that interpreters apply by themselves: each exists for custom ops, of which the model has one that no kernel serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from oplet.delegates.delegate import Delegate
+from oplet.errors import UnservedNodeError
+from oplet.ops.context import Node
+from oplet.schema.naming import shown
+
+if TYPE_CHECKING:
+    from oplet.plugins.manager import PluginManager
+    from oplet.plugins.selection import Preference
+    from oplet.runtime.subgraph import Subgraph
+
+__all__ = ["ServingDelegates", "left_alone"]
+
+
+class ServingDelegates:
+    """The delegates that exist for the custom ops which a model's kernels leave unserved; each is created once.
+
+    Args:
+        manager: the plugins that bring them.
+        prefer: the preference where several exist for an op.
+    """
+
+    def __init__(self, manager: PluginManager, prefer: Sequence[str] | Mapping[str, str] | Preference | None) -> None:
+        self._manager = manager
+        self._prefer = prefer
+        self._made: dict[str, Delegate] = {}
+
+    def missing(self, ops: Iterable[str], applied: Iterable[Delegate]) -> list[Delegate]:
+        """The delegates that exist for these custom ops and are not applied yet, in the order of the ops.
+
+        Args:
+            ops: names of custom ops that no kernel serves.
+            applied: the delegates that are applied.
+
+        Raises:
+            OpConflictError: several delegates exist for an op, and no preference decides.
+            PluginError: a delegate cannot be imported.
+            DelegateLoadError: a delegate cannot be created.
+        """
+        there = {(delegate.name, delegate.provenance) for delegate in applied}
+        found: list[Delegate] = []
+        for op in dict.fromkeys(ops):
+            entry = self._manager.delegate_for(op, self._prefer)
+            if entry is None or (entry.name, entry.provenance) in there:
+                continue
+            there.add((entry.name, entry.provenance))
+            if entry.name not in self._made:
+                self._made[entry.name] = entry.create()
+            found.append(self._made[entry.name])
+        return found
+
+
+def left_alone(node: Node, subgraph: Subgraph, model: str) -> UnservedNodeError:
+    """The error for a node without a kernel that a delegate ran before a resize and leaves alone now."""
+    reports = subgraph.delegation_reports.values()
+    reasons = "; ".join(f"{report.delegate}: {why}" for report in reports if (why := report.unsupported.get(node.index)))
+    error = UnservedNodeError(
+        f"No kernel serves node {node.index} ({shown(node.op_name)}) of {subgraph} of {model}, and the delegate that ran it leaves it "
+        f"alone with the present shapes{f' ({reasons})' if reasons else ''}; resize the inputs to others."
+    )
+    error.op = node.op_name
+    return error

@@ -1,0 +1,152 @@
+"""Reductions over the axes that the second input names. Numerics: tensorflow/core/kernels/reduction_ops_*.cc.
+
+Halves are added up in single precision; integers wrap around, and means of integers are truncated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from oplet import Node, Registration, TensorType, ensure
+from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.axes import read_ints, resolve_axes, resolve_axis
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.types import FLOATS, INDEX, NUMBERS, REAL
+
+#: Writes the reduction over some axes, which the target keeps with size 1.
+_Reduce = Callable[[Array, "tuple[int, ...]", Array], Any]
+
+
+def _axes(values: Sequence[int], rank: int) -> tuple[int, ...]:
+    axes = tuple(resolve_axis(axis, rank, "a reduction axis") for axis in values)
+    ensure(len(set(axes)) == len(axes), f"the reduction axes {list(values)} name one axis twice.")
+    return axes
+
+
+def _reduction(reduce: _Reduce, types: Sequence[TensorType] | TensorType) -> Registration:
+    signature = (
+        Signature([types, "Tidx"], [types], {"Tidx": INDEX}, {"Tidx": TensorType.INT32})
+        if isinstance(types, TensorType)
+        else Signature(["T", "Tidx"], ["T"], {"T": types, "Tidx": INDEX}, {"Tidx": TensorType.INT32})
+    )
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        source = node.inputs[0]
+        axes = _axes(read_ints(node.inputs[1]), source.ndim)
+        keep = attributes.flag("keep_dims", default=False)
+        return [tuple(1 if i in axes else size for i, size in enumerate(source.shape) if keep or i not in axes)]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+        source, [output] = inputs[0], outputs
+        axes = _axes(inputs[1].ravel().tolist(), source.ndim)
+        kept = tuple(1 if i in axes else size for i, size in enumerate(source.shape))
+        return partial(reduce, source, axes, output.reshape(kept))
+
+    return operator(signature, shapes, formula, values=[1])
+
+
+def _sum(source: Array, axes: tuple[int, ...], target: Array) -> None:
+    np.add.reduce(source, axes, target.dtype, target, True)
+
+
+def _prod(source: Array, axes: tuple[int, ...], target: Array) -> None:
+    np.multiply.reduce(source, axes, target.dtype, target, True)
+
+
+def _mean(source: Array, axes: tuple[int, ...], target: Array) -> None:
+    count = math.prod(source.shape[axis] for axis in axes)
+    _sum(source, axes, target)
+    if target.dtype.kind in "iu":
+        # Towards zero. The sum wraps around in the type itself, and so does the count.
+        divisor = np.array(count).astype(target.dtype)
+        if divisor:
+            np.copyto(target, (target - np.fmod(target, divisor)) // divisor)
+    else:
+        np.divide(target, np.array(count, target.dtype), target)
+
+
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    return np.array(-np.inf, dtype) if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def _highest(dtype: np.dtype[Any]) -> Any:
+    return np.array(np.inf, dtype) if dtype.kind == "f" else np.iinfo(dtype).max
+
+
+def _max(source: Array, axes: tuple[int, ...], target: Array) -> None:
+    np.maximum.reduce(source, axes, None, target, True, initial=_lowest(source.dtype))
+
+
+def _min(source: Array, axes: tuple[int, ...], target: Array) -> None:
+    np.minimum.reduce(source, axes, None, target, True, initial=_highest(source.dtype))
+
+
+def _norm(source: Array, axes: tuple[int, ...], target: Array) -> None:
+    squares = (source * np.conj(source)).astype(source.dtype, copy=False)
+    _sum(squares, axes, target)
+    np.copyto(target, np.sqrt(target), "unsafe")
+
+
+def _all(source: Array, axes: tuple[int, ...], target: Array) -> None:
+    np.logical_and.reduce(source, axes, None, target, True)
+
+
+def _any(source: Array, axes: tuple[int, ...], target: Array) -> None:
+    np.logical_or.reduce(source, axes, None, target, True)
+
+
+def _l2_loss() -> Registration:
+    """L2Loss: half the sum of all squares, a scalar."""
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+        values, [output] = inputs[0].reshape(-1), outputs
+
+        def run() -> None:
+            output[...] = np.dot(values, values) / 2
+
+        return run
+
+    return operator(Signature(["T"], ["T"], {"T": FLOATS}), lambda node, attributes: [()], formula)
+
+
+def _position(function: Callable[..., Any], results: Sequence[TensorType]) -> Registration:
+    """ArgMax or ArgMin along the axis that the second input names."""
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        source, axis = node.inputs
+        ensure(axis.size == 1, f"{axis} names {axis.size} axes; it must name one.")
+        [axis] = resolve_axes(read_ints(axis), source.ndim) or _no_axis(source.ndim)
+        ensure(source.shape[axis] > 0, f"axis {axis} of {source} is empty.")
+        return [source.shape[:axis] + source.shape[axis + 1 :]]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+        source, axis = inputs[0], inputs[1].item()
+        return lambda: np.copyto(outputs[0], function(source, axis), "unsafe")
+
+    types = {"T": (*REAL, TensorType.BOOL), "Tidx": (*INDEX, TensorType.INT16), "output_type": results}
+    defaults = {"Tidx": TensorType.INT32, "output_type": TensorType.INT64}
+    return operator(Signature(["T", "Tidx"], ["output_type"], types, defaults), shapes, formula, values=[1])
+
+
+def _no_axis(rank: int) -> tuple[int, ...]:
+    ensure(False, f"a tensor of rank {rank} has no axis to search along.")
+    return ()
+
+
+ALL = _reduction(_all, TensorType.BOOL)
+ANY = _reduction(_any, TensorType.BOOL)
+ARG_MAX = _position(np.argmax, (*INDEX, TensorType.INT16, TensorType.UINT16))
+ARG_MIN = _position(np.argmin, INDEX)
+EUCLIDEAN_NORM = _reduction(_norm, NUMBERS)
+L2_LOSS = _l2_loss()
+MAX = _reduction(_max, REAL)
+MEAN = _reduction(_mean, NUMBERS)
+MIN = _reduction(_min, REAL)
+PROD = _reduction(_prod, NUMBERS)
+SUM = _reduction(_sum, NUMBERS)
