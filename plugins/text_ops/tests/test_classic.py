@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plugins.text_ops.tests.pieces import MODELS, random_texts, recorded, sentences, strings, unpacked
+from plugins.text_ops.tests.pieces import MODELS, classic_model, random_texts, recorded, sentences, strings, unpacked
 
 from oplet import Interpreter, MutableOpResolver
-from oplet.builder import ModelBuilder, TensorType
 from oplet.errors import OpletError
 from oplet_text_ops import register_ops
 from oplet_text_ops.classic.processor import Ends, Processor
@@ -46,19 +45,10 @@ def test_texts_of_pieces_are_the_library_s(model: str) -> None:
 
 
 def interpreter(source: str, op: str, kinds: list[str], settings: dict[str, Any], *feeds: Any, proto: bytes = b"") -> Interpreter:
-    """A model of a source of a sentencepiece model, and one op that takes it; the inputs have the shapes of the feeds."""
-    builder = ModelBuilder("pieces")
-    graph = builder.add_subgraph()
-    model = graph.add_tensor("model", TensorType.RESOURCE, [])
-    inputs = [graph.add_tensor(f"input{number}", feed.dtype, feed.shape) for number, feed in enumerate(feeds)]
-    outputs = [graph.add_tensor(f"output{number}", kind, [1]) for number, kind in enumerate(kinds)]
-    graph.set_inputs(*inputs)
-    graph.set_outputs(*outputs)
-    graph.add_operator(source, [], [model], custom=True, custom_options={"container": "", "model": proto} if proto else {})
-    graph.add_operator(op, [model, *inputs], outputs, custom=True, custom_options=settings)
     resolver = MutableOpResolver()
     register_ops(resolver)
-    return Interpreter(model_content=builder.to_bytes(), op_resolver=resolver, plugins=[])
+    content = classic_model(source, op, kinds, settings, *feeds, proto=proto)
+    return Interpreter(model_content=content, op_resolver=resolver, plugins=[])
 
 
 def run(interpreter: Interpreter, *feeds: Any) -> list[Any]:
