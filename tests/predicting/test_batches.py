@@ -129,7 +129,7 @@ CASES = [
     Case(False, "BATCH_TO_SPACE_ND", [Spec(F32, [4, 1, 1, 1], signature=[-1, 1, 1, 1]), ints(2, 2), ints([0, 0], [0, 0])], [x(2, 2, 1)], o.BatchToSpaceNDOptions()),
     Case(True, "QUANTIZE", [x(4)], [q(4)], o.QuantizeOptions()),
     Case(True, "EMBEDDING_LOOKUP", [x(dtype=I32), W((10, 4)).astype(F32)], [x(4)]),
-    Case(True, "BROADCAST_TO", [x(1), ints(1, 4)], [x(4)], o.BroadcastToOptions()),
+    Case(False, "BROADCAST_TO", [x(1), ints(1, 4)], [x(4)], o.BroadcastToOptions()),
 ]  # fmt: skip
 
 
@@ -151,9 +151,7 @@ def test_a_rule_says_whether_rows_stay_apart_as_running_them_does(case: Case) ->
         assert not case.apart
         return
     why = mixing(one, several)
-    if case.op == "BROADCAST_TO":  # whose constant shape does not grow
-        assert "not one part for each" in why
-    elif case.apart:
+    if case.apart:
         assert not why
     if why:
         return
@@ -263,6 +261,8 @@ SAME = ("unrunnable", "tflm_seanet_golden")
 #: Its node works for minutes on a gigabyte.
 HUGE = "conv_huge_im2col"
 LARGEST = 3_000_000
+#: Bytes of one row of which few are enough.
+LARGE_ROW = 100_000
 
 
 def real_models(small: bool) -> Iterator[tuple[str, bytes]]:
@@ -281,13 +281,16 @@ def real_models(small: bool) -> Iterator[tuple[str, bytes]]:
                     yield name, content
 
 
-def compare_with_serial_loop(name: str, content: bytes) -> set[Any]:
+def compare_with_serial_loop(name: str, content: bytes, quick: bool = False) -> set[Any]:
     """Check rows against single runs of plain interpreters; returns which `batch=` led to batches."""
-    count = 70
     try:
         plain = fresh_opened(Interpreter(model_content=content), None)
     except OpletError:
         return set()
+    nbytes = plain.subgraph.arena_bytes
+    if quick and nbytes > LARGE_ROW:
+        return set()
+    count = 17 if nbytes > LARGE_ROW else 70
     random = np.random.default_rng(5)
     rows = {}
     for column_name, column in plain.inputs.items():
@@ -333,7 +336,7 @@ def compare_with_serial_loop(name: str, content: bytes) -> set[Any]:
 
 @here
 def test_small_real_models_give_what_a_serial_loop_gives() -> None:
-    found = [compare_with_serial_loop(name, content) for name, content in real_models(small=True)]
+    found = [compare_with_serial_loop(name, content, quick=True) for name, content in real_models(small=True)]
     assert len(found) > 25
     assert sum(None in each for each in found) > 8
     assert sum(16 in each for each in found) > 14
