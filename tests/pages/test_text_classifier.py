@@ -21,7 +21,14 @@ pytestmark = [
 
 PAGE = ROOT / "docs" / "text-classifier.md"
 #: Besides the page's own: other scripts, words that are cut or unknown, accents, no words at all, and bytes that are no UTF-8.
-TEXTS = ["I loved the acting, simply GREAT!!", "Bor\u00edng, and so slow...", "", "dullness; \u672c\u5f53\u306b!", "films" * 30, " \t "]
+TEXTS = [
+    "I loved the acting, simply GREAT!!",
+    "Bor\u00edng, and so slow...",
+    "",
+    "dullness; \u672c\u5f53\u306b!",
+    "films" * 30,
+    " \t ",
+]
 RAW = [b"\xff\xfe great", b"bad\x00film"]
 
 #: TensorFlow's own answers, behind the page's code.

@@ -16,12 +16,13 @@ from flatbuffers import flexbuffers
 from numpy.typing import NDArray
 
 from oplet import Interpreter, MutableOpResolver
+from oplet.builder import ModelBuilder, TensorType
 from oplet.testing import one_op_model
 from oplet.testing.one_op import Spec
 from oplet_text_ops import register_ops
 
 DATA = Path(__file__).with_name("sentencepiece.npz.xz")
-MODELS = ("default", "plain", "spaces", "pairs", "suffixes")
+MODELS = ("default", "plain", "spaces", "pairs", "bytes", "suffixes")
 #: Whether the code of the beginning and that of the end are added, and whether all is reversed.
 FLAGS = {"plain": (False, False, False), "all": (True, True, True), "first": (True, False, False)}
 
@@ -130,3 +131,23 @@ def strings(*values: bytes) -> Any:
     array = np.empty(len(values), object)
     array[:] = values
     return array
+
+
+def classic_model(source: str, op: str, kinds: Sequence[str], settings: dict[str, Any], *feeds: Any, proto: bytes = b"") -> bytes:
+    """A model of an op that a sentencepiece model comes from, and one op that takes it.
+
+    Args:
+        source: the first op; `proto` is its option `model`, where it has one.
+        op: the second op, with its outputs' types and its options.
+        feeds: arrays of the types and shapes of its other inputs.
+    """
+    builder = ModelBuilder("pieces")
+    graph = builder.add_subgraph()
+    model = graph.add_tensor("model", TensorType.RESOURCE, [])
+    inputs = [graph.add_tensor(f"input{number}", feed.dtype, feed.shape) for number, feed in enumerate(feeds)]
+    outputs = [graph.add_tensor(f"output{number}", kind, [1]) for number, kind in enumerate(kinds)]
+    graph.set_inputs(*inputs)
+    graph.set_outputs(*outputs)
+    graph.add_operator(source, [], [model], custom=True, custom_options={"container": "", "model": proto} if proto else {})
+    graph.add_operator(op, [model, *inputs], outputs, custom=True, custom_options=settings)
+    return builder.to_bytes()

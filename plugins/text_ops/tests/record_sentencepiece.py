@@ -10,6 +10,7 @@ import io
 import lzma
 import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ MODELS: dict[str, dict[str, Any]] = {
         "user_defined_symbols": ["<mask>", "\u2581\u2581", "a\u2581b"], "bos_id": -1, "split_by_whitespace": False,
     },
     "pairs": {"vocab_size": 800, "normalization_rule_name": "identity", "model_type": "bpe"},
+    "bytes": {"vocab_size": 900, "normalization_rule_name": "identity", "byte_fallback": True},
     "suffixes": {"vocab_size": 700, "normalization_rule_name": "identity", "treat_whitespace_as_suffix": True},
 }  # fmt: skip
 
@@ -40,29 +42,58 @@ def trained(lines: list[str], settings: dict[str, Any]) -> bytes:
     return model.getvalue()
 
 
-def preprocessing(proto: bytes, texts: list[bytes]) -> dict[str, Any]:
-    """A model of TensorFlow's converter from texts to padded codes, masks and numbers of segments, and what TensorFlow gives for texts.
-
-    It tokenizes, trims, combines the segments and pads them.
-    """
+def classic(name: str, proto: bytes, texts: list[bytes]) -> dict[str, Any]:
+    """What the library itself gives, which is behind SentencepieceTokenizer."""
     import tensorflow as tf
+    import tensorflow_text as text
+
+    tokenizer = text.SentencepieceTokenizer(proto, tf.int32, add_bos=name != "spaces", add_eos=True, reverse=name == "pairs")
+    codes, starts, ends = tokenizer.tokenize_with_offsets(tf.constant(np.array(texts, object)))
+    key = f"{name}_classic"
+    arrays = {f"{name}_proto": np.frombuffer(proto, np.uint8), f"{key}_splits": codes.row_splits.numpy().astype(np.int32)}
+    for part, values in (("codes", codes), ("starts", starts), ("ends", ends)):
+        arrays[f"{key}_{part}"] = values.flat_values.numpy().astype(np.int16)
+    back = tokenizer.detokenize(codes).numpy().tolist()
+    arrays[f"{key}_texts"], arrays[f"{key}_texts_splits"] = packed(back)
+    return arrays
+
+
+def preprocessing(proto: bytes, texts: list[bytes]) -> dict[str, Any]:
+    """Models of TensorFlow's converter, and what TensorFlow gives for texts.
+
+    One tokenizes, trims, combines the segments and pads them; the other makes a SentencepieceTokenizer within the function.
+    """
     import tensorflow_text as text
 
     tokenizer, trimmer = text.FastSentencepieceTokenizer(proto), text.RoundRobinTrimmer(14)
 
+    def preprocess(texts: Any) -> dict[str, Any]:
+        segments, numbers = text.combine_segments(trimmer.trim([tokenizer.tokenize(texts)]), 1, 2)
+        codes, mask = text.pad_model_inputs(segments, 16)
+        return {"codes": codes, "mask": mask, "segments": text.pad_model_inputs(numbers, 16)[0]}
+
+    def within(texts: Any) -> dict[str, Any]:
+        pieces = text.SentencepieceTokenizer(proto).tokenize(texts)
+        return {"codes": pieces.flat_values, "splits": pieces.row_splits}
+
+    return {**converted("preprocessing", preprocess, texts), **converted("within", within, texts)}
+
+
+def converted(name: str, function: Callable[[Any], dict[str, Any]], texts: list[bytes]) -> dict[str, Any]:
+    """A function as a model, and its results for the texts."""
+    import tensorflow as tf
+
     class Module(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="texts")])
         def f(self, texts: Any) -> Any:
-            segments, numbers = text.combine_segments(trimmer.trim([tokenizer.tokenize(texts)]), 1, 2)
-            codes, mask = text.pad_model_inputs(segments, 16)
-            return {"codes": codes, "mask": mask, "segments": text.pad_model_inputs(numbers, 16)[0]}
+            return function(texts)
 
     module = Module()
     converter = tf.lite.TFLiteConverter.from_concrete_functions([module.f.get_concrete_function()], module)
     converter.allow_custom_ops = True
     results = module.f(tf.constant(texts))
-    model = {"preprocessing": np.frombuffer(converter.convert(), np.uint8)}
-    return model | {f"preprocessing_{key}": value.numpy() for key, value in results.items()}
+    model = {name: np.frombuffer(converter.convert(), np.uint8)}
+    return model | {f"{name}_{key}": value.numpy() for key, value in results.items()}
 
 
 def main(path: str) -> None:
@@ -86,6 +117,7 @@ def main(path: str) -> None:
         codes, splits = (arrays[f"{name}_plain{part}"] for part in ("", "_splits"))
         back = ops.tf_text_fast_sentencepiece_detokenize(decoder, codes.astype(np.int32), splits.astype(np.int64))
         arrays[f"{name}_texts"], arrays[f"{name}_texts_splits"] = packed(back.numpy().tolist())
+        arrays.update(classic(name, proto, texts))
         if name == "plain":
             arrays.update(preprocessing(proto, texts[:60]))
     file = io.BytesIO()

@@ -13,7 +13,7 @@ from fuzz.byte_mutations import damage
 from fuzz.choices import SeededChoices
 from fuzz.mutate import mutated
 from fuzz.run_model import run_model
-from plugins.text_ops.tests.pieces import flexbuffer, piece_model
+from plugins.text_ops.tests.pieces import classic_model, flexbuffer, piece_model, strings
 from plugins.text_ops.tests.pieces import recorded as recorded_pieces
 from plugins.text_ops.tests.record_words import CASES
 from plugins.text_ops.tests.test_words import recorded as recorded_words
@@ -60,6 +60,16 @@ def seeds() -> list[tuple[str, bytes]]:
     decoder = recorded_pieces()["plain_decoder"]
     rows = [decoder, Spec("int32", [3], signature=[-1]), Spec("int64", [2], signature=[-1])]
     found.append(("back", one_op_model("TFText>FastSentencepieceDetokenize", rows, [Spec("object", [1])])))
+    proto, flags = recorded_pieces()["bytes_proto"].tobytes(), [np.array(False)] * 3
+    texts = [strings(b"text", b""), np.array(0, np.int32), np.array(0, np.float32), *flags]
+    codes = [np.array([3, 4], np.int32), np.array([0, 2]), *flags]
+    places = ["object", "int64", "int64", "int64"]
+    found += [
+        ("within", recorded_pieces()["within"].tobytes()),
+        ("places", classic_model("SentencepieceOp", "SentencepieceTokenizeWithOffsetsOp", places, {}, *texts, proto=proto)),
+        ("together", classic_model("SentencepieceOp", "SentencepieceDetokenizeOp", ["object"], {}, *codes, proto=proto)),
+        ("left out", classic_model("Placeholder", "SentencepieceTokenizeOp", ["int32", "int64"], {}, *texts)),
+    ]
     return found
 
 

@@ -1,6 +1,6 @@
 """The marks that end sentences, as regular expressions over UTF-8.
 
-Sources: the properties Sentence_Break and Line_Break as ICU 74 has them in tensorflow-text 2.21, and what sentence_fragmenter_v2.cc of
+Sources: the properties Sentence_Break and Line_Break as ICU 77 has them, which tensorflow-text 2.21 has, and what sentence_fragmenter_v2.cc of
 tensorflow/text adds to them.
 """
 

@@ -1,0 +1,139 @@
+"""The pieces of a sentencepiece model, and its settings.
+
+Format: sentencepiece_model.proto of google/sentencepiece.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from enum import IntEnum
+
+from oplet import ensure
+from oplet_text_ops.classic.messages import fields, integer, single, text
+
+__all__ = ["Kind", "Model", "Settings"]
+
+_BYTE = re.compile(rb"<0x([0-9A-F]{2})>")
+_UNKNOWN_TEXT = " \u2047 ".encode()
+
+
+class Kind(IntEnum):
+    """What a piece is."""
+
+    NORMAL = 1
+    UNKNOWN = 2
+    CONTROL = 3
+    USER_DEFINED = 4
+    UNUSED = 5
+    BYTE = 6
+
+
+class Settings:
+    """The settings of a message's fields, by their numbers, as the proto has them by default."""
+
+    def __init__(self, parts: Iterable[bytes]) -> None:
+        self._fields = {number: value for part in parts for number, value in fields(part)}
+
+    def integer(self, number: int, default: int) -> int:
+        """An integer, or a Boolean."""
+        return integer(self._fields[number]) if number in self._fields else default
+
+    def text(self, number: int, default: bytes) -> bytes:
+        """A string, as bytes; the default also where it is empty."""
+        return text(self._fields.get(number, b"")) or default
+
+    def has(self, number: int) -> bool:
+        """Whether the field is there."""
+        return number in self._fields
+
+
+class Model:
+    """A ModelProto.
+
+    Args:
+        proto: its bytes.
+
+    Attributes:
+        pieces: the piece of each number.
+        scores: its score, float32.
+        kinds: what it is.
+        ordinary: the number of each piece that texts are made of.
+        reserved: that of all others.
+        unknown: the number of what is no piece.
+        merges: whether it is a model of byte pairs; else it is one of unigrams.
+        byte_fallback: whether unknown characters become pieces of single bytes.
+        trainer, normalizer: the settings.
+
+    Raises:
+        EnsureError: the bytes are damaged, or a model of a kind that is not served.
+    """
+
+    def __init__(self, proto: bytes) -> None:
+        parts = list(fields(proto))
+        self.trainer = Settings(text(value) for number, value in parts if number == 2)
+        self.normalizer = Settings(text(value) for number, value in parts if number == 3)
+        self.pieces: list[bytes] = []
+        self.scores: list[float] = []
+        self.kinds: list[int] = []
+        self.ordinary: dict[bytes, int] = {}
+        self.reserved: dict[bytes, int] = {}
+        for number, value in parts:
+            if number == 1:
+                self._add(text(value))
+        unknown = [number for number, kind in enumerate(self.kinds) if kind == Kind.UNKNOWN]
+        ensure(len(unknown) == 1, lambda: f"its sentencepiece model has {len(unknown)} unknown pieces, and must have one.")
+        self.unknown = unknown[0]
+        kind = self.trainer.integer(3, 1)
+        ensure(kind in (1, 2), lambda: f"its sentencepiece model is of type {kind}; served are unigrams (1) and byte pairs (2).")
+        self.merges = kind == 2
+        self.byte_fallback = bool(self.trainer.integer(35, 0))
+        missing = [byte for byte in range(256) if b"<0x%02X>" % byte not in self.reserved]
+        ensure(
+            not self.byte_fallback or not missing, "its sentencepiece model falls back to bytes and does not have all of them."
+        )
+        ensure(
+            not self._denormalizes(parts),
+            "its sentencepiece model has rules for texts that are put together, which are not served.",
+        )
+
+    def number(self, piece: bytes) -> int:
+        """The number of a piece; that of the unknown one where there is none."""
+        return self.reserved.get(piece, self.ordinary.get(piece, self.unknown))
+
+    def byte(self, number: int) -> int:
+        """The byte of a piece of one byte; -1 for others."""
+        found = _BYTE.fullmatch(self.pieces[number]) if self.kinds[number] == Kind.BYTE else None
+        return int(found[1], 16) if found else -1
+
+    @property
+    def first(self) -> bytes:
+        """The piece of the beginning."""
+        return self.trainer.text(46, b"<s>")
+
+    @property
+    def last(self) -> bytes:
+        """The piece of the end."""
+        return self.trainer.text(47, b"</s>")
+
+    @property
+    def unknown_text(self) -> bytes:
+        """What an unknown piece is in a text."""
+        return self.trainer.text(44, b"") if self.trainer.has(44) else _UNKNOWN_TEXT
+
+    def _add(self, message: bytes) -> None:
+        found = dict(fields(message))
+        piece, score, kind = text(found.get(1, b"")), single(found.get(2, 0)), integer(found.get(3, 1))
+        where = self.ordinary if kind in (Kind.NORMAL, Kind.USER_DEFINED, Kind.UNUSED) else self.reserved
+        ensure(
+            bool(piece) and piece not in where and math.isfinite(score),
+            lambda: f"piece {len(self.pieces)} of its sentencepiece model is empty, there twice, or has no score.",
+        )
+        where[piece] = len(self.pieces)
+        self.pieces.append(piece)
+        self.scores.append(score)
+        self.kinds.append(kind)
+
+    def _denormalizes(self, parts: list[tuple[int, int | bytes]]) -> bool:
+        return any(number == 5 and any(field == 2 and value for field, value in fields(text(part))) for number, part in parts)

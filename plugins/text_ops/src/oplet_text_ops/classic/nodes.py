@@ -1,0 +1,68 @@
+"""What the ops of sentencepiece models have in common: their first input, and the flags that are their last ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from oplet import Node, Tensor, TensorType, ensure, ensure_type
+from oplet_text_ops.classic.processor import Ends, Piece, Processor
+
+__all__ = ["check_flags", "cut_all", "prepare_cutting", "processor_of", "read_flags"]
+
+
+def prepare_cutting(node: Node) -> None:
+    """Check the inputs of an op that cuts texts into pieces.
+
+    Raises:
+        EnsureError: an input has another type or shape than TensorFlow Text gives it.
+    """
+    model, texts, nbest, _, *flags = node.inputs
+    ensure_type(model, TensorType.RESOURCE)
+    ensure_type(texts, TensorType.STRING)
+    ensure_type(nbest, TensorType.INT32)
+    ensure(not node.custom_map().get("return_nbest"), "the option 'return_nbest' is set; only the best pieces are given.")
+    check_flags(flags)
+
+
+def check_flags(flags: Sequence[Tensor]) -> None:
+    """Refuse flags that are not one Boolean each.
+
+    Raises:
+        EnsureError: one is not.
+    """
+    for flag in flags:
+        ensure_type(flag, TensorType.BOOL)
+        ensure(flag.size == 1, f"{flag} must have one value.")
+
+
+def read_flags(flags: Sequence[Tensor]) -> Ends:
+    """What is added around the pieces, and whether they are reversed."""
+    return Ends(*(bool(flag.data.item()) for flag in flags))
+
+
+def processor_of(node: Node) -> Processor:
+    """The model that a SentencepieceOp has put into the first input.
+
+    Raises:
+        EnsureError: it is something else.
+    """
+    model = node.inputs[0]
+    found = model.data.reshape(-1)[0] if model.size == 1 else None
+    ensure(isinstance(found, Processor), lambda: f"{model} must hold a sentencepiece model, from a SentencepieceOp.")
+    return cast("Processor", found)
+
+
+def cut_all(node: Node) -> list[list[Piece]]:
+    """The pieces of each text.
+
+    Raises:
+        EnsureError: sampling is asked for.
+    """
+    _, texts, nbest, _, *flags = node.inputs
+    processor, ends = processor_of(node), read_flags(flags)
+    ensure(
+        set(nbest.data.reshape(-1).tolist()) <= {0, 1},
+        lambda: f"{nbest} asks for sampling, which is not served; it must be 0 or 1.",
+    )
+    return [processor.pieces(text, ends) for text in texts.data.reshape(-1).tolist()]

@@ -1,0 +1,40 @@
+"""SentencepieceOp: a sentencepiece model, for the ops that take it as their first input.
+
+The option `model` is its ModelProto. Converters write this op where the tokenizer is made within the function; for one that is made
+outside of it they leave a `Placeholder`, without the model.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.operands import ensure_operands
+from oplet.schema.flexbuffers import read_flexbuffer
+from oplet_text_ops.classic.processor import Processor
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 0)
+    ensure_type(node.outputs[0], TensorType.RESOURCE)
+    node.cached("processor", [], lambda: Processor(_proto(node)))
+    context.resize_tensor(node.outputs[0], ())
+
+
+def invoke(context: Context, node: Node) -> None:
+    node.outputs[0].data[()] = node.cached("processor", [], lambda: Processor(_proto(node)))
+
+
+def _proto(node: Node) -> bytes:
+    """The ModelProto among the options, which is no text."""
+    try:
+        options: Any = read_flexbuffer(node.custom_options, text=False)
+    except ValueError as error:
+        ensure(False, f"the {len(node.custom_options)} bytes of its custom options are not a FlexBuffer ({error}).")
+    proto = options.get("model") if isinstance(options, dict) else None
+    found = proto if isinstance(proto, bytes) else b""
+    ensure(len(found) > 0, "the option 'model' is missing; it must be a sentencepiece model.")
+    return found
+
+
+REGISTRATION = Registration(prepare=prepare, invoke=invoke)
