@@ -3,7 +3,7 @@
 Makes the models of PyTorch, timm, jax and ai-edge-quantizer, asks LiteRT's three ways, and writes a zip for each maker into
 `recorded/`. Keras' models are made by the tests themselves.
 
-    pip install litert-torch ai-edge-quantizer timm jax tensorflow-cpu
+    pip install litert-torch ai-edge-quantizer timm jax tensorflow
 """
 
 from __future__ import annotations

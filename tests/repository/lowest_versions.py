@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +105,31 @@ def native_ops() -> None:
     assert ("it is no ELF file" if sys.platform == "linux" else "64-bit Linux alone") in refused
 
 
+def flex_options(op: str, **types: int) -> bytes:
+    """Custom options of a Flex node whose attributes are all element types, by TensorFlow's numbers."""
+    node = bytes([0x12, len(op)]) + op.encode()
+    for name, number in types.items():
+        entry = bytes([0x0A, len(name)]) + name.encode() + bytes([0x12, 2, 0x30, number])
+        node += bytes([0x2A, len(entry)]) + entry
+    return bytes(flexbuffers.Dumps([op, node.decode()]))
+
+
+def inverse(plugin: str) -> None:
+    [found] = call_op(
+        "FlexMatrixInverse",
+        [np.array([[2, 0], [0, 4]], np.float32)],
+        [Spec("float32", [2, 2])],
+        custom_options=flex_options("MatrixInverse", T=1),
+        plugins=["oplet-builtin-ops", plugin],
+    )
+    np.testing.assert_allclose(found, [[0.5, 0], [0, 0.25]], rtol=1e-6)
+
+
+def text_ops() -> None:
+    [found] = call_op("CaseFoldUTF8", [np.array(["Straße".encode()], object)], [Spec("string", [1])])
+    assert found.tolist() == [b"strasse"]
+
+
 def signal_ops() -> None:
     options = bytes(flexbuffers.Dumps({"start_index": 0, "end_index": 2}))
     [energies] = call_op("SignalEnergy", [np.array([3, 4, 0, -5], np.int16)], [Spec("uint32", [2])], custom_options=options)
@@ -115,12 +141,15 @@ CHECKS = {
     "atan_op": atan_op,
     "builtin_ops": builtin_ops,
     "example_delegate": delegated("example"),
+    "flex_delegate": partial(inverse, "oplet-flex-delegate"),
+    "flex_ops": partial(inverse, "oplet-flex-ops"),
     "litert_delegate": delegated("litert"),
     "mediapipe_ops": mediapipe_ops,
     "native_ops": native_ops,
     "numba_ops": numba_ops,
     "openvino_delegate": delegated("openvino"),
     "signal_ops": signal_ops,
+    "text_ops": text_ops,
 }
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ pytestmark = pytest.mark.slow
 
 #: Packages that require nothing which another of the group does not share one environment.
 GROUPS = (
-    ("core", "atan_op", "builtin_ops", "example_delegate", "mediapipe_ops", "native_ops", "signal_ops"),
+    ("core", "atan_op", "builtin_ops", "example_delegate", "flex_ops", "mediapipe_ops", "native_ops", "signal_ops", "text_ops"),
+    ("flex_delegate",),
     ("numba_ops",),
     ("litert_delegate",),
     ("openvino_delegate",),

@@ -48,6 +48,7 @@ _HOMES = {
     "OpResolver": "oplet.ops.serving.resolver",
     "OpResolverType": "oplet.runtime.interpreter",
     "PluginManager": "oplet.plugins.manager",
+    "Predictor": "oplet.runtime.calling.predictor",
     "Profiler": "oplet.runtime.describe.profiler",
     "Provenance": "oplet.ops.serving.provenance",
     "Quantization": "oplet.ops.tensor",

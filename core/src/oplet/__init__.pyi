@@ -54,6 +54,7 @@ from oplet.plugins.commands import CommandRegistry as CommandRegistry
 from oplet.plugins.hookspecs import hookimpl as hookimpl
 from oplet.plugins.manager import PluginManager as PluginManager
 from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner as AsyncSignatureRunner
+from oplet.runtime.calling.predictor import Predictor as Predictor
 from oplet.runtime.delegation.load import load_delegate as load_delegate
 from oplet.runtime.describe.profiler import Profiler as Profiler
 from oplet.runtime.interpreter import Interpreter as Interpreter

@@ -114,6 +114,22 @@ def test_blas_takes_one_thread_until_the_last_runner_is_done() -> None:
     assert counts == [4, 1, 4]
 
 
+def test_a_process_that_is_forked_during_a_run_restores_blas_s_threads_after_its_own() -> None:
+    counts = [4]
+    library = SingleThreaded(lambda: counts[-1], counts.append)
+    library.enter()
+    library._lock.acquire()  # another thread may hold it at that moment; its release never comes in the child
+    library._forget()
+    library.enter()
+    library.leave()
+    assert counts == [4, 1, 1, 4]
+    library.enter()
+    library.leave()
+    assert counts == [4, 1, 1, 4, 1, 4]
+    library.leave()  # the run in the middle of which this process was forked
+    assert library._running == 0
+
+
 @pytest.mark.skipif(SINGLE_THREADED is None, reason="numpy multiplies with another BLAS")
 def test_the_real_blas_obeys() -> None:
     assert SINGLE_THREADED is not None

@@ -37,4 +37,7 @@ def tensorflow_results(op: str, inputs: Sequence[NDArray[Any]], attributes: Mapp
     with graph.as_default(), tf.device("cpu"):
         tf.import_graph_def(definition, name="")
         with tf.compat.v1.Session(graph=graph) as session:
-            return [np.asarray(value) for value in session.run(list(graph.get_operation_by_name("node").outputs))]
+            return [
+                np.asarray(value, object if isinstance(value, bytes) else None)
+                for value in session.run(list(graph.get_operation_by_name("node").outputs))
+            ]

@@ -11,8 +11,6 @@ __all__ = ["held_nbytes", "string_array", "strings_nbytes"]
 
 #: Bytes of a bytes object besides its characters, and of the reference to it in an array.
 _OBJECT, _REFERENCE = 33, 8
-#: Total bytes above which strings that occur several times are counted once.
-_MANY = 1 << 20
 _KINDS = {bytes, str}
 
 
@@ -46,13 +44,18 @@ def strings_nbytes(count: int, characters: int) -> int:
     return count * (_OBJECT + _REFERENCE) + characters
 
 
-def held_nbytes(array: NDArray[Any]) -> int:
-    """The memory in bytes of the strings in an array of objects; in large arrays a repeated string counts once."""
+def held_nbytes(array: NDArray[Any], much: float) -> int:
+    """The memory in bytes of the strings in an array of objects.
+
+    Args:
+        array: the array.
+        much: bytes above which an object that occurs several times is counted once, which takes longer.
+    """
     values = array.ravel().tolist()
     if not set(map(type, values)) <= _KINDS:
         values = [value for value in values if isinstance(value, (bytes, str))]
     nbytes = strings_nbytes(len(values), sum(map(len, values)))
-    if nbytes > _MANY:
+    if nbytes > much:
         different = dict(zip(map(id, values), values))
         nbytes = strings_nbytes(len(different), sum(map(len, different.values())))
     return nbytes

@@ -20,6 +20,7 @@ from oplet.model.verify.signatures import signature_faults
 from oplet.model.verify.verifier import verify
 from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
 from oplet.plugins.registered_chooser import registered_chooser
+from oplet.runtime.calling.signature_runner import SignatureRunner
 from oplet.runtime.describe.profiler import Profiler
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session
@@ -28,7 +29,6 @@ from oplet.runtime.loading import open_model
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict
 from oplet.runtime.resolving import manager_of
-from oplet.runtime.signature_runner import SignatureRunner
 from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 from oplet.texts import LONGEST, plain
 

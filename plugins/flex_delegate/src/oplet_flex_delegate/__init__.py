@@ -1,6 +1,7 @@
-"""The delegate that runs TensorFlow's operators in TensorFlow.
+"""The delegate that runs TensorFlow's operators in TensorFlow: models that were converted with `SELECT_TF_OPS`.
 
-TensorFlow is imported when a model has a node for it.
+TensorFlow is imported when a model has a node for it. `delegate` claims nodes, `operation` is one operator, `kernel` runs a partition, and
+`library` is the only module that knows TensorFlow's own modules; `dangers`, `served` and `sizes` say what is left alone.
 """
 
 from __future__ import annotations
@@ -13,5 +14,5 @@ OPLET_API = "1"
 
 @hookimpl
 def register_delegates(registry: DelegateRegistry) -> None:
-    """Offer the delegate under the name `flex`."""
-    registry.add("flex", f"{__name__}.delegate:FlexDelegate")
+    """Offer the delegate under the name `flex`; it is applied by itself where no kernel serves one of a model's Flex operators."""
+    registry.add("flex", f"{__name__}.delegate:FlexDelegate", serves=("Flex*",))

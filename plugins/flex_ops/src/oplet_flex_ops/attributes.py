@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oplet import Node, Tensor, TensorType, ensure
+from oplet.kernels.operands import ensure_operands
 from oplet.kernels.options import tensorflow_node
+from oplet.schema.flexbuffers import read_flexbuffer
 from oplet_flex_ops.nodedef import NodeDef, Shape, Type, read_node_def
 
-__all__ = ["TYPES", "Attributes"]
+__all__ = ["TYPES", "Attributes", "checked_attributes"]
 
 #: The element types of tensors by TensorFlow's DataType.
 TYPES = {
@@ -35,8 +37,18 @@ TYPES = {
 }
 
 
+def checked_attributes(node: Node, inputs: int, outputs: int = 1) -> Attributes:
+    """The attributes of a node with this many inputs and outputs; they are read when it is first prepared.
+
+    Raises:
+        EnsureError: it has more or fewer of them, or no attributes that can be read.
+    """
+    ensure_operands(node, inputs, outputs)
+    return node.cached("attributes", (), lambda: Attributes(node))
+
+
 class Attributes:
-    """The attributes in the NodeDef of a Flex node.
+    """The attributes of a node of TensorFlow: those of a Flex node's NodeDef, or the map of one that is not on the converter's list.
 
     A method's `default` is the one of the op's definition, which converters may leave out; without it the attribute is required.
 
@@ -45,6 +57,13 @@ class Attributes:
     """
 
     def __init__(self, node: Node) -> None:
+        #: The kind of a value that is an element type, and the types by their numbers.
+        self._type_numbers: tuple[Any, Mapping[int, TensorType]] = (Type, TYPES)
+        if not node.op_name.startswith("Flex"):
+            self._type_numbers = int, {int(each): each for each in TYPES.values()}
+            self.op = node.op_name
+            self._node_def = NodeDef(self.op, "", _read_map(node))
+            return
         self.op, data = tensorflow_node(node)
         try:
             self._node_def = read_node_def(data)
@@ -100,8 +119,9 @@ class Attributes:
         value = self._get(name, default)
         if isinstance(value, TensorType):
             return value
-        self._check(isinstance(value, Type) and int(value) in TYPES, name, value, "an element type that .tflite files know")
-        found = TYPES[int(value)]
+        known = self._type_numbers
+        self._check(type(value) is known[0] and int(value) in known[1], name, value, "an element type that .tflite files know")
+        found = known[1][int(value)]
         self._check(not allowed or found in allowed, name, found.name, f"one of {', '.join(each.name for each in allowed)}")
         return found
 
@@ -140,3 +160,17 @@ class Attributes:
     def _check(self, holds: bool, name: str, value: Any, wanted: str) -> None:
         if not holds:
             ensure(False, f"the attribute '{name}' of {self.op} is {value!r:.60}; it must be {wanted}.")
+
+
+def _read_map(node: Node) -> dict[str, Any]:
+    """The attributes of an operator that is not on the converter's list, which are a FlexBuffers map.
+
+    Element types stand there by their numbers in .tflite files. Format: CreateCustomOpCustomOptions in
+    tensorflow/compiler/mlir/lite/flatbuffer_export.cc.
+    """
+    try:
+        found = read_flexbuffer(node.custom_options, text=False) if node.custom_options else {}
+    except ValueError as error:
+        ensure(False, f"the {len(node.custom_options)} bytes of its custom options are not a FlexBuffer ({error}).")
+    ensure(isinstance(found, dict), lambda: f"its custom options hold a {type(found).__name__}; attributes are a map.")
+    return dict(found)

@@ -8,7 +8,34 @@ from __future__ import annotations
 from oplet import MutableOpResolver, hookimpl
 
 #: The module of each operator; all are of version 1.
-OPS: dict[str, str] = {}
+OPS: dict[str, str] = {
+    "CaseFoldUTF8": "case_fold_utf8",
+    "FastBertNormalize": "fast_bert_normalize",
+    "FastWordpieceTokenizeWithOffsets": "fast_wordpiece_tokenize_with_offsets",
+    "NormalizeUTF8": "normalize_utf8",
+    "RaggedGather": "ragged_gather",
+    "RaggedRange": "ragged_range",
+    "RaggedTensorToTensor": "ragged_tensor_to_tensor",
+    "RegexSplitWithOffsets": "regex_split_with_offsets",
+    "SentenceFragmentsV2": "sentence_fragments",
+    "StridedSlice": "strided_slice",
+    "StringLength": "string_length",
+    "TFText>ByteSplitByOffsets": "byte_split_by_offsets",
+    "TFText>ByteSplitWithOffsets": "byte_split_with_offsets",
+    "TFText>FastSentencepieceDetokenize": "fast_sentencepiece_detokenize",
+    "TFText>FastSentencepieceTokenize": "fast_sentencepiece_tokenize",
+    "TFText>FastWordpieceDetokenize": "fast_wordpiece_detokenize",
+    "TFText>NgramsStringJoin": "ngrams_string_join",
+    "TFText>RoundRobinGenerateMasks": "round_robin_generate_masks",
+    "TFText>RoundRobinTrim": "round_robin_trim",
+    "TFText>Utf8Binarize": "utf8_binarize",
+    "TFText>WhitespaceTokenizeWithOffsetsV2": "whitespace_tokenize_with_offsets_v2",
+    "UnicodeDecode": "unicode_decode",
+    "UnicodeDecodeWithOffsets": "unicode_decode_with_offsets",
+    "UnicodeEncode": "unicode_encode",
+    "UnicodeScript": "unicode_script",
+    "UnicodeTranscode": "unicode_transcode",
+}
 
 
 @hookimpl

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MemoryAccount"]
 
+#: The part of `max_arena_bytes` that a tensor's strings may seem to take before it is counted which of them are the same object.
+_ROUGHLY = 64
+
 
 class MemoryAccount:
     """The bytes that the tensors and kernels of one interpreter have allocated, outside of the arenas, checked against its limits."""
@@ -105,7 +108,7 @@ class MemoryAccount:
         Raises:
             LimitError: with them, the model takes more than `max_arena_bytes`.
         """
-        nbytes = held_nbytes(tensor.data)
+        nbytes = held_nbytes(tensor.data, self._most_together / _ROUGHLY)
         self._total += nbytes - self._strings.pop(tensor, 0)
         self._strings[tensor] = nbytes
         if self._total > self._most_together:

@@ -58,6 +58,9 @@ def _strings(tensor: Tensor, array: NDArray[Any]) -> NDArray[Any]:
             f"for input {tensor.index}, name: {shown(tensor.name)} "
         )
     result = np.empty(array.shape, object)
+    if set(map(type, array.ravel().tolist())) <= {bytes}:
+        result[...] = array
+        return result
     for position, item in enumerate(array.ravel().tolist()):
         if isinstance(item, str):
             try:

@@ -37,12 +37,17 @@ class SingleThreaded:
         self._lock = Lock()
         self._running = 0
         self._before = 1
+        self._forked_while_running = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
 
     def enter(self) -> None:
         """Note that an interpreter starts to run; the first one sets the number of threads to one."""
         with self._lock:
             if not self._running:
-                self._before = self._count()
+                if not self._forked_while_running:  # else the count is the one that was set for the parent's runs
+                    self._before = self._count()
+                self._forked_while_running = False
                 if self._before != 1:
                     self._set_count(1)
             self._running += 1
@@ -50,9 +55,15 @@ class SingleThreaded:
     def leave(self) -> None:
         """Note that an interpreter is done; the last one restores the number of threads."""
         with self._lock:
-            self._running -= 1
+            self._running = max(0, self._running - 1)  # a process that was forked in the middle of a run may end that run
             if not self._running and self._before != 1:
                 self._set_count(self._before)
+
+    def _forget(self) -> None:
+        """Begin anew in a forked process, where none of the parent's other threads runs any more, though one may have held the lock."""
+        self._lock = Lock()
+        self._forked_while_running = self._forked_while_running or self._running > 0
+        self._running = 0
 
 
 def _libraries() -> Iterator[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextvars
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 
 from oplet.runtime.threads.blas import SINGLE_THREADED
 
-__all__ = ["KernelNumpySettings", "apply_numpy_settings"]
+__all__ = ["KernelNumpySettings", "apply_numpy_settings", "single_threaded_blas"]
 
 #: The size of numpy's ufunc buffer in elements, 8192 by default. Where an operand is broadcast along an axis whose inner part is
 #: shorter than the buffer, numpy copies it into the buffer again and again, and adding a bias to each row takes twice as long.
@@ -65,3 +67,15 @@ class KernelNumpySettings:
             errors, size = self._before
             np.seterr(**errors)
             np.setbufsize(size)
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """BLAS in one thread throughout several runs, in place of switching it for each of them."""
+    if SINGLE_THREADED is not None:
+        SINGLE_THREADED.enter()
+    try:
+        yield
+    finally:
+        if SINGLE_THREADED is not None:
+            SINGLE_THREADED.leave()

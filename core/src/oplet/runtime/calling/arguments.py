@@ -1,0 +1,197 @@
+"""The arguments of a Predictor: checked where they are given, and pickled in place of the interpreters that are opened with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from oplet.delegates.delegate import Delegate
+from oplet.delegates.specifier import is_auto, parse_delegate
+from oplet.errors import DelegateError, ModelError, PluginError, TensorError, failures, text_of
+from oplet.plugins.manager import PluginManager
+from oplet.runtime.interpreter import Interpreter
+from oplet.runtime.limits import Limits
+from oplet.runtime.resolving import manager_of
+
+if TYPE_CHECKING:
+    from oplet.plugins.selection import Preference
+
+__all__ = ["Arguments", "DelegateSpec", "batch_argument", "delegate_arguments", "model_argument", "plugins_argument", "positive"]
+
+#: A delegate that each process can make: its name with options, a pair of both, or a function without arguments that returns it.
+DelegateSpec: TypeAlias = "str | tuple[str, Mapping[str, Any]] | Callable[[], Delegate]"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What a Predictor opens interpreters with.
+
+    Attributes:
+        model: the model's absolute path, or its bytes.
+        delegates: delegate specifications; "auto" for the fastest.
+        num_threads: threads of each interpreter.
+        signature: the key of the signature; None for the only one, or the first subgraph if there are several or none.
+        limits: limits of each interpreter.
+        plugins: the plugins to use, as `Interpreter` takes them.
+        prefer: the preferred packages, as `Interpreter` takes them.
+        batch: the largest batch that was asked for, True for any, 1 for none, None to batch only what gives the same bits.
+    """
+
+    model: str | bytes
+    delegates: tuple[DelegateSpec, ...] | str
+    num_threads: int
+    signature: str | None
+    limits: Limits | None
+    plugins: PluginManager | tuple[str, ...] | None
+    prefer: Sequence[str] | Mapping[str, str] | Preference | None
+    batch: int | bool | None
+
+    @property
+    def name(self) -> str:
+        """The model in messages."""
+        return f"'{self.model}'" if isinstance(self.model, str) else f"a model of {len(self.model)} bytes"
+
+    def open(self, with_delegates: bool = True) -> Interpreter:
+        """A new interpreter.
+
+        Args:
+            with_delegates: whether to apply the delegates.
+
+        Raises:
+            OpletError: the model cannot be opened, or a delegate cannot be made.
+        """
+        if isinstance(self.model, str) and not os.path.exists(self.model):
+            raise ModelError(
+                f"There is no file '{self.model}' here (process {os.getpid()}); a Predictor opens its model in each process that uses it, so "
+                "give a path that all of them see, or the model's bytes."
+            )
+        manager = manager_of(self.plugins)
+        specs = self.delegates if with_delegates else ()
+        delegates = specs if isinstance(specs, str) else [_made(each, manager) for each in specs]
+        return Interpreter(
+            model_path=self.model if isinstance(self.model, str) else None,
+            model_content=self.model if isinstance(self.model, bytes) else None,
+            experimental_delegates=delegates,
+            num_threads=self.num_threads,
+            plugins=manager,
+            prefer=self.prefer,
+            limits=self.limits,
+        )
+
+    def ensure_picklable(self) -> None:
+        """Check that another process can be given these arguments.
+
+        Raises:
+            PluginError: the plugins are an object of this process.
+        """
+        if isinstance(self.plugins, PluginManager):
+            raise PluginError(
+                f"The Predictor of {self.name} has a PluginManager, which stays in its process; for other processes give plugins= the names "
+                "of plugins."
+            )
+
+
+def model_argument(model: object) -> str | bytes:
+    """The absolute path or the bytes of a model.
+
+    Raises:
+        ModelError: it is neither.
+    """
+    if isinstance(model, Interpreter) or hasattr(model, "allocate_tensors"):
+        raise ModelError(
+            "A Predictor takes the path or the bytes of a model, not an open interpreter: it opens one for each thread and process itself."
+        )
+    if isinstance(model, (bytes, bytearray, memoryview)) and model:
+        return bytes(model)
+    if isinstance(model, (str, os.PathLike)) and isinstance(path := os.fspath(model), str) and path:
+        return os.path.abspath(path)
+    raise ModelError(f"A Predictor takes the path or the bytes of a model, which {model!r:.80} is not.")
+
+
+def delegate_arguments(delegates: object) -> tuple[DelegateSpec, ...] | str:
+    """The checked specifications of delegates; "auto" as it is.
+
+    Raises:
+        DelegateError: one is no specification.
+    """
+    if isinstance(delegates, str):
+        return delegates if is_auto(delegates) else (_spec(delegates),)
+    if isinstance(delegates, (Delegate, Mapping)) or not isinstance(delegates, Sequence):
+        raise _spec_error(delegates)
+    if len(delegates) == 1 and isinstance(delegates[0], str) and is_auto(delegates[0]):
+        return delegates[0]
+    return tuple(_spec(each) for each in delegates)
+
+
+def plugins_argument(plugins: PluginManager | Sequence[str] | None) -> PluginManager | tuple[str, ...] | None:
+    """The plugins, as names where they are names."""
+    if plugins is None or isinstance(plugins, PluginManager):
+        return plugins
+    return (plugins,) if isinstance(plugins, str) else tuple(plugins)
+
+
+def positive(name: str, value: object) -> int:
+    """An argument that is a positive integer.
+
+    Raises:
+        TensorError: it is none (a ValueError).
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise TensorError(f"{name} is {value!r}; give a whole number of at least 1.")
+    return value
+
+
+def batch_argument(batch: object) -> int | bool | None:
+    """The largest batch: None, True, or a positive integer, 1 for False.
+
+    Raises:
+        TensorError: it is none of these (a ValueError).
+    """
+    if batch is None or batch is True:
+        return batch
+    if batch is False:
+        return 1
+    if isinstance(batch, int) and batch > 0:
+        return batch
+    raise TensorError(
+        f"batch is {batch!r}; give the largest batch as a whole number, True to have it chosen, False for single rows."
+    )
+
+
+def _spec(each: object) -> DelegateSpec:
+    if isinstance(each, str):
+        if is_auto(each):
+            raise DelegateError(f"'{each}' chooses among all delegates, so it stands alone.")
+        parse_delegate(each)  # to refuse malformed text here
+        return each
+    if isinstance(each, Sequence) and len(each) == 2 and isinstance(each[0], str) and isinstance(each[1], Mapping):
+        return each[0], dict(each[1])
+    if callable(each) and not isinstance(each, Delegate):
+        return each
+    raise _spec_error(each)
+
+
+def _spec_error(each: object) -> DelegateError:
+    if isinstance(each, Delegate):
+        return DelegateError(
+            f"The delegate '{each.name}' is an object, which belongs to one interpreter; give a Predictor its name, a pair (name, options), or "
+            "a function that makes it."
+        )
+    return DelegateError(
+        f"{each!r:.80} is no delegate; give names such as 'example:option=value', pairs (name, options), or functions that make one."
+    )
+
+
+def _made(each: DelegateSpec, manager: PluginManager) -> Delegate:
+    if isinstance(each, (str, tuple)):
+        name, options = parse_delegate(each) if isinstance(each, str) else each
+        return manager.registry().find(name).create(options)
+    try:
+        delegate = each()
+    except failures() as error:
+        raise DelegateError(f"The function {each!r:.80} makes no delegate: {text_of(error, named=True)}") from error
+    if not isinstance(delegate, Delegate):
+        raise DelegateError(f"The function {each!r:.80} returns a {type(delegate).__name__}, which is no Delegate.")
+    return delegate

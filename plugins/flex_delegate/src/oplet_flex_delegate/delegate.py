@@ -1,0 +1,92 @@
+"""FlexDelegate: which nodes TensorFlow gets, and why not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from oplet import BuiltinOperator, DelegateContext, DelegateFlags, DelegateParams, Node, SimpleDelegate
+from oplet.errors import PluginError, PrepareError
+from oplet.kernels.options import tensorflow_node
+from oplet_flex_delegate.graph import RefusedError
+from oplet_flex_delegate.guards.dangers import never
+from oplet_flex_delegate.guards.served import SERVED
+from oplet_flex_delegate.kernel import FlexKernel
+from oplet_flex_delegate.library import tensorflow
+from oplet_flex_delegate.operation import Operation, read_definition, signature_of
+
+__all__ = ["FlexDelegate"]
+
+_PREFIX = "Flex"
+
+
+class FlexDelegate(SimpleDelegate):
+    """Runs the operators of TensorFlow in TensorFlow: nodes whose name begins with `Flex`.
+
+    Args:
+        options: `num_threads`, threads of one operator, has an effect where TensorFlow has run nothing yet.
+
+    Raises:
+        ValueError: an option is none of these, or no number.
+    """
+
+    name = "flex"
+    flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        for key, value in self.options.items():
+            if key != "num_threads" or not value.isdecimal() or not int(value):
+                raise ValueError(f"'{key}={value}' is none of its options: num_threads, with a number from 1 on.")
+        self._num_threads = int(self.options.get("num_threads", 0))
+        self._known: dict[tuple[Any, ...], Operation | str] = {}
+        self._claimed: dict[tuple[int, int], tuple[Operation, str]] = {}
+
+    def initialize(self, context: DelegateContext) -> None:
+        self._known.clear()
+        self._subgraph = context.subgraph_index
+
+    def is_node_supported(self, context: DelegateContext, node: Node) -> bool | str:
+        if node.op is not BuiltinOperator.CUSTOM or not node.op_name.startswith(_PREFIX):
+            return f"{node.op_name} is no operator of TensorFlow's"
+        try:
+            op, data = tensorflow_node(node)
+            if reason := self._refuses(node, op):
+                return reason
+            # The interpreter's own number is 1 unless somebody gave another, and TensorFlow's is the machine's.
+            tensorflow(self._num_threads or (context.num_threads if context.num_threads > 1 else 0))
+            definition = read_definition(data)
+            if definition.op != op:
+                return f"it is called {op}, and its NodeDef is of {definition.op!r}"
+            name, definition.name = definition.name, op
+            self._claimed[self._subgraph, node.index] = self._operation(node, definition), name
+        except (PrepareError, PluginError, RefusedError) as error:
+            return str(error).rstrip(".")
+        return True
+
+    def create_kernel(self, params: DelegateParams) -> FlexKernel:
+        return FlexKernel([self._claimed.pop((self._subgraph, node.index)) for node in params.nodes])
+
+    def _refuses(self, node: Node, op: str) -> str:
+        if node.op_name != _PREFIX + op:
+            return f"its custom options are those of {op!r}"
+        if reason := never(op):
+            return f"TensorFlow's {op} is left alone: {reason}"
+        if op not in SERVED:
+            return f"TensorFlow's {op} was not tried for what it does to the process, or is none of its operators"
+        return ""
+
+    def _operation(self, node: Node, definition: Any) -> Operation:
+        """The node's operator; equal ones are checked once."""
+        signature = signature_of(node)
+        key = definition.SerializeToString(deterministic=True), signature
+        found = self._known.get(key)
+        if found is None:
+            try:
+                found = Operation(definition, signature)
+            except RefusedError as error:
+                found = str(error)
+            self._known[key] = found
+        if isinstance(found, str):
+            raise RefusedError(found)
+        return found

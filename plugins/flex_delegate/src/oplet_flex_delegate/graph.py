@@ -1,0 +1,111 @@
+"""NodeDefs in a graph of TensorFlow's that is never run: TensorFlow checks their attributes there and infers shapes.
+
+Kernels trust what the shape functions check, and eager execution does not call them; so nothing runs before it went through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from oplet_flex_delegate.library import reason_of, tensorflow
+
+__all__ = ["Read", "RefusedError", "Shape", "Source", "import_nodes", "shapes_of"]
+
+#: Sizes, None where one is unknown; None for an unknown rank.
+Shape = tuple[int | None, ...] | None
+
+
+class RefusedError(Exception):
+    """TensorFlow refuses a node.
+
+    Attributes:
+        place: which of the nodes it is.
+    """
+
+    def __init__(self, reason: str, place: int = 0) -> None:
+        super().__init__(reason)
+        self.place = place
+
+
+class Source(NamedTuple):
+    """What a node reads from outside of the graph.
+
+    Attributes:
+        type: TensorFlow's DataType.
+        shape: as far as it is known.
+        value: where it is known and may say something about shapes.
+    """
+
+    type: int
+    shape: Shape = None
+    value: NDArray[Any] | None = None
+
+
+#: What a node reads: a source's place, or a node's place and its output.
+Read = int | tuple[int, int]
+
+
+def import_nodes(sources: Sequence[Source], nodes: Sequence[tuple[Any, Sequence[Read]]]) -> list[Any]:
+    """The nodes as TensorFlow's operations, with their attributes complete and their outputs' shapes as far as they follow.
+
+    Args:
+        sources: what they read from outside.
+        nodes: for each, in order, its NodeDef and what it reads.
+
+    Raises:
+        RefusedError: TensorFlow refuses one of them.
+    """
+    try:
+        return _imported(sources, nodes)
+    except _failures() as error:
+        reason = reason_of(error)
+        if len(nodes) == 1:
+            raise RefusedError(reason) from error
+    least, most = 0, len(nodes)  # the first `most` are refused, the first `least` are not
+    while most - least > 1:
+        middle = (least + most) // 2
+        try:
+            _imported(sources, nodes[:middle])
+            least = middle
+        except _failures() as error:
+            most, reason = middle, reason_of(error)
+    raise RefusedError(reason, most - 1)
+
+
+def shapes_of(operation: Any) -> list[Shape]:
+    """The shapes of an operation's outputs."""
+    return [None if each.shape.rank is None else tuple(each.shape.as_list()) for each in operation.outputs]
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    return tensorflow().errors.OpError, ValueError, TypeError, RuntimeError, KeyError
+
+
+def _imported(sources: Sequence[Source], nodes: Sequence[tuple[Any, Sequence[Read]]]) -> list[Any]:
+    tf = tensorflow()
+    definition = tf.compat.v1.GraphDef()
+    for place, source in enumerate(sources):
+        if source.value is None:
+            given = definition.node.add(name=f"input{place}", op="Placeholder")
+            shape = given.attr["shape"].shape
+            if source.shape is None:
+                shape.unknown_rank = True
+            for size in source.shape or ():
+                shape.dim.add(size=-1 if size is None else size)
+        else:
+            given = definition.node.add(name=f"input{place}", op="Const")
+            given.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(source.value))
+        given.attr["dtype"].type = source.type
+    for place, (node, reads) in enumerate(nodes):
+        added = definition.node.add()
+        added.CopyFrom(node)
+        added.name, added.device = f"node{place}", ""
+        del added.input[:]
+        added.input.extend(f"input{read}" if isinstance(read, int) else f"node{read[0]}:{read[1]}" for read in reads)
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.graph_util.import_graph_def(definition, name="")
+    return [graph.get_operation_by_name(f"node{place}") for place in range(len(nodes))]

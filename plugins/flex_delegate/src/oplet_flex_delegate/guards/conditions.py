@@ -1,0 +1,197 @@
+"""What ends the process in TensorFlow's kernels and shape functions: a condition for each such operator, as narrow as its cause.
+
+Found by `python -m plugins.flex_delegate.tests.sweep` with TensorFlow 2.21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from oplet_flex_delegate.guards.served import SERVED
+from oplet_flex_delegate.library import executor, reason_of, tensorflow
+
+__all__ = ["CONDITIONS", "is_cut"]
+
+Attributes = Mapping[str, Any]
+Inputs = Sequence[Any]
+Condition = Callable[[Attributes, Inputs], str]
+
+
+def is_cut(op: str, attributes: Attributes) -> bool:
+    """Whether the operator's shape function itself may end the process, so that it is asked only after the node's condition was."""
+    return op == "GatherV2" and attributes["batch_dims"] != 0
+
+
+def _ranks(*wanted: int) -> Condition:
+    """A condition for the numbers of dimensions of the inputs."""
+
+    def condition(attributes: Attributes, inputs: Inputs) -> str:
+        for place, (tensor, rank) in enumerate(zip(inputs, wanted)):
+            if tensor.shape.rank != rank:
+                return f"input {place} has {tensor.shape.rank} dimensions; it must have {rank}"
+        return ""
+
+    return condition
+
+
+def _convolution(sizes: int, rank: int) -> Condition:
+    """A condition for gradients of convolutions: the input at the place `sizes` is a shape, the others are of `rank` dimensions."""
+    ranks = _ranks(*(1 if place == sizes else rank for place in range(3)))
+
+    def condition(attributes: Attributes, inputs: Inputs) -> str:
+        if why := ranks(attributes, inputs):
+            return why
+        for name in ("strides", "dilations"):
+            given = attributes.get(name, ())
+            if given and (len(given) != rank or not all(0 < each < 1 << 20 for each in given)):
+                return f"the attribute '{name}' is {given}; it must be {rank} sizes from 1 on"
+        if sizes >= 0 and (inputs[sizes].numpy() < 0).any():
+            return f"input {sizes} has negative sizes"
+        return ""
+
+    return condition
+
+
+def _fourier(attributes: Attributes, inputs: Inputs) -> str:
+    """Its library aborts where a length is 0."""
+    lengths = inputs[1].numpy()
+    if lengths.size and (lengths <= 0).any():
+        return f"the length of the transform is {lengths.tolist()}; it must be from 1 on"
+    return ""
+
+
+def _gather(attributes: Attributes, inputs: Inputs) -> str:
+    """Its shape function aborts where there are more batches than dimensions."""
+    batches, data, indices = attributes["batch_dims"], inputs[0].shape.rank, inputs[1].shape.rank
+    if not -indices <= batches <= min(indices, data):
+        return f"batch_dims is {batches}, with {data} and {indices} dimensions"
+    return ""
+
+
+def _ragged_gather(attributes: Attributes, inputs: Inputs) -> str:
+    """It reads as many splits as it is told to, wherever they lead."""
+    *splits, values, indices = inputs
+    rank = attributes["PARAMS_RAGGED_RANK"] + indices.shape.rank - 1
+    if attributes["OUTPUT_RAGGED_RANK"] != rank:
+        return f"OUTPUT_RAGGED_RANK is {attributes['OUTPUT_RAGGED_RANK']}; it must be {rank}"
+    if not values.shape.rank:
+        return "its values are a single one"
+    for place, (each, after) in enumerate(zip(splits, [*splits[1:], values])):
+        rows = each.numpy()
+        last = after.shape.as_list()[0] - (after is not values) if after.shape.rank else -1
+        if rows.ndim != 1 or not rows.size or rows[0] or (np.diff(rows) < 0).any() or rows[-1] > last:
+            return f"its row splits {place} do not go from 0 up to {last}"
+    return ""
+
+
+def _finite(attributes: Attributes, inputs: Inputs) -> str:
+    """Its loop does not end where a parameter of the distribution is not a number, or has no neighbours at distance one."""
+    for place, tensor in enumerate(inputs):
+        values = tensor.numpy() if tensor.dtype.is_floating else np.zeros(0)
+        if not (np.abs(values.astype(np.float64)) < 1e15).all():
+            return f"input {place} has values that are not finite, or beyond 1e15"
+    return ""
+
+
+def _variables(attributes: Attributes, inputs: Inputs) -> str:
+    """It takes a variable's memory for that of the type its attributes say; reading the variable tells."""
+    kind = attributes.get("T", attributes.get("dtype"))
+    return _are_variables(inputs, kind)
+
+
+def _generator(attributes: Attributes, inputs: Inputs) -> str:
+    """The state of a generator of random numbers is a variable of int64."""
+    return _are_variables(inputs, 9)
+
+
+def _are_variables(inputs: Inputs, kind: Any) -> str:
+    tf = tensorflow()
+    for place, tensor in enumerate(inputs):
+        if tensor.dtype == tf.resource:
+            try:
+                executor()(b"ReadVariableOp", 1, [tensor], ("dtype", kind))
+            except tf.errors.OpError as error:
+                return f"input {place} is not the variable that it should be: {reason_of(error)}"
+    return ""
+
+
+def _list_places(place: int) -> Condition:
+    """A condition for the places of a list's elements, which may not be negative."""
+
+    def condition(attributes: Attributes, inputs: Inputs) -> str:
+        places = inputs[place].numpy()
+        return f"it writes or reads the element {places.min()} of a list" if places.size and places.min() < 0 else ""
+
+    return condition
+
+
+def _single(*places: int) -> Condition:
+    """A condition for inputs that are single values: kernels abort on others, and shape functions do not always look."""
+
+    def condition(attributes: Attributes, inputs: Inputs) -> str:
+        for place in places:
+            if inputs[place].shape.rank != 0:
+                return f"input {place} has the shape {inputs[place].shape.as_list()}; it must be a single value"
+        return ""
+
+    return condition
+
+
+def _crossing(*wanted: list[int]) -> Condition:
+    """A condition for the shapes of what stands behind the columns: a separator, or how to hash."""
+
+    def condition(attributes: Attributes, inputs: Inputs) -> str:
+        given = [each.shape.as_list() for each in inputs[-len(wanted) :]]
+        return "" if given == list(wanted) else f"its last inputs have the shapes {given}; they must have {list(wanted)}"
+
+    return condition
+
+
+def _splitting(attributes: Attributes, inputs: Inputs) -> str:
+    """It reads sizes of int8 as if they were int64, and looks at their number only."""
+    if attributes["Tlen"] == 6:
+        return "the sizes are int8, which its kernel does not read"
+    return "" if inputs[1].shape.rank == 1 else f"the sizes have the shape {inputs[1].shape.as_list()}; they must be a vector"
+
+
+#: Operators that draw from a distribution with parameters, by rejecting what does not fit.
+_REJECT = (
+    "ParameterizedTruncatedNormal", "RandomGamma", "RandomPoisson", "RandomPoissonV2",
+    "StatelessParameterizedTruncatedNormal", "StatelessRandomBinomial", "StatelessRandomGammaV2", "StatelessRandomGammaV3",
+    "StatelessRandomPoisson",
+)  # fmt: skip
+
+#: Operators that draw from a generator whose state is a variable.
+_GENERATORS = (
+    "NonDeterministicInts", "RngReadAndSkip", "RngSkip", "StatefulStandardNormal", "StatefulStandardNormalV2", "StatefulTruncatedNormal",
+    "StatefulUniform", "StatefulUniformFullInt", "StatefulUniformInt",
+)  # fmt: skip
+
+#: By operator, a function of the attributes and inputs that says what is wrong with them; "" if nothing is.
+CONDITIONS: dict[str, Condition] = {
+    "Conv2DBackpropFilter": _convolution(1, 4),
+    "Conv2DBackpropInput": _convolution(0, 4),
+    "DepthwiseConv2dNativeBackpropFilter": _convolution(1, 4),
+    "DepthwiseConv2dNativeBackpropInput": _convolution(0, 4),
+    "Conv3DBackpropFilter": _convolution(-1, 5),
+    "Conv3DBackpropFilterV2": _convolution(1, 5),
+    "Conv3DBackpropInput": _convolution(-1, 5),
+    "Conv3DBackpropInputV2": _convolution(0, 5),
+    "GatherV2": _gather,
+    "SparseCrossHashed": _crossing([], [], [2]),
+    "SparseCrossV2": _crossing([]),
+    "SplitV": _splitting,
+    "RaggedGather": _ragged_gather,
+    **{op: _variables for op in SERVED if op.startswith("Resource")},
+    **dict.fromkeys(_GENERATORS, _generator),
+    **dict.fromkeys(_REJECT, _finite),
+    **dict.fromkeys(("TensorListGather", "TensorListScatter", "TensorListScatterV2"), _list_places(1)),
+    "TensorListScatterIntoExistingList": _list_places(2),
+    **dict.fromkeys(
+        ("EmptyTensorList", "TensorListGetItem", "TensorListReserve", "TensorListResize", "TensorListSetItem"), _single(1)
+    ),
+    **dict.fromkeys(("IRFFT", "IRFFT2D", "IRFFT3D", "RFFT", "RFFT2D", "RFFT3D"), _fourier),
+}

@@ -1,0 +1,176 @@
+"""One operator of TensorFlow with its attributes, and what runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from oplet import Node
+from oplet_flex_delegate.graph import RefusedError, Source, import_nodes
+from oplet_flex_delegate.library import cpu_kernel, executor, op_def, tensorflow
+from oplet_flex_delegate.values import RESOURCE_TYPE, TYPES
+
+__all__ = ["Operation", "Signature", "read_definition", "signature_of"]
+
+#: The DataTypes of what a node reads and writes.
+Signature = tuple[tuple[int, ...], tuple[int, ...]]
+
+_NAMES = {number: type.name for type, number in TYPES.items()}
+
+
+def read_definition(data: bytes) -> Any:
+    """The NodeDef of a Flex node, without what belongs to the graph that it was converted from.
+
+    Raises:
+        RefusedError: the bytes are no NodeDef.
+    """
+    tf = tensorflow()
+    definition = tf.compat.v1.NodeDef()
+    try:
+        definition.ParseFromString(data)
+    except Exception as error:  # protobuf's class of errors is another in each of its implementations
+        raise RefusedError(f"the {len(data)} bytes of its NodeDef cannot be read") from error
+    definition.device = ""
+    del definition.input[:]
+    definition.ClearField("experimental_debug_info")
+    for name in [name for name in definition.attr if name.startswith("_")]:
+        del definition.attr[name]
+    return definition
+
+
+class Operation:
+    """An operator with its attributes and types, checked by TensorFlow.
+
+    Attributes:
+        op: TensorFlow's name of it.
+        definition: its NodeDef, with all attributes.
+        signature: the types of its inputs and outputs.
+        attributes: by name, as Python's values: types as numbers, shapes as lists (None: unknown rank), strings as bytes.
+        resources: which of its outputs are resources that it makes, and that live until they are destroyed.
+        seeded: whether it draws from a generator that its attributes seed, and that is the node's own.
+
+    Raises:
+        RefusedError: TensorFlow has no such operator for CPUs, or refuses its attributes, or its inputs and outputs are others.
+    """
+
+    def __init__(self, definition: Any, signature: Signature) -> None:
+        reads, writes = signature
+        described = op_def(definition.op)
+        if described is None:
+            raise RefusedError(f"this TensorFlow has no operator {definition.op}")
+        _check_counts(definition, described, len(reads) + len(writes))
+        [imported] = import_nodes([Source(type) for type in reads], [(definition, range(len(reads)))])
+        made = tuple(each.dtype.as_datatype_enum for each in imported.outputs)
+        if made != writes:
+            raise RefusedError(f"it makes {_listed(made)} in TensorFlow, and {_listed(writes)} in the model")
+        self.op: str = imported.type
+        self.definition = imported.node_def
+        self.signature = signature
+        if any(each.is_ref for each in (*described.input_arg, *described.output_arg)):
+            raise RefusedError(f"{self.op} works on the reference variables of TensorFlow 1")
+        given = self.definition.attr
+        if not cpu_kernel(self.op, given):
+            raise RefusedError(f"TensorFlow has no kernel of {self.op} for CPUs and these types")
+        self._kinds = {each.name: each.type for each in described.attr}
+        self.attributes = {name: _attribute(given[name], kind) for name, kind in self._kinds.items()}
+        if self.op == "Empty":
+            self.attributes["init"] = True  # else it shows what the process had in that memory
+        held = "container" in self.attributes
+        self.resources = tuple(place for place, type in enumerate(made) if held and type == RESOURCE_TYPE)
+        self.seeded: bool = described.is_stateful and bool(self.attributes.get("seed") or self.attributes.get("seed2"))
+
+    def caller(self, container: str, name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """A function of the inputs that runs it and returns the outputs, all of them tensors of TensorFlow.
+
+        Args:
+            container: where resources are kept that it makes.
+            name: which of them, where the attributes name none.
+        """
+        if self.seeded:
+            return self._function()
+        attributes = dict(self.attributes)
+        if "container" in attributes:
+            attributes["container"] = container.encode()
+            if "shared_name" in attributes and not attributes["shared_name"]:
+                attributes["shared_name"] = name.encode()
+        run, op, outputs = executor(), self.op.encode(), len(self.signature[1])
+        flat = tuple(part for pair in attributes.items() for part in pair)
+        return lambda inputs: run(op, outputs, inputs, flat)
+
+    def _function(self) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """The operator in a function of its own: TensorFlow shares kernels, with their generators, among equal operators outside of one."""
+        tf = tensorflow()
+        definition = tf.compat.v1.GraphDef()
+        definition.node.add().CopyFrom(self.definition)
+        node, reads = definition.node[0], self.signature[0]
+        node.name = "node"
+        del node.input[:]
+        node.input.extend(f"input{place}" for place in range(len(reads)))
+        for place, type in enumerate(reads):
+            definition.node.add(name=f"input{place}", op="Placeholder").attr["dtype"].type = type
+
+        def body(*inputs: Any) -> Any:
+            given = {f"input{place}": value for place, value in enumerate(inputs)}
+            wanted = [f"node:{place}" for place in range(len(self.signature[1]))]
+            return tf.graph_util.import_graph_def(definition, given, wanted, name="")
+
+        function = tf.compat.v1.wrap_function(body, [tf.TensorSpec(None, tf.as_dtype(type)) for type in reads])
+        return lambda inputs: function(*inputs)
+
+
+def _check_counts(definition: Any, described: Any, most: int) -> None:
+    """Refuse a number of inputs or outputs that the node does not have: TensorFlow would count up to it first."""
+    for name in {each.number_attr for each in (*described.input_arg, *described.output_arg)} & set(definition.attr):
+        if not 0 <= (count := definition.attr[name].i) <= most:
+            raise RefusedError(f"the attribute '{name}' is {count}, and the node has {most} inputs and outputs")
+
+
+def signature_of(node: Node) -> Signature:
+    """The DataTypes of what a node of the model reads and writes.
+
+    Raises:
+        RefusedError: an input is left out, or a type is not TensorFlow's.
+    """
+    if not all(node.has_input(place) for place in range(len(node.inputs))):
+        raise RefusedError("an input is left out, which no operator of TensorFlow allows")
+    for tensor in (*node.inputs, *node.outputs):
+        if tensor.type not in TYPES:
+            raise RefusedError(f"{tensor} is of a type that is not handed over to TensorFlow")
+    return tuple(TYPES[each.type] for each in node.inputs), tuple(TYPES[each.type] for each in node.outputs)
+
+
+def _listed(types: Sequence[int]) -> str:
+    return ", ".join(_NAMES.get(type, f"type {type}") for type in types) or "nothing"
+
+
+def _shape(shape: Any) -> list[int] | None:
+    return None if shape.unknown_rank else [each.size for each in shape.dim]
+
+
+_SINGLE: dict[str, Callable[[Any], Any]] = {
+    "type": lambda value: value.type,
+    "shape": lambda value: _shape(value.shape),
+    "string": lambda value: value.s,
+    "int": lambda value: value.i,
+    "float": lambda value: value.f,
+    "bool": lambda value: value.b,
+    "tensor": lambda value: value.tensor,
+    "func": lambda value: value.func,
+}
+_LISTED: dict[str, Callable[[Any], Any]] = {
+    "type": lambda values: list(values.type),
+    "shape": lambda values: [_shape(each) for each in values.shape],
+    "string": lambda values: list(values.s),
+    "int": lambda values: list(values.i),
+    "float": lambda values: list(values.f),
+    "bool": lambda values: list(values.b),
+    "tensor": lambda values: list(values.tensor),
+    "func": lambda values: list(values.func),
+}
+
+
+def _attribute(value: Any, kind: str) -> Any:
+    """The value of an attribute as eager execution takes it."""
+    if kind.startswith("list("):
+        return _LISTED[kind[5:-1]](value.list)
+    return _SINGLE[kind](value)

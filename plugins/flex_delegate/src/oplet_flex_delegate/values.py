@@ -1,0 +1,85 @@
+"""Values between oplet's tensors and TensorFlow's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from oplet import Tensor, TensorType
+from oplet.errors import InvokeError
+from oplet_flex_delegate.library import tensorflow
+
+__all__ = ["ITEM_SIZES", "OPAQUE", "OPAQUE_TYPES", "RESOURCE_TYPE", "STRING_TYPE", "TYPES", "TensorFlowValue", "reader"]
+
+#: TensorFlow's DataType of each element type that both have.
+TYPES = {
+    TensorType.FLOAT32: 1,
+    TensorType.FLOAT64: 2,
+    TensorType.INT32: 3,
+    TensorType.UINT8: 4,
+    TensorType.INT16: 5,
+    TensorType.INT8: 6,
+    TensorType.STRING: 7,
+    TensorType.COMPLEX64: 8,
+    TensorType.INT64: 9,
+    TensorType.BOOL: 10,
+    TensorType.BFLOAT16: 14,
+    TensorType.UINT16: 17,
+    TensorType.COMPLEX128: 18,
+    TensorType.FLOAT16: 19,
+    TensorType.RESOURCE: 20,
+    TensorType.VARIANT: 21,
+    TensorType.UINT32: 22,
+    TensorType.UINT64: 23,
+}
+
+#: Types whose values are TensorFlow's own objects; oplet's tensor holds one object, whatever shape it has there.
+OPAQUE = frozenset({TensorType.RESOURCE, TensorType.VARIANT})
+
+OPAQUE_TYPES = frozenset(TYPES[each] for each in OPAQUE)
+RESOURCE_TYPE = TYPES[TensorType.RESOURCE]
+STRING_TYPE = TYPES[TensorType.STRING]
+#: Bytes of a value, by DataType; a string takes so much beside its text.
+ITEM_SIZES = {
+    1: 4, 2: 8, 3: 4, 4: 1, 5: 2, 6: 1, 7: 64, 8: 8, 9: 8, 10: 1, 14: 2, 17: 2, 18: 16, 19: 2, 20: 64, 21: 64, 22: 4, 23: 8,
+}  # fmt: skip
+
+
+class TensorFlowValue:
+    """A value of type VARIANT or RESOURCE that TensorFlow made, as oplet's tensors hold it.
+
+    Attributes:
+        value: the tensor of TensorFlow.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def reader(tensor: Tensor) -> Callable[[], Any]:
+    """A function that returns the tensor's present value as TensorFlow's: a copy, as the memory may be used again.
+
+    Raises:
+        InvokeError: the function does, where the value of a VARIANT or RESOURCE is another package's.
+    """
+    if tensor.type not in OPAQUE:
+        tf = tensorflow()
+        make, data, kind = tf.constant, tensor.data, tf.as_dtype(TYPES[tensor.type])
+        return lambda: make(data, kind)
+
+    def value() -> Any:
+        found = tensor.data.item() if tensor.data.size == 1 else None
+        if isinstance(found, TensorFlowValue):
+            return found.value
+        raise InvokeError(
+            f"{tensor} holds {_kind(found)}, which TensorFlow did not make; have all operators that share the value served by one "
+            "package, with the delegate 'flex' or without it."
+        )
+
+    return value
+
+
+def _kind(value: object) -> str:
+    return "nothing" if value is None else f"a {type(value).__module__}.{type(value).__qualname__}"

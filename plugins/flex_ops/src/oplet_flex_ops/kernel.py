@@ -1,0 +1,184 @@
+"""Kernels of Flex nodes: from a signature, the attributes and a computation to a registration.
+
+A `shaped` operator knows its outputs' shapes from its inputs' shapes and the values of some inputs; a `computed` one only when it has
+the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oplet import Context, Node, Registration, charge, ensure
+from oplet.errors import PrepareError
+from oplet.kernels.arrays import Array, Shape, Thunk, copies
+from oplet.kernels.shapes import defer_refusals, has_placeholder
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.signature import Signature
+
+__all__ = ["Bind", "Compute", "Settings", "Shapes", "Views", "computed", "filled", "reserve", "shaped", "viewed", "zeros"]
+
+#: What an operator keeps of its attributes, checked.
+Settings = Callable[[Attributes], Any]
+#: The shapes of a node's outputs from its inputs; the second argument is what `Settings` returned.
+Shapes = Callable[[Node, Any], Sequence[Shape]]
+#: The thunk of a node whose outputs have their shapes.
+Bind = Callable[[Node, Any], Thunk]
+#: Views of the inputs' data that the outputs are copies of.
+Views = Callable[[Node, Any], Sequence[Array]]
+#: The results, one array for each output, from the settings and the inputs' data.
+Compute = Callable[..., Any]
+
+#: Bytes of scratch for each byte of an input that computations of `computed` operators are charged for.
+_SCRATCH = 4
+#: Fewer bytes than a pointer reaches.
+_ADDRESSABLE = 1 << 62
+
+
+class _Prepared(NamedTuple):
+    settings: Any
+    shapes_known: bool
+
+
+def shaped(
+    signature: Signature,
+    shapes: Shapes,
+    bind: Bind,
+    *,
+    settings: Settings | None = None,
+    reads: Sequence[str] = (),
+    pure: bool = True,
+) -> Registration:
+    """The registration of an operator whose outputs' shapes are known before its results.
+
+    Args:
+        signature: its operands.
+        shapes: computes the outputs' shapes, and refuses inputs that do not fit.
+        bind: returns the thunk for the present shapes.
+        settings: reads the attributes once; None where it has none but types.
+        reads: the inputs whose values `shapes` needs.
+        pure: whether the outputs depend on the inputs only.
+    """
+    positions = [signature.position(name) for name in reads]
+
+    def prepare(context: Context, node: Node) -> None:
+        attributes = Attributes(node)
+        signature.check(context, node, attributes)
+        given = settings(attributes) if settings else None
+        known = all(node.inputs[position].is_constant for position in positions)
+        if known:
+            try:
+                _resize(context, node, shapes(node, given))
+            except PrepareError:
+                if not has_placeholder(node):
+                    raise
+                known = False
+        if not known:
+            for output in node.outputs:
+                context.set_dynamic(output)
+        node.prepared = _Prepared(given, known)
+
+    def bound(context: Context, node: Node) -> Thunk:
+        given, known = node.prepared
+        if known:
+            return bind(node, given)
+
+        def run() -> None:
+            _resize(context, node, shapes(node, given))
+            bind(node, given)()
+
+        return run
+
+    return Registration(prepare=prepare, bind=defer_refusals(bound), pure=pure)
+
+
+def viewed(
+    signature: Signature, shapes: Shapes, views: Views, *, settings: Settings | None = None, reads: Sequence[str] = ()
+) -> Registration:
+    """The registration of an operator that only moves values: `views` of its inputs are copied to its outputs."""
+
+    def bind(node: Node, given: Any) -> Thunk:
+        return copies(list(zip([output.data for output in node.outputs], views(node, given))))
+
+    return shaped(signature, shapes, bind, settings=settings, reads=reads)
+
+
+def filled(
+    signature: Signature, shapes: Shapes, compute: Compute, *, settings: Settings | None = None, reads: Sequence[str] = ()
+) -> Registration:
+    """The registration of an operator with shapes known before: `compute(settings, outputs, *inputs)` writes into the outputs.
+
+    Args:
+        compute: gets the settings, the list of output arrays, and the inputs' arrays.
+    """
+
+    def bind(node: Node, given: Any) -> Thunk:
+        outputs, inputs = [output.data for output in node.outputs], [tensor.data for tensor in node.inputs]
+
+        def run() -> None:
+            compute(given, outputs, *inputs)
+
+        return run
+
+    return shaped(signature, shapes, bind, settings=settings, reads=reads)
+
+
+def computed(signature: Signature, compute: Compute, *, settings: Settings | None = None, pure: bool = True) -> Registration:
+    """The registration of an operator whose outputs' shapes depend on its results.
+
+    Args:
+        compute: gets the settings and the inputs' arrays, and returns an array, or a sequence of one for each output. It charges for
+            what it allocates beyond a few times the inputs' bytes.
+    """
+
+    def prepare(context: Context, node: Node) -> None:
+        attributes = Attributes(node)
+        signature.check(context, node, attributes)
+        node.prepared = settings(attributes) if settings else None
+        for output in node.outputs:
+            context.set_dynamic(output)
+
+    def bind(context: Context, node: Node) -> Thunk:
+        given, inputs, outputs = node.prepared, [tensor.data for tensor in node.inputs], node.outputs
+        scratch, single = _SCRATCH * sum(tensor.nbytes for tensor in node.inputs), len(outputs) == 1
+
+        def run() -> None:
+            charge(scratch)
+            results = compute(given, *inputs)
+            for output, result in zip(outputs, (results,) if single else results):
+                context.resize_tensor(output, result.shape)
+                output.data[...] = result
+
+        return run
+
+    return Registration(prepare=prepare, bind=bind, pure=pure)
+
+
+def reserve(shape: Sequence[int], itemsize: int = 8) -> None:
+    """Charge for an array of a shape that values of a model determine, before it is allocated.
+
+    Raises:
+        LimitError: it exceeds the limits of memory.
+        EnsureError: no memory could hold it, or the shape is none.
+    """
+    elements = prod(shape)
+    ensure(
+        all(size >= 0 for size in shape) and elements * itemsize < _ADDRESSABLE,
+        lambda: f"the shape {list(shape)} is no shape, or one with more elements than can be addressed.",
+    )
+    charge(elements * itemsize)
+
+
+def zeros(shape: Sequence[int], dtype: Any) -> Array:
+    """An array of zeros, or of empty strings, of a shape that values of a model determine; charged for before it is allocated."""
+    kind = np.dtype(dtype)
+    reserve(shape, kind.itemsize)
+    return np.full(shape, b"", object) if kind.kind == "O" else np.zeros(shape, kind)
+
+
+def _resize(context: Context, node: Node, shapes: Sequence[Shape]) -> None:
+    for output, shape in zip(node.outputs, shapes):
+        context.resize_tensor(output, shape)

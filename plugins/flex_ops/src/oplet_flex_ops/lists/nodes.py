@@ -1,0 +1,143 @@
+"""What the nodes of TensorLists share: their attributes, the lists that they read, the outputs that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.lists.partial_shapes import is_defined, merged, read_partial_shape, shown
+from oplet_flex_ops.lists.tensor_list import Element, TensorList
+from oplet_flex_ops.nodedef import Shape
+
+__all__ = [
+    "as_list",
+    "defined_shape",
+    "ensure_index_vector",
+    "ensure_number",
+    "ensure_shape_tensor",
+    "gives_list",
+    "gives_tensor",
+    "read_list",
+    "registration",
+    "resize_to_element",
+    "stack_into",
+]
+
+_INTEGERS = (TensorType.INT32, TensorType.INT64)
+
+
+def registration(prepare: Callable[[Context, Node], None], run: Callable[[Context, Node], None]) -> Registration:
+    """The registration of an operator that looks its lists up when it runs."""
+
+    def bind(context: Context, node: Node) -> Thunk:
+        return lambda: run(context, node)
+
+    return Registration(prepare=prepare, bind=bind)
+
+
+def gives_list(context: Context, output: Tensor) -> None:
+    """Check, in `prepare`, that the output is a VARIANT tensor; it holds one list."""
+    ensure_type(output, TensorType.VARIANT)
+    context.resize_tensor(output, ())
+
+
+def gives_tensor(context: Context, attributes: Attributes, output: Tensor) -> None:
+    """Check, in `prepare`, that the output is of the attribute `element_dtype`; its shape is known when the node runs."""
+    attributes.ensure_type("element_dtype", output)
+    context.set_dynamic(output)
+
+
+def ensure_shape_tensor(tensor: Tensor) -> None:
+    """Refuse, in `prepare`, a tensor that cannot hold a shape."""
+    ensure_type(tensor, *_INTEGERS)
+    ensure(tensor.ndim <= 1, lambda: f"the element shape {tensor} must be a vector of sizes.")
+
+
+def ensure_number(tensor: Tensor) -> None:
+    """Refuse, in `prepare`, a tensor that does not hold one INT32."""
+    ensure_type(tensor, TensorType.INT32)
+    ensure(tensor.size == 1, lambda: f"{tensor} must hold one number.")
+
+
+def ensure_index_vector(tensor: Tensor) -> None:
+    """Refuse, in `prepare`, a tensor that is no vector of INT32."""
+    ensure_type(tensor, TensorType.INT32)
+    ensure(tensor.ndim == 1, lambda: f"the indices {tensor} must be a vector.")
+
+
+def read_list(node: Node, position: int, type: TensorType | None = None) -> TensorList:
+    """The list in the input at `position`.
+
+    Args:
+        type: the element type that it must have; None for any.
+
+    Raises:
+        EnsureError: the input holds no list, or one of another element type.
+    """
+    tensor = node.inputs[position]
+    ensure(not tensor.ndim, lambda: f"{tensor} must hold one list, as a scalar.")
+    return as_list(tensor.data.item(), tensor, type)
+
+
+def as_list(value: object, tensor: Tensor, type: TensorType | None = None) -> TensorList:
+    """The value of a VARIANT tensor, which must be a list.
+
+    Raises:
+        EnsureError: it is none, or one of another element type.
+    """
+    if not isinstance(value, TensorList):
+        ensure(False, f"{tensor} holds no list of tensors.")
+        raise TypeError  # not reached: `ensure` has raised
+    ensure(
+        type is None or value.type is type,
+        lambda: (
+            f"the list in {tensor} is of {value.type.name} elements, the node's attribute element_dtype is {type and type.name}."
+        ),
+    )
+    return value
+
+
+def defined_shape(found: TensorList, asked: Shape, elements: list[Element]) -> tuple[int, ...]:
+    """The shape that these elements of a list have, or would have if they were set.
+
+    Args:
+        asked: the element shape that the node asks for.
+
+    Raises:
+        EnsureError: it is not known, or elements, list and node contradict each other.
+    """
+    shape = found.element_shape(asked, elements)
+    if shape is None or not is_defined(shape):
+        ensure(False, f"the shape of the elements is not known: it is {shown(shape)}, and no element was set that tells it.")
+    return shape or ()
+
+
+def resize_to_element(context: Context, found: TensorList, element: Element, shape: Tensor, output: Tensor, others: bool) -> None:
+    """Give the output the shape and value of an element; of one that was not set, zeros.
+
+    Args:
+        shape: the input that holds the element shape that the node asks for.
+        others: whether the shape of an element that was not set may be that of the list's other elements.
+    """
+    if element is None:
+        asked = found.element_shape(read_partial_shape(shape), [])
+        context.resize_tensor(output, defined_shape(found, asked, found.elements() if others and not is_defined(asked) else []))
+        output.data[...] = found.zero
+    else:
+        context.resize_tensor(output, element.shape)
+        output.data[...] = element
+
+
+def stack_into(context: Context, found: TensorList, elements: list[Element], asked: Shape, output: Tensor) -> None:
+    """Give the output the elements, stacked along a new first axis; zeros for those that were not set."""
+    if not elements:
+        shape = merged(asked, found.shape, "the elements of the list")
+        ensure(is_defined(shape), lambda: f"no elements are stacked, and their shape, {shown(shape)}, is not known.")
+    context.resize_tensor(output, (len(elements), *defined_shape(found, asked, elements)))
+    rows: Array = output.data
+    for row, element in enumerate(elements):
+        rows[row, ...] = (
+            found.zero if element is None else element
+        )  # `...` has numpy copy an array of one object, not refer to it

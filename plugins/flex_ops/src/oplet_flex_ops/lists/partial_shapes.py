@@ -1,0 +1,65 @@
+"""Shapes of which dimensions, or all of them, are unknown: TensorFlow's PartialTensorShape."""
+
+from __future__ import annotations
+
+from oplet import Tensor, ensure
+from oplet.kernels.axes import read_ints
+from oplet_flex_ops.nodedef import Shape
+
+__all__ = ["is_defined", "merged", "read_partial_shape", "shown", "without_first"]
+
+#: Dimensions that TensorFlow's shapes have at most.
+_MOST_DIMENSIONS = 254
+
+
+def read_partial_shape(tensor: Tensor) -> Shape:
+    """The shape that an INT32 or INT64 tensor holds, where -1 is an unknown dimension; a scalar -1 is a shape of unknown rank.
+
+    Raises:
+        EnsureError: a dimension is below -1, a scalar is another number, or there are too many dimensions.
+    """
+    if not tensor.ndim:
+        ensure(tensor.data.item() == -1, lambda: f"the element shape {tensor} is the number {tensor.data}; only -1 stands alone.")
+        return None
+    ensure(tensor.ndim == 1 and tensor.size <= _MOST_DIMENSIONS, lambda: f"the element shape {tensor} must be a vector of sizes.")
+    sizes = tuple(read_ints(tensor))
+    ensure(
+        all(size >= -1 for size in sizes),
+        lambda: f"the element shape {shown(sizes)} has a size below -1, which is an unknown one.",
+    )
+    return sizes
+
+
+def merged(a: Shape, b: Shape, what: str) -> Shape:
+    """What both shapes say together.
+
+    Args:
+        what: what the shapes belong to in the message, "the elements of the list".
+
+    Raises:
+        EnsureError: they contradict each other.
+    """
+    if a == b or b is None:
+        return a
+    if a is None:
+        return b
+    ensure(
+        len(a) == len(b) and all(p in (q, -1) or q == -1 for p, q in zip(a, b)),
+        lambda: f"{what} cannot be of shape {shown(a)} and of shape {shown(b)}.",
+    )
+    return tuple(q if p == -1 else p for p, q in zip(a, b))
+
+
+def without_first(shape: Shape) -> Shape:
+    """The shape without its first dimension."""
+    return shape if shape is None else shape[1:]
+
+
+def is_defined(shape: Shape) -> bool:
+    """Whether all dimensions are known."""
+    return shape is not None and -1 not in shape
+
+
+def shown(shape: Shape) -> str:
+    """The shape in messages: "[2, ?]"."""
+    return "of unknown rank" if shape is None else f"[{', '.join('?' if size == -1 else str(size) for size in shape)}]"

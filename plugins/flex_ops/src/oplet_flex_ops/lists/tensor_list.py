@@ -1,0 +1,163 @@
+"""TensorLists: lists of tensors of one type, which may differ in shape, and of which some may not have been set yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from oplet import TensorType, charge, ensure
+from oplet.kernels.arrays import Array
+from oplet_flex_ops.lists.partial_shapes import merged
+from oplet_flex_ops.lists.persistent import PersistentList
+from oplet_flex_ops.nodedef import Shape
+
+__all__ = ["Element", "TensorList", "owned", "owned_rows"]
+
+#: An element; None for one that was not set yet.
+Element = Array | None
+#: Bytes of a reference, of an array object, and of a bytes object besides its characters.
+_REFERENCE, _ARRAY, _STRING = 8, 112, 33
+
+
+class TensorList:
+    """A list of tensors, as a value: methods return other lists.
+
+    Attributes:
+        items: the elements.
+        type: the type of all elements.
+        shape: what is known of the shape of all elements.
+        most: the most elements that may be appended to; -1 for any number.
+        nbytes: the bytes that the elements take.
+    """
+
+    __slots__ = ("items", "most", "nbytes", "shape", "type")
+
+    def __init__(self, items: PersistentList, type: TensorType, shape: Shape, nbytes: int, most: int = -1) -> None:
+        self.items, self.type, self.shape, self.nbytes, self.most = items, type, shape, nbytes, most
+
+    @classmethod
+    def of(cls, elements: Sequence[Element], type: TensorType, shape: Shape, most: int = -1) -> TensorList:
+        """A list of these elements, which it owns."""
+        return cls(PersistentList(elements), type, shape, sum(map(_nbytes, elements)), most)
+
+    @classmethod
+    def unset(cls, size: int, type: TensorType, shape: Shape) -> TensorList:
+        """A list of `size` elements that are not set.
+
+        Raises:
+            LimitError: there is no memory for as many.
+        """
+        charge(_REFERENCE * size)
+        return cls(PersistentList([None] * size), type, shape, _REFERENCE * size)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.items.size
+
+    def elements(self) -> list[Element]:
+        """All elements."""
+        return self.items.items()
+
+    def element(self, index: int) -> Element:
+        """The element at `index`.
+
+        Raises:
+            EnsureError: there is no such element.
+        """
+        self.ensure_index(index)
+        found: Element = self.items.get(index)
+        return found
+
+    def replaced(self, index: int, element: Array) -> TensorList:
+        """The list with another element at `index`, which it owns.
+
+        Raises:
+            EnsureError: there is no such element.
+            LimitError: the elements take more memory than is allowed.
+        """
+        nbytes = self.nbytes - _nbytes(self.element(index)) + _nbytes(element)
+        charge(nbytes)
+        return TensorList(self.items.replaced(index, element), self.type, self.shape, nbytes, self.most)
+
+    def appended(self, element: Array) -> TensorList:
+        """The list with one more element, which it owns.
+
+        Raises:
+            EnsureError: the list is full.
+            LimitError: the elements take more memory than is allowed.
+        """
+        ensure(
+            self.most == -1 or self.size < self.most,
+            lambda: f"the list has {self.size} elements and takes at most {self.most} (max_num_elements).",
+        )
+        nbytes = self.nbytes + _nbytes(element)
+        charge(nbytes)
+        return TensorList(self.items.appended(element), self.type, self.shape, nbytes, self.most)
+
+    def shortened(self) -> TensorList:
+        """The list without its last element."""
+        nbytes = self.nbytes - _nbytes(self.items.get(self.size - 1))
+        return TensorList(self.items.shortened(), self.type, self.shape, nbytes, self.most)
+
+    def resized(self, size: int) -> TensorList:
+        """The list of its first `size` elements, or with further ones that are not set.
+
+        Raises:
+            LimitError: there is no memory for as many.
+        """
+        charge(self.nbytes + _REFERENCE * size)
+        elements = self.elements()[:size]
+        return TensorList.of(elements + [None] * (size - len(elements)), self.type, self.shape, self.most)
+
+    def ensure_index(self, index: int) -> None:
+        """Refuse an index that the list does not have."""
+        if not 0 <= index < self.size:
+            ensure(False, f"there is no element {index} in a list of {self.size} elements.")
+
+    def element_shape(self, asked: Shape, elements: Sequence[Element]) -> Shape:
+        """What is known of the shape that `elements` of this list share.
+
+        Args:
+            asked: the shape that the node asks for.
+
+        Raises:
+            EnsureError: the list or an element contradicts it.
+        """
+        shape = merged(asked, self.shape, "the elements of the list")
+        for element in elements:
+            if element is not None and element.shape != shape:
+                shape = merged(shape, element.shape, "the elements of the list")
+        return shape
+
+    def ensure_element_shape(self, shape: tuple[int, ...]) -> None:
+        """Refuse a shape that the elements of this list cannot have."""
+        if shape != self.shape:
+            merged(self.shape, shape, "an element of the list")
+
+    @property
+    def zero(self) -> object:
+        """The value of elements that were not set."""
+        return b"" if self.type is TensorType.STRING else None if self.type is TensorType.VARIANT else 0
+
+
+def owned(array: Array) -> Array:
+    """A copy that a list can own: the runtime lends a node's memory to other nodes."""
+    return np.array(array)
+
+
+def owned_rows(array: Array) -> list[Array]:
+    """Copies of an array's rows that a list can own."""
+    charge(array.nbytes + _ARRAY * len(array))
+    copy = owned(array)
+    return [copy[row, ...] for row in range(len(copy))]  # `...` keeps a row of a vector an array
+
+
+def _nbytes(element: Element) -> int:
+    if element is None:
+        return _REFERENCE
+    nbytes = _ARRAY + element.nbytes
+    if element.dtype.hasobject:
+        nbytes += sum(_STRING + len(item) for item in element.ravel().tolist() if isinstance(item, bytes))
+    return nbytes

@@ -1,0 +1,93 @@
+"""Elementwise operators of one or two operands, which broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from oplet import Node, Registration, TensorType, checkpoint
+from oplet.kernels.arrays import Array, Shape
+from oplet.kernels.broadcasting import broadcast_shape
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.types import SHORT_FLOATS
+
+__all__ = ["IN_DOUBLE", "binary", "broadcast_pair", "in_parts", "same_shape", "special", "unary"]
+
+#: Special functions are computed in double precision and rounded.
+IN_DOUBLE = dict.fromkeys((*SHORT_FLOATS, TensorType.FLOAT32), TensorType.FLOAT64)
+#: The values that a function of many steps takes at a time, so that its scratch stays small.
+_PART = 1 << 15
+
+
+def same_shape(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    """The shape of the first input for every output."""
+    return [node.inputs[0].shape] * len(node.outputs)
+
+
+def broadcast_pair(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    """The shape that two inputs broadcast to."""
+    return [broadcast_shape(*node.inputs)]
+
+
+def unary(
+    function: Callable[[Array, Array], Any],
+    *types: TensorType,
+    result: TensorType | str = "T",
+    widened: Mapping[Any, Any] | None = None,
+) -> Registration:
+    """The registration of an operator of one operand.
+
+    Args:
+        function: takes the operand and the array for the result.
+        types: what its attribute `T` may be.
+        result: the type of the result where it is another one.
+        widened: as for `operator`.
+    """
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        return partial(function, inputs[0], outputs[0])
+
+    return operator(Signature(["T"], [result], {"T": types}), same_shape, formula, widened=widened)
+
+
+def binary(
+    function: Callable[[Array, Array, Array], Any],
+    *types: TensorType,
+    result: TensorType | str = "T",
+    widened: Mapping[Any, Any] | None = None,
+    defaults: Mapping[str, TensorType] = {},
+) -> Registration:
+    """The registration of an operator of two operands that broadcast; `function` takes them and the array for the result."""
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        return partial(function, inputs[0], inputs[1], outputs[0])
+
+    return operator(Signature(["T", "T"], [result], {"T": types}, defaults), broadcast_pair, formula, widened=widened)
+
+
+def special(function: Callable[..., Array], *types: TensorType, operands: int = 1) -> Registration:
+    """The registration of a special function of float64 arrays that returns its values."""
+    make = unary if operands == 1 else binary
+    return make(in_parts(function), *types, widened=IN_DOUBLE)
+
+
+def in_parts(function: Callable[..., Array]) -> Callable[..., None]:
+    """`function` of float64 arrays on a part of the values at a time, its result written into the last argument."""
+
+    def run(*arrays: Array) -> None:
+        *operands, target = arrays
+        if target.size <= _PART:
+            flat = [np.broadcast_to(operand, target.shape).ravel() for operand in operands]
+            target[...] = function(*flat).reshape(target.shape)
+            return
+        out = target.reshape(-1)
+        views = [np.broadcast_to(operand, target.shape).flat for operand in operands]
+        for start in range(0, target.size, _PART):
+            checkpoint()
+            out[start : start + _PART] = function(*(view[start : start + _PART] for view in views))
+
+    return run

@@ -1,0 +1,78 @@
+"""Variables that outlive a run: TensorFlow's own operators make and change them, and builtin operators' variables are found, too.
+
+A tensor of type RESOURCE holds a `Variable` that an operator here made, or the number under which builtin operators keep theirs in
+`Context.resources`: an object with the same two attributes. The converter writes builtin variables beside steps of optimizers as Flex.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from oplet import Context, Tensor, TensorType, ensure
+from oplet.kernels.arrays import Array
+
+__all__ = ["Held", "Variable", "find", "value_of", "variable_named"]
+
+
+class Held(Protocol):
+    """What a variable of any package has.
+
+    Attributes:
+        type: the type of its value.
+        value: its value; None until something is assigned.
+    """
+
+    type: TensorType
+    value: Array | None
+
+
+class Variable:
+    """A variable of an interpreter; attributes as of `Held`."""
+
+    def __init__(self, type: TensorType) -> None:
+        self.type = type
+        self.value: Array | None = None
+
+    def __repr__(self) -> str:
+        return f"Variable({self.type.name}, {'nothing' if self.value is None else list(self.value.shape)})"
+
+
+def variable_named(context: Context, container: str, name: str, type: TensorType) -> Variable:
+    """The interpreter's variable of this name; a new one where there is none.
+
+    Raises:
+        EnsureError: it is of another type.
+    """
+    found: Variable = context.resources.setdefault(("oplet-flex-ops", "variable", container, name), Variable(type))
+    ensure(found.type is type, f"the variable '{name:.60}' is of type {found.type.name}; a node uses it as {type.name}.")
+    return found
+
+
+def find(context: Context, handle: Tensor) -> Held:
+    """The variable whose handle a tensor holds.
+
+    Raises:
+        EnsureError: it holds no handle of a variable.
+    """
+    ensure(handle.size == 1, f"{handle} has {handle.size} values; a handle is one.")
+    held = handle.data.item()
+    if not isinstance(held, Variable) and isinstance(held, (int, np.integer)):
+        held = context.resources.get(held)
+    ensure(hasattr(held, "value") and hasattr(held, "type"), f"{handle} holds no variable.")
+    found: Held = held
+    return found
+
+
+def value_of(context: Context, handle: Tensor, type: TensorType) -> Array:
+    """The value of the variable whose handle a tensor holds, of this type; it may be changed in place.
+
+    Raises:
+        EnsureError: there is no such variable, nothing has been assigned, or its value is of another type.
+    """
+    variable = find(context, handle)
+    ensure(variable.value is not None, f"the variable of {handle} is read before anything is assigned to it.")
+    value: Array = variable.value  # type: ignore[assignment]
+    ensure(variable.type is type, f"the variable of {handle} is of type {variable.type.name}, not {type.name}.")
+    return value

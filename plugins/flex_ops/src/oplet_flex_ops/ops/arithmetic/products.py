@@ -1,0 +1,121 @@
+"""Matrix products, and the bias that follows them. Numerics: tensorflow/core/kernels/matmul_op_*.cc, batch_matmul_op_impl.h, bias_op.cc.
+
+Halves are multiplied and added in single precision and rounded once; TensorFlow's own kernels differ in how often they round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from oplet import Node, Registration, TensorType, ensure
+from oplet.kernels.arrays import Array, Shape
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, NUMBERS
+
+_TYPES = (*FLOATS, *COMPLEX, *INDEX)
+_MORE = (*_TYPES, TensorType.INT16)
+#: Of BatchMatMulV3, which has no kernel for float16.
+_FACTORS = (TensorType.FLOAT32, TensorType.FLOAT64, TensorType.BFLOAT16, *COMPLEX, TensorType.INT16, *INDEX)
+_OCTETS = (TensorType.INT8, TensorType.UINT8)
+
+
+def _product(left: Shape, right: Shape, flips: tuple[bool, bool], node: Node) -> Shape:
+    """The last two dimensions of the product."""
+    rows, inner = left[-2:][:: -1 if flips[0] else 1]
+    other, columns = right[-2:][:: -1 if flips[1] else 1]
+    ensure(
+        inner == other,
+        f"the inner dimensions of {node.inputs[0]} and {node.inputs[1]} are {inner} and {other}; they must be equal.",
+    )
+    return rows, columns
+
+
+def _thunk(x: Array, y: Array, output: Array) -> Step:
+    if not x.shape[-1]:
+        return lambda: output.fill(0)
+    if x.dtype == y.dtype == output.dtype:
+        return lambda: np.matmul(x, y, output)
+    return lambda: np.matmul(x, y, output, dtype=output.dtype, casting="unsafe")
+
+
+def _matmul() -> Registration:
+    names = ("transpose_a", "transpose_b")
+
+    def flips(attributes: Attributes) -> tuple[bool, bool]:
+        return attributes.flag(names[0], default=False), attributes.flag(names[1], default=False)
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        for tensor in node.inputs:
+            ensure(tensor.ndim == 2, f"{tensor} must be a matrix.")
+        return [_product(node.inputs[0].shape, node.inputs[1].shape, flips(attributes), node)]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        x, y = (array.T if flip else array for array, flip in zip(inputs, flips(attributes)))
+        return _thunk(x, y, outputs[0])
+
+    return operator(Signature(["T", "T"], ["T"], {"T": _TYPES}), shapes, formula)
+
+
+def _batch_matmul(signature: Signature, broadcasts: bool) -> Registration:
+    def flips(attributes: Attributes) -> tuple[bool, bool]:
+        return attributes.flag("adj_x", default=False), attributes.flag("adj_y", default=False)
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        left, right = node.inputs
+        for tensor in node.inputs:
+            ensure(tensor.ndim >= 2, f"{tensor} must have two dimensions or more.")
+        batch, other = left.shape[:-2], right.shape[:-2]
+        fits = all(m == n or 1 in (m, n) for m, n in zip(batch[::-1], other[::-1])) if broadcasts else batch == other
+        ensure(fits, f"the batches of {left} and {right} do not {'broadcast' if broadcasts else 'have the same shape'}.")
+        return [(*np.broadcast_shapes(batch, other), *_product(left.shape, right.shape, flips(attributes), node))]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        adjoint = flips(attributes)
+        x, y = (array.swapaxes(-1, -2) if flip else array for array, flip in zip(inputs, adjoint))
+        if outputs[0].dtype.kind != "c" or not any(adjoint):
+            return _thunk(x, y, outputs[0])
+
+        def run() -> None:
+            left, right = (np.conj(array) if flip else array for array, flip in zip((x, y), adjoint))
+            _thunk(left, right, outputs[0])()
+
+        return run
+
+    return operator(signature, shapes, formula)
+
+
+def _bias_add(*, data_format: bool) -> Registration:
+    def by_channels(attributes: Attributes) -> bool:
+        return data_format and attributes.text("data_format", "NHWC", "NCHW", default="NHWC") == "NCHW"
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        value, bias = node.inputs
+        first = by_channels(attributes)
+        ensure(bias.ndim == 1, f"the bias {bias} must be a vector.")
+        ensure(value.ndim >= (3 if first else 2), f"{value} has too few dimensions for a bias; it must have {3 if first else 2}.")
+        channels = value.shape[1 if first else -1]
+        ensure(bias.shape == (channels,), f"the bias {bias} must have one value for each of the {channels} channels of {value}.")
+        return [value.shape]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        value, bias = inputs
+        if by_channels(attributes):
+            bias = bias.reshape(-1, *[1] * (value.ndim - 2))
+        return lambda: np.add(value, bias, outputs[0])
+
+    return operator(Signature(["T", "T"], ["T"], {"T": NUMBERS}), shapes, formula)
+
+
+_THREE = Signature(
+    ["Ta", "Tb"], ["Tout"], {"Ta": (*_FACTORS, *_OCTETS), "Tb": (*_FACTORS, *_OCTETS), "Tout": _FACTORS}
+)  # fmt: skip
+
+BATCH_MATMUL = _batch_matmul(Signature(["T", "T"], ["T"], {"T": _TYPES}), False)
+BATCH_MATMUL_V2 = _batch_matmul(Signature(["T", "T"], ["T"], {"T": _MORE}), True)
+BATCH_MATMUL_V3 = _batch_matmul(_THREE, True)
+BIAS_ADD = _bias_add(data_format=True)
+BIAS_ADD_V1 = _bias_add(data_format=False)
+MAT_MUL = _matmul()

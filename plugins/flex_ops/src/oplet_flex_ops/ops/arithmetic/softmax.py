@@ -1,0 +1,71 @@
+"""Softmax and LogSoftmax along the last axis, and local response normalization across channels.
+
+Numerics: tensorflow/core/kernels/softmax_op_functor.h and lrn_op.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from oplet import Node, Registration, TensorType, ensure
+from oplet.kernels.arrays import Array, Shape
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.elementwise import same_shape
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.types import FLOATS
+
+
+def _softmax(*, logarithm: bool) -> Registration:
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure(node.inputs[0].ndim >= 1, f"{node.inputs[0]} must have one dimension or more.")
+        return same_shape(node, attributes)
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        [logits], [output] = inputs, outputs
+        if not logits.size:
+            return lambda: None
+
+        def run() -> None:
+            np.subtract(logits, logits.max(-1, keepdims=True), output)
+            if logarithm:
+                output[...] -= np.log(np.exp(output).sum(-1, keepdims=True))
+            else:
+                np.exp(output, output)
+                output[...] /= output.sum(-1, keepdims=True)
+
+        return run
+
+    return operator(Signature(["T"], ["T"], {"T": FLOATS}), shapes, formula)
+
+
+def lrn_sums(attributes: Attributes, source: Array) -> Array:
+    """bias + alpha times the sum of squares over the channels around each, in the source's precision."""
+    radius = attributes.integer("depth_radius", default=5, least=0)
+    totals = np.zeros((*source.shape[:-1], source.shape[-1] + 1), np.float64)
+    np.cumsum(np.square(source, dtype=np.float64), -1, out=totals[..., 1:])
+    places = np.arange(source.shape[-1])
+    high, low = np.minimum(places + radius + 1, len(places)), np.maximum(places - radius, 0)
+    sums = totals[..., high] - totals[..., low]
+    result: Array = (attributes.number("bias", default=1.0) + attributes.number("alpha", default=1.0) * sums).astype(source.dtype)
+    return result
+
+
+def _lrn() -> Registration:
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure(node.inputs[0].ndim == 4, f"{node.inputs[0]} must have four dimensions.")
+        return same_shape(node, attributes)
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        [source], [output] = inputs, outputs
+        exponent = -attributes.number("beta", default=0.5)
+        return lambda: np.multiply(source, lrn_sums(attributes, source) ** np.array(exponent, source.dtype), output)
+
+    types = (TensorType.FLOAT16, TensorType.FLOAT32)
+    return operator(Signature(["T"], ["T"], {"T": types}, {"T": TensorType.FLOAT32}), shapes, formula)
+
+
+LOG_SOFTMAX = _softmax(logarithm=True)
+LRN = _lrn()
+SOFTMAX = _softmax(logarithm=False)

@@ -1,0 +1,207 @@
+"""Operators that find and count values: Unique*, Bincount, DenseBincount, ListDiff, InvertPermutation, HistogramFixedWidth.
+
+Numerics: tensorflow/core/kernels/{unique_op.cc,bincount_op.cc,listdiff_op.cc,histogram_op.cc}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Node, Registration, TensorType, ensure
+from oplet.kernels.arrays import Array, Shape
+from oplet.kernels.axes import read_int, resolve_axis
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.kernel import computed, filled
+from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
+
+__all__ = [
+    "BINCOUNT", "DENSE_BINCOUNT", "HISTOGRAM_FIXED_WIDTH", "INVERT_PERMUTATION", "LIST_DIFF", "UNIQUE", "UNIQUE_V2",
+    "UNIQUE_WITH_COUNTS", "UNIQUE_WITH_COUNTS_V2", "count_values",
+]  # fmt: skip
+
+_COMPARABLE = (*NUMBERS, TensorType.BOOL, TensorType.STRING)
+_WEIGHTS = (TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64)
+
+
+def _numbered(values: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Of a vector: the positions of the distinct values, in the order in which they first appear, and the number of each value's.
+
+    NaN is never equal.
+    """
+    if not values.size:
+        return np.zeros(0, np.intp), np.zeros(0, np.intp)
+    order = np.argsort(values, kind="stable")
+    there = values[order]
+    new = np.concatenate(([True], there[1:] != there[:-1]))
+    group = np.empty(values.size, np.intp)
+    group[order] = np.cumsum(new) - 1
+    first = order[new]  # the sort is stable, so this is the first of its kind
+    appearance = np.argsort(first)
+    rank = np.empty_like(appearance)
+    rank[appearance] = np.arange(appearance.size)
+    return first[appearance], rank[group]
+
+
+def _unique(axis: int, values: Array) -> tuple[Array, NDArray[np.intp], int]:
+    """The distinct slices along an axis, the number of each slice's, and how many there are."""
+    slices = np.moveaxis(values, axis, 0)
+    columns = slices.reshape(len(slices), -1) if slices.size else np.zeros((len(slices), 0), values.dtype)
+    if columns.shape[1] == 0:
+        first = np.zeros(min(1, len(slices)), np.intp)
+        numbers = np.zeros(len(slices), np.intp)
+    else:
+        first, numbers = _numbered(columns[:, 0])
+        for column in columns.T[1:]:
+            first, numbers = _numbered(numbers * len(slices) + _numbered(column)[1])
+    return np.moveaxis(slices[first], 0, axis), numbers, len(first)
+
+
+def _uniques(op: str, *, axis: bool, counts: bool) -> Registration:
+    def compute(given: Any, x: Array, *more: Array) -> list[Array]:
+        along = 0
+        if more and more[0].size:
+            ensure(more[0].size == 1, f"axis must hold one number or none, not {more[0].size}.")
+            along = resolve_axis(int(more[0][0]), x.ndim)
+        else:
+            ensure(x.ndim == 1, f"an input of shape {list(x.shape)} must be a vector, or have an axis.")
+        values, numbers, count = _unique(along, x)
+        return [values, numbers, np.bincount(numbers, minlength=count)] if counts else [values, numbers]
+
+    text = f"x: T{', axis: Taxis[1]' if axis else ''} -> y: T, idx: out_idx{', count: out_idx' if counts else ''}"
+    return computed(Signature(op, text, T=_COMPARABLE, Taxis=INDICES, out_idx=INDICES), compute)
+
+
+UNIQUE: Registration = _uniques("Unique", axis=False, counts=False)
+UNIQUE_V2: Registration = _uniques("UniqueV2", axis=True, counts=False)
+UNIQUE_WITH_COUNTS: Registration = _uniques("UniqueWithCounts", axis=False, counts=True)
+UNIQUE_WITH_COUNTS_V2: Registration = _uniques("UniqueWithCountsV2", axis=True, counts=True)
+
+
+def _list_diff(given: Any, x: Array, y: Array) -> list[Array]:
+    left = (~np.isin(x, y)).nonzero()[0] if x.dtype != object else _strings_left(x, y)
+    return [x[left], left]
+
+
+def _strings_left(x: Array, y: Array) -> NDArray[np.intp]:
+    known = set(y.tolist())
+    return np.array([place for place, text in enumerate(x.tolist()) if text not in known], np.intp)
+
+
+LIST_DIFF: Registration = computed(
+    Signature("ListDiff", "x: T[1], y: T[1] -> out: T, idx: out_idx", T=_COMPARABLE, out_idx=INDICES), _list_diff
+)
+
+
+def _invert(given: Any, outputs: list[Array], x: Array) -> None:
+    outside = (x < 0) | (x >= x.size)
+    ensure(not outside.any(), lambda: f"{x[outside][0]} is not in 0 to {x.size - 1}, as numbers of a permutation are.")
+    outputs[0].fill(-1)
+    outputs[0][x] = np.arange(x.size)
+    ensure((outputs[0] >= 0).all(), "the numbers are no permutation: one of them stands there twice.")
+
+
+INVERT_PERMUTATION: Registration = filled(
+    Signature("InvertPermutation", "x: T[1] -> y: T", T=INDICES), lambda node, given: [node.inputs[0].shape], _invert
+)
+
+
+def count_values(target: Array, rows: Array, values: Array, weights: Array, binary: bool) -> None:
+    """Count values into a matrix of bins, or into a vector where `rows` are all 0.
+
+    Args:
+        target: the bins, of shape (rows, size); overwritten.
+        rows: the row of each value.
+        values: integers; those beyond the bins are not counted.
+        weights: what each value counts, or none of them for 1 each.
+        binary: whether a bin only says that there is a value.
+
+    Raises:
+        EnsureError: a value is negative, or there are not as many weights as values.
+    """
+    ensure(not values.size or values.min() >= 0, "a value to count is negative.")
+    ensure(weights.size in (0, values.size), f"there are {weights.size} weights for {values.size} values.")
+    target.fill(0)
+    there = values < target.shape[1]
+    places = (rows[there], values[there])
+    if binary:
+        target[places] = 1
+    else:
+        np.add.at(target, places, weights[there] if weights.size else target.dtype.type(1))
+
+
+def _bins(position: int) -> Callable[[Node], int]:
+    def read(node: Node) -> int:
+        size = read_int(node.inputs[position])
+        ensure(size >= 0, f"the number of bins is {size} and must not be negative.")
+        return size
+
+    return read
+
+
+def _bincount(given: Any, outputs: list[Array], values: Array, size: Array, weights: Array) -> None:
+    flat = values.reshape(-1)
+    count_values(outputs[0][None], np.zeros(flat.size, np.intp), flat, weights.reshape(-1), False)
+
+
+BINCOUNT: Registration = filled(
+    Signature("Bincount", "arr: INT32, size: INT32[0], weights: T -> bins: T", T=_WEIGHTS),
+    lambda node, given: [(_bins(1)(node),)],
+    _bincount,
+    reads=["size"],
+)
+
+
+def _dense_shapes(node: Node, binary: bool) -> list[Shape]:
+    values, weights = node.inputs[0], node.inputs[2]
+    ensure(1 <= values.ndim <= 2, f"{values} must have one or two dimensions.")
+    ensure(weights.size == 0 or weights.shape == values.shape, f"{weights} must be empty, or of the shape of {values}.")
+    return [(*values.shape[:-1], _bins(1)(node))]
+
+
+def _dense(binary: bool, outputs: list[Array], values: Array, size: Array, weights: Array) -> None:
+    rows = np.repeat(np.arange(len(values)), values.shape[1]) if values.ndim == 2 else np.zeros(values.size, np.intp)
+    target = outputs[0] if values.ndim == 2 else outputs[0][None]
+    count_values(target, rows, values.reshape(-1), weights.reshape(-1), binary)
+
+
+def _binary(attributes: Attributes) -> bool:
+    return attributes.flag("binary_output", default=False)
+
+
+DENSE_BINCOUNT: Registration = filled(
+    Signature("DenseBincount", "input: Tidx, size: Tidx, weights: T -> output: T", Tidx=INDICES, T=_WEIGHTS),
+    _dense_shapes,
+    _dense,
+    settings=_binary,
+    reads=["size"],
+)
+
+
+def _histogram_shapes(node: Node, given: Any) -> list[Shape]:
+    bounds, count = node.inputs[1], read_int(node.inputs[2])
+    ensure(bounds.shape == (2,), f"{bounds} must hold the two ends of the range.")
+    ensure(count > 0, f"nbins is {count} and must be above zero.")
+    return [(count,)]
+
+
+def _histogram(given: Any, outputs: list[Array], values: Array, bounds: Array, nbins: Array) -> None:
+    low, high = bounds
+    count = outputs[0].size
+    ensure(low < high, f"the range from {low} to {high} is empty.")
+    ensure(values.dtype.kind != "f" or not np.isnan(values).any(), "values to count in a histogram are NaN.")
+    with np.errstate(all="ignore"):
+        step = np.float64(high - low) / count
+        places = (np.maximum(values.reshape(-1), low) - low).astype(np.float64) / step
+    outputs[0][...] = np.bincount(np.minimum(places, count - 1).astype(np.int32), minlength=count)
+
+
+HISTOGRAM_FIXED_WIDTH: Registration = filled(
+    Signature("HistogramFixedWidth", "values: T, value_range: T, nbins: INT32[0] -> out: dtype", T=_WEIGHTS, dtype=INDICES),
+    _histogram_shapes,
+    _histogram,
+    reads=["nbins"],
+)

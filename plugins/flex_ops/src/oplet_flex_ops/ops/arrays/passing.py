@@ -1,0 +1,184 @@
+"""Operators that pass values on: Identity and its kin, Bitcast, and the checks CheckNumerics and Assert; Print and PrintV2 log.
+
+Numerics: tensorflow/core/kernels/{identity_op.h,bitcast_op.cc,check_numerics_op.cc,logging_ops.cc}
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+
+from oplet import Node, Registration, ensure
+from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.kernel import shaped, viewed
+from oplet_flex_ops.signature import FLOATS, NUMBERS, Signature
+
+__all__ = [
+    "ASSERT", "BITCAST", "CHECK_NUMERICS", "CHECK_NUMERICS_V2", "DEEP_COPY", "GUARANTEE_CONST", "IDENTITY", "IDENTITY_N", "NO_OP",
+    "PLACEHOLDER_WITH_DEFAULT", "PREVENT_GRADIENT", "PRINT", "PRINT_V2", "SNAPSHOT", "STOP_GRADIENT",
+]  # fmt: skip
+
+_logger = logging.getLogger(__name__)
+
+
+def _same_shapes(node: Node, given: Any) -> list[Shape]:
+    return [tensor.shape for tensor in node.inputs]
+
+
+def _passing(op: str, text: str = "input: T -> output: T") -> Registration:
+    return viewed(Signature(op, text), _same_shapes, lambda node, given: [tensor.data for tensor in node.inputs])
+
+
+IDENTITY: Registration = _passing("Identity")
+IDENTITY_N: Registration = _passing("IdentityN", "input: *T -> output: *T")
+SNAPSHOT: Registration = _passing("Snapshot")
+STOP_GRADIENT: Registration = _passing("StopGradient")
+PREVENT_GRADIENT: Registration = _passing("PreventGradient")
+GUARANTEE_CONST: Registration = _passing("GuaranteeConst")
+DEEP_COPY: Registration = _passing("DeepCopy", "x: T -> y: T")
+
+
+def _default_shape(node: Node, wanted: Shape | None) -> list[Shape]:
+    shape = node.inputs[0].shape
+    ensure(
+        wanted is None or (len(wanted) == len(shape) and all(a in (-1, b) for a, b in zip(wanted, shape))),
+        f"{node.inputs[0]} is not of the shape {wanted} of the placeholder.",
+    )
+    return [shape]
+
+
+PLACEHOLDER_WITH_DEFAULT: Registration = viewed(
+    Signature("PlaceholderWithDefault", "input: dtype -> output: dtype"),
+    _default_shape,
+    lambda node, given: [node.inputs[0].data],
+    settings=lambda attributes: attributes.shape("shape"),
+)
+
+
+def _bitcast_shapes(node: Node, given: Any) -> list[Shape]:
+    source, output = node.inputs[0], node.outputs[0]
+    old, new, shape = source.dtype.itemsize, output.dtype.itemsize, source.shape
+    if old == new:
+        return [shape]
+    if old > new:
+        return [(*shape, old // new)]
+    ensure(
+        bool(shape) and shape[-1] == new // old,
+        f"{source} must end with an axis of {new // old} to become {output.type.name}.",
+    )
+    return [shape[:-1]]
+
+
+def _bitcast_view(node: Node, given: Any) -> list[Array]:
+    source, output = np.ascontiguousarray(node.inputs[0].data), node.outputs[0]
+    return [source.reshape(-1).view(output.dtype).reshape(output.shape)]
+
+
+BITCAST: Registration = viewed(
+    Signature("Bitcast", "input: T -> output: type", T=NUMBERS, type=NUMBERS), _bitcast_shapes, _bitcast_view
+)
+
+
+def _checking(op: str, signed: bool) -> Registration:
+    """Values that must be finite; `signed` tells the signs of infinities apart, in messages."""
+
+    def bind(node: Node, message: str) -> Thunk:
+        source, output = node.inputs[0].data, node.outputs[0].data
+        finite = np.empty(source.shape, np.bool_)
+
+        def run() -> None:
+            np.isfinite(source, finite)
+            if not finite.all():
+                ensure(False, f"{message} : Tensor had {_found(source, signed)} values.")
+            output[...] = source
+
+        return run
+
+    signature = Signature(op, "tensor: T -> output: T", T=FLOATS)
+    return shaped(signature, _same_shapes, bind, settings=lambda attributes: attributes.text("message"))
+
+
+def _found(source: Array, signed: bool) -> str:
+    infinite = [name for name, there in (("-Inf", (source < 0)), ("+Inf", (source > 0))) if (there & np.isinf(source)).any()]
+    names = (infinite if signed else ["Inf"]) if infinite else []
+    return ", ".join([*names, *(["NaN"] if np.isnan(source).any() else [])])
+
+
+CHECK_NUMERICS: Registration = _checking("CheckNumerics", False)
+CHECK_NUMERICS_V2: Registration = _checking("CheckNumericsV2", True)
+
+
+def _assert_bind(node: Node, summarize: int) -> Thunk:
+    condition, data = node.inputs[0].data, [tensor.data for tensor in node.inputs[1:]]
+
+    def run() -> None:
+        if not condition.all():
+            ensure(False, f"assertion failed: {' '.join(_shown(array, summarize) for array in data)}")
+
+    return run
+
+
+def _shown(array: Array, summarize: int) -> str:
+    count = array.size if summarize < 0 else min(summarize, array.size)
+    values = [each.decode("utf-8", "replace") if isinstance(each, bytes) else str(each) for each in array.ravel()[:count]]
+    return f"[{' '.join(values)}{'...' if count < array.size else ''}]"
+
+
+ASSERT: Registration = shaped(
+    Signature("Assert", "condition: BOOL[0], data: *T -> "),
+    lambda node, given: [],
+    _assert_bind,
+    settings=lambda attributes: attributes.integer("summarize", default=3),
+    pure=False,
+)
+NO_OP: Registration = shaped(Signature("NoOp", " -> "), lambda node, given: [], lambda node, given: lambda: None, pure=False)
+
+_LEVELS = {"log(warning)": logging.WARNING, "log(error)": logging.ERROR}
+
+
+def _print_v2_settings(attributes: Attributes) -> int:
+    return _LEVELS.get(attributes.text("output_stream", default="stderr"), logging.INFO)
+
+
+def _print_v2(node: Node, level: int) -> Thunk:
+    text = node.inputs[0].data
+    return lambda: _logger.log(level, "%s", text.item().decode("utf-8", "replace"))
+
+
+PRINT_V2: Registration = shaped(
+    Signature("PrintV2", "input: STRING[0] -> "), lambda node, given: [], _print_v2, settings=_print_v2_settings, pure=False
+)
+
+
+def _print_settings(attributes: Attributes) -> tuple[str, int, int]:
+    return (
+        attributes.text("message", default=""),
+        attributes.integer("first_n", default=-1),
+        attributes.integer("summarize", default=3),
+    )
+
+
+def _print(node: Node, given: tuple[str, int, int]) -> Thunk:
+    (message, first, summarize), output = given, node.outputs[0].data
+    source, data = node.inputs[0].data, [tensor.data for tensor in node.inputs[1:]]
+    left = [first]
+
+    def run() -> None:
+        if left[0]:
+            left[0] -= 1
+            _logger.info("%s%s", message, "".join(_shown(array, summarize) for array in data))
+        output[...] = source
+
+    return run
+
+
+PRINT: Registration = shaped(
+    Signature("Print", "input: T, data: *U -> output: T"),
+    lambda node, given: [node.inputs[0].shape],
+    _print,
+    settings=_print_settings,
+    pure=False,
+)

@@ -1,0 +1,198 @@
+"""Operators that select by conditions, bounds and order: Where, Select(V2), Bucketize, bounds, TopKV2, InTopKV2, NthElement.
+
+Numerics: tensorflow/core/kernels/{where_op.cc,cwise_op_select.cc,bucketize_op.cc,searchsorted_op.cc,topk_op.cc,in_topk_op.h,nth_element_op.cc}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oplet import Node, Registration, TensorType, ensure
+from oplet.kernels.arrays import Array, Shape
+from oplet.kernels.axes import read_int
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.kernel import computed, filled
+from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature
+
+__all__ = [
+    "BUCKETIZE", "IN_TOP_K", "IN_TOP_K_V2", "LOWER_BOUND", "NTH_ELEMENT", "SELECT", "SELECT_V2", "TOP_K_V2", "UPPER_BOUND",
+    "WHERE",
+]  # fmt: skip
+
+
+def _where(given: Any, values: Array) -> Array:
+    ensure(values.ndim >= 1, "the input must have at least one dimension.")
+    return np.stack((values != 0).nonzero(), 1)
+
+
+WHERE: Registration = computed(Signature("Where", "input: T -> index: INT64", T=(TensorType.BOOL, *NUMBERS)), _where)
+
+
+def _select_shapes(node: Node, given: Any) -> list[Shape]:
+    condition, then, other = node.inputs
+    ensure(then.shape == other.shape, f"{then} and {other} must have one shape.")
+    fits = condition.shape in ((), then.shape) or (condition.ndim == 1 and condition.shape == then.shape[:1])
+    ensure(fits, f"{condition} must be a scalar, of the shape of {then}, or a vector with an element for each of its rows.")
+    return [then.shape]
+
+
+def _select(given: Any, outputs: list[Array], condition: Array, then: Array, other: Array) -> None:
+    rows = condition.reshape(condition.shape + (1,) * (then.ndim - condition.ndim)) if condition.ndim == 1 else condition
+    outputs[0][...] = other
+    np.copyto(outputs[0], then, where=rows)
+
+
+def _select_v2_shapes(node: Node, given: Any) -> list[Shape]:
+    try:
+        return [np.broadcast_shapes(*(tensor.shape for tensor in node.inputs))]
+    except ValueError:
+        ensure(False, f"{node.inputs[0]}, {node.inputs[1]} and {node.inputs[2]} cannot be broadcast together.")
+        raise
+
+
+def _select_v2(given: Any, outputs: list[Array], condition: Array, then: Array, other: Array) -> None:
+    outputs[0][...] = other
+    np.copyto(outputs[0], then, where=condition)
+
+
+SELECT: Registration = filled(Signature("Select", "condition: BOOL, t: T, e: T -> output: T"), _select_shapes, _select)
+SELECT_V2: Registration = filled(Signature("SelectV2", "condition: BOOL, t: T, e: T -> output: T"), _select_v2_shapes, _select_v2)
+
+
+def _boundaries(attributes: Attributes) -> Array:
+    value = attributes.node_def.attributes.get("boundaries", [])
+    ensure(
+        isinstance(value, list) and all(isinstance(item, float) for item in value),
+        "the attribute 'boundaries' must be a list of floats.",
+    )
+    found = np.array(value, np.float32)
+    ensure(bool((found[1:] >= found[:-1]).all()), f"the boundaries {value!r:.60} must be ascending.")
+    return found
+
+
+def _bucketize(boundaries: Array, outputs: list[Array], values: Array) -> None:
+    # Floats and integers are compared with the boundaries as floats, doubles as doubles.
+    wide = np.float64 if values.dtype == np.float64 else np.float32
+    outputs[0][...] = np.searchsorted(boundaries.astype(wide), values.astype(wide, copy=False), "right")
+
+
+BUCKETIZE: Registration = filled(
+    Signature(
+        "Bucketize",
+        "input: T -> output: INT32",
+        T=(TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64),
+    ),
+    lambda node, given: [node.inputs[0].shape],
+    _bucketize,
+    settings=_boundaries,
+)
+
+
+def _bound(op: str, side: Any) -> Registration:
+    def shapes(node: Node, given: Any) -> list[Shape]:
+        table, values = node.inputs
+        ensure(table.shape[0] == values.shape[0], f"{table} and {values} must have the same number of rows.")
+        return [values.shape]
+
+    def compute(given: Any, outputs: list[Array], table: Array, values: Array) -> None:
+        for row, sought, found in zip(table, values, outputs[0]):
+            found[...] = np.searchsorted(row, sought, side)
+
+    text = "sorted_inputs: T[2], values: T[2] -> output: out_type"
+    return filled(Signature(op, text, T=REALS, out_type=INDICES), shapes, compute)
+
+
+LOWER_BOUND: Registration = _bound("LowerBound", "left")
+UPPER_BOUND: Registration = _bound("UpperBound", "right")
+
+
+def _ensure_k(node: Node, k: int) -> list[Shape]:
+    source = node.inputs[0]
+    ensure(source.ndim >= 1, f"{source} must have at least one dimension.")
+    ensure(
+        0 <= k <= source.shape[-1], f"k is {k}; it must be in 0 to {source.shape[-1]}, the length of the last axis of {source}."
+    )
+    return [(*source.shape[:-1], k)] * 2
+
+
+def _descending(values: Array) -> Array:
+    """Positions of the values of each row, the largest first and the first first among equals."""
+    if values.dtype.kind in "iu":
+        return np.argsort(np.invert(values), -1, "stable")
+    wide = values.astype(np.float32) if values.dtype.itemsize == 2 else values
+    return np.argsort(np.negative(wide), -1, "stable")
+
+
+def _top_k(given: Any, outputs: list[Array], values: Array, *k: Array) -> None:
+    if outputs[0].size:
+        best = _descending(values)[..., : outputs[0].shape[-1]]
+        outputs[1][...] = best
+        outputs[0][...] = np.take_along_axis(values, best, -1)
+
+
+_SHORT = (*INDICES, TensorType.INT16)
+TOP_K_V2: Registration = filled(
+    Signature("TopKV2", "input: T, k: Tk[0] -> values: T, indices: index_type", T=REALS, Tk=_SHORT, index_type=_SHORT),
+    lambda node, given: _ensure_k(node, read_int(node.inputs[1])),
+    _top_k,
+    reads=["k"],
+)
+
+
+def _in_top_k_shapes(node: Node, given: Any) -> list[Shape]:
+    predictions, targets = node.inputs[:2]
+    ensure(predictions.shape[0] == targets.shape[0], f"{predictions} and {targets} must have the same number of rows.")
+    return [targets.shape]
+
+
+def _in_top_k(k: int | None, outputs: list[Array], predictions: Array, targets: Array, *more: Array) -> None:
+    most = int(more[0]) if k is None else k
+    classes = predictions.shape[1]
+    there = (targets >= 0) & (targets < classes)
+    if not classes:
+        outputs[0].fill(False)
+        return
+    chosen = np.take_along_axis(predictions, np.where(there, targets, 0)[:, None].astype(np.intp), 1)
+    known = there & np.isfinite(chosen[:, 0]) & np.isfinite(predictions).all(1)
+    outputs[0][...] = known & ((predictions > chosen).sum(1) < most)
+
+
+IN_TOP_K: Registration = filled(
+    Signature("InTopK", "predictions: FLOAT32[2], targets: T[1] -> precision: BOOL", T=INDICES),
+    _in_top_k_shapes,
+    _in_top_k,
+    settings=lambda attributes: attributes.integer("k"),
+)
+IN_TOP_K_V2: Registration = filled(
+    Signature("InTopKV2", "predictions: FLOAT32[2], targets: T[1], k: T[0] -> precision: BOOL", T=INDICES),
+    _in_top_k_shapes,
+    _in_top_k,
+)
+
+
+def _nth_shapes(node: Node, reverse: bool) -> list[Shape]:
+    source, n = node.inputs[0], read_int(node.inputs[1])
+    ensure(source.ndim >= 1, f"{source} must have at least one dimension.")
+    ensure(
+        0 <= n < source.shape[-1], f"n is {n}; it must be in 0 to {source.shape[-1] - 1}, the last place of a row of {source}."
+    )
+    return [source.shape[:-1]]
+
+
+def _nth(reverse: bool, outputs: list[Array], values: Array, n: Array) -> None:
+    place = values.shape[-1] - 1 - int(n) if reverse else int(n)
+    if values.dtype.kind == "V":  # numpy does not partition bfloat16
+        outputs[0][...] = np.sort(values.astype(np.float32), -1)[..., place]
+    else:
+        outputs[0][...] = np.partition(values, place, -1)[..., place]
+
+
+NTH_ELEMENT: Registration = filled(
+    Signature("NthElement", "input: T, n: INT32[0] -> values: T", T=REALS),
+    _nth_shapes,
+    _nth,
+    settings=lambda attributes: attributes.flag("reverse", default=False),
+    reads=["n"],
+)

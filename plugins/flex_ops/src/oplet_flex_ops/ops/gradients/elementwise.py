@@ -1,0 +1,104 @@
+"""Gradients of elementwise functions. Numerics: tensorflow/core/kernels/relu_op_functor.h, cwise_ops_gradients.h.
+
+Those of activations take the gradient first and then what the activation read or gave, the others the result first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from oplet import Node, Registration, TensorType
+from oplet.kernels.arrays import Array, Shape
+from oplet.kernels.operands import ensure_same_shape
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, REAL
+from oplet_flex_ops.ops.arithmetic.activations import SELU_ALPHA, SELU_SCALE
+
+_ANALYTIC = (*FLOATS, *COMPLEX)
+
+
+def _shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    ensure_same_shape(*node.inputs)
+    return [node.inputs[0].shape]
+
+
+def _gradient(function: Callable[[Array, Array, Array], Any], *types: TensorType) -> Registration:
+    """`function` takes the two operands and the array for the result."""
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        return partial(function, inputs[0], inputs[1], outputs[0])
+
+    return operator(Signature(["T", "T"], ["T"], {"T": types}), _shapes, formula)
+
+
+def _leaky() -> Registration:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        (gradient, features), [output] = inputs, outputs
+        alpha = np.array(attributes.number("alpha", default=np.float32(0.2).item()), gradient.dtype)
+
+        def run() -> None:
+            np.multiply(gradient, alpha, output)
+            np.copyto(output, gradient, where=features > 0)
+
+        return run
+
+    return operator(Signature(["T", "T"], ["T"], {"T": FLOATS}, {"T": TensorType.FLOAT32}), _shapes, formula)
+
+
+def _elu(gradient: Array, activations: Array, out: Array) -> None:
+    np.copyto(out, np.where(activations < 0, (activations + 1) * gradient, gradient))
+
+
+def _selu(gradient: Array, activations: Array, out: Array) -> None:
+    product = np.array(SELU_SCALE * SELU_ALPHA, out.dtype)
+    scale = np.array(SELU_SCALE, out.dtype)
+    np.copyto(out, np.where(activations < 0, gradient * (activations + product), gradient * scale))
+
+
+def _softplus(gradient: Array, features: Array, out: Array) -> None:
+    np.divide(gradient, np.exp(-features) + 1, out)
+
+
+def _softsign(gradient: Array, features: Array, out: Array) -> None:
+    np.divide(gradient, np.square(1 + np.abs(features)), out)
+
+
+def _sigmoid(y: Array, dy: Array, out: Array) -> None:
+    np.multiply(dy, (1 - y) * y, out)
+
+
+def _tanh(y: Array, dy: Array, out: Array) -> None:
+    np.multiply(dy, 1 - y * y, out)
+
+
+def _sqrt(y: Array, dy: Array, out: Array) -> None:
+    np.divide(dy * np.array(0.5, y.dtype), np.conj(y), out)
+
+
+def _rsqrt(y: Array, dy: Array, out: Array) -> None:
+    conjugate = np.conj(y)
+    np.multiply(dy * np.array(-0.5, y.dtype), conjugate * conjugate * conjugate, out)
+
+
+def _inverse(y: Array, dy: Array, out: Array) -> None:
+    conjugate = np.conj(y)
+    np.multiply(-dy, conjugate * conjugate, out)
+
+
+ELU_GRAD = _gradient(_elu, *FLOATS)
+INV_GRAD = RECIPROCAL_GRAD = _gradient(_inverse, *_ANALYTIC)
+LEAKY_RELU_GRAD = _leaky()
+RELU6_GRAD = _gradient(lambda g, x, out: np.multiply(g, (x > 0) & (x < 6), out), *REAL)
+RELU_GRAD = _gradient(lambda g, x, out: np.multiply(g, x > 0, out), *REAL)
+RSQRT_GRAD = _gradient(_rsqrt, *_ANALYTIC)
+SELU_GRAD = _gradient(_selu, *FLOATS)
+SIGMOID_GRAD = _gradient(_sigmoid, *_ANALYTIC)
+SOFTPLUS_GRAD = _gradient(_softplus, *FLOATS)
+SOFTSIGN_GRAD = _gradient(_softsign, *FLOATS)
+SQRT_GRAD = _gradient(_sqrt, *_ANALYTIC)
+TANH_GRAD = _gradient(_tanh, *_ANALYTIC)

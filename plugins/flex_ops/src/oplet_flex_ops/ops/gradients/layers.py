@@ -1,0 +1,86 @@
+"""Gradients of convolutions and of biases. Numerics: tensorflow/core/kernels/conv_grad_*_ops.cc, depthwise_conv_grad_op.cc, bias_op.cc."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from oplet import Node, Registration, TensorType, ensure
+from oplet.kernels.arrays import Array, Shape
+from oplet.kernels.axes import read_ints
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.planes import (
+    Plane,
+    attributes_strides,
+    depthwise,
+    ensure_filters,
+    ensure_planes,
+    filter_gradient,
+    input_gradient,
+    plane_of,
+)
+from oplet_flex_ops.numerics.types import FLOATS, NUMBERS
+
+
+def _convolution(wanted: str, *, separate: bool) -> Registration:
+    """The gradient of the "source" or of the "filters", whose shape is an input in the place of the tensor itself."""
+    place = 0 if wanted == "source" else 1
+
+    def plane(attributes: Attributes, source: Shape, filters: Shape) -> Plane:
+        return plane_of(attributes, source, filters[:2], attributes.integers("strides"), attributes_strides(attributes))
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        sizes, gradient = node.inputs[place], node.inputs[2]
+        ensure_planes(node.inputs[1 - place], gradient)
+        ensure(sizes.shape == (4,), f"{sizes} is a shape; it must hold four sizes.")
+        made = tuple(read_ints(sizes))
+        ensure(min(made) > 0, f"{sizes} holds {list(made)}; the sizes must be above zero.")
+        source, filters = (made, node.inputs[1].shape) if wanted == "source" else (node.inputs[0].shape, made)
+        ensure_filters(node, source, filters, separate=separate)
+        results = filters[2] * filters[3] if separate else filters[3]
+        given = (source[0], *plane(attributes, source, filters).out, results)
+        ensure(gradient.shape == given, f"the gradient {gradient} must have the shape {list(given)} of the convolution's result.")
+        return [made]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        gradient, [output] = inputs[2], outputs
+        source, filters = (output, inputs[1]) if wanted == "source" else (inputs[0], output)
+        windows = plane(attributes, source.shape, filters.shape)
+        if separate:
+            return depthwise(windows, source, filters, gradient, wanted)
+        if wanted == "source":
+            return input_gradient(windows, filters, gradient, output)
+        return filter_gradient(windows, source, gradient, output)
+
+    inputs: list[str | TensorType] = [TensorType.INT32, "T", "T"] if wanted == "source" else ["T", TensorType.INT32, "T"]
+    types = (*FLOATS, TensorType.INT32) if wanted == "source" and not separate else FLOATS
+    return operator(Signature(inputs, ["T"], {"T": types}), shapes, formula, values=[place])
+
+
+def _bias() -> Registration:
+    """BiasAddGrad: the sums over all axes but that of the channels."""
+
+    def axis(attributes: Attributes) -> int:
+        return 1 if attributes.text("data_format", "NHWC", "NCHW", default="NHWC") == "NCHW" else -1
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        source = node.inputs[0]
+        least = 3 if axis(attributes) == 1 else 2
+        ensure(source.ndim >= least, f"{source} has too few dimensions for the gradient of a bias; it must have {least}.")
+        return [(source.shape[axis(attributes)],)]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        [source], [output] = inputs, outputs
+        others = tuple(each for each in range(source.ndim) if each != axis(attributes) % source.ndim)
+        return lambda: np.add.reduce(source, others, output.dtype, out=output)
+
+    return operator(Signature(["T"], ["T"], {"T": NUMBERS}), shapes, formula)
+
+
+BIAS_ADD_GRAD = _bias()
+CONV2D_BACKPROP_FILTER = _convolution("filters", separate=False)
+CONV2D_BACKPROP_INPUT = _convolution("source", separate=False)
+DEPTHWISE_CONV2D_NATIVE_BACKPROP_FILTER = _convolution("filters", separate=True)
+DEPTHWISE_CONV2D_NATIVE_BACKPROP_INPUT = _convolution("source", separate=True)

@@ -1,0 +1,175 @@
+"""Variables: made, read, assigned, gathered from and scattered to. Behaviour: tensorflow/core/kernels/resource_variable_ops.cc.
+
+They belong to the interpreter, and end with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet_flex_ops.numerics.operator import Signature, attributes_of, quietly
+from oplet_flex_ops.numerics.resources import Variable, find, value_of, variable_named
+from oplet_flex_ops.numerics.types import EVERY, INDEX, NUMBERS
+
+_RESOURCE, _BOOL = TensorType.RESOURCE, TensorType.BOOL
+_TYPES = (*EVERY, TensorType.STRING)
+
+
+def _registration(signature: Signature, run: Callable[[Context, Node], None], *, dynamic: bool = False) -> Registration:
+    """An operator on a variable; with `dynamic`, `run` sets the shape of its output."""
+
+    def prepare(context: Context, node: Node) -> None:
+        signature.check(node)
+        for output in node.outputs:
+            if dynamic:
+                context.set_dynamic(output)
+            else:
+                context.resize_tensor(output, ())
+
+    def bind(context: Context, node: Node) -> Thunk:
+        return quietly(lambda: run(context, node))
+
+    return Registration(prepare=prepare, bind=bind, types=(_RESOURCE,))
+
+
+def _handle() -> Registration:
+    """VarHandleOp: the variable of the attributes `container` and `shared_name`, the node's own where that is empty."""
+
+    def prepare(context: Context, node: Node) -> None:
+        ensure_operands(node, 0)
+        attributes = attributes_of(node)
+        type = attributes.type("dtype", *_TYPES)
+        ensure(node.outputs[0].type is _RESOURCE, f"{node.outputs[0]} takes a handle; it must be of type RESOURCE.")
+        name = attributes.text("shared_name", default="")
+        if name:
+            node.prepared = variable_named(context, attributes.text("container", default=""), name, type)
+        else:
+            node.prepared = node.cached("variable", (), lambda: Variable(type))
+        context.resize_tensor(node.outputs[0], ())
+
+    def bind(context: Context, node: Node) -> Thunk:
+        output, variable = node.outputs[0].data, node.prepared
+
+        def run() -> None:
+            output[()] = variable
+
+        return run
+
+    return Registration(prepare=prepare, bind=bind, types=(_RESOURCE,))
+
+
+def _give(context: Context, node: Node, value: Array) -> None:
+    context.resize_tensor(node.outputs[0], value.shape)
+    node.outputs[0].data[...] = value
+
+
+def _read(context: Context, node: Node) -> None:
+    _give(context, node, value_of(context, node.inputs[0], node.outputs[0].type))
+
+
+def _assign(context: Context, node: Node) -> None:
+    handle, source = node.inputs
+    variable = find(context, handle)
+    ensure(
+        variable.type is source.type or variable.value is None,
+        f"the variable of {handle} is of type {variable.type.name}, not {source}.",
+    )
+    held = variable.value
+    if held is not None and attributes_of(node).flag("validate_shape", default=False):
+        ensure(held.shape == source.shape, f"the variable of {handle} has the shape {list(held.shape)}, not that of {source}.")
+    variable.type, variable.value = source.type, np.array(source.data)
+
+
+def _change(function: Callable[[Array, Array, Array], Any]) -> Callable[[Context, Node], None]:
+    def run(context: Context, node: Node) -> None:
+        handle, change = node.inputs
+        value = value_of(context, handle, change.type)
+        ensure(value.shape == change.shape, f"the variable of {handle} has the shape {list(value.shape)}, not that of {change}.")
+        function(value, change.data, value)
+
+    return run
+
+
+def _is_initialized(context: Context, node: Node) -> None:
+    node.outputs[0].data[...] = find(context, node.inputs[0]).value is not None
+
+
+def _shape(context: Context, node: Node) -> None:
+    variable = find(context, node.inputs[0])
+    _give(context, node, np.array(np.shape(value_of(context, node.inputs[0], variable.type)), node.outputs[0].dtype))
+
+
+def rows_of(indices: Array, value: Array) -> Array:
+    """The indices of rows of a variable.
+
+    Raises:
+        EnsureError: it has no such row.
+    """
+    ensure(value.ndim >= 1, "a variable without dimensions has no rows.")
+    outside = (indices < 0) | (indices >= len(value))
+    ensure(not outside.any(), lambda: f"the index {indices[outside][0]} is outside of the {len(value)} rows of the variable.")
+    return indices
+
+
+def _gather(context: Context, node: Node) -> None:
+    handle, indices = node.inputs
+    batch = attributes_of(node).integer("batch_dims", default=0)
+    ensure(batch == 0, f"batch_dims is {batch}; ResourceGather takes 0 here.")
+    value = value_of(context, handle, node.outputs[0].type)
+    _give(context, node, value[rows_of(indices.data, value)])
+
+
+def _scatter(function: Callable[[Array, Array, Array], Any]) -> Callable[[Context, Node], None]:
+    def run(context: Context, node: Node) -> None:
+        handle, indices, updates = node.inputs
+        value = value_of(context, handle, updates.type)
+        rows = rows_of(indices.data, value)
+        wanted = (*rows.shape, *value.shape[1:])
+        ensure(updates.shape in ((), wanted), f"{updates} must have the shape {list(wanted)} of the rows that {indices} names.")
+        function(value, rows, np.broadcast_to(updates.data, wanted))
+
+    return run
+
+
+def _put(value: Array, rows: Array, updates: Array) -> None:
+    value[rows] = updates
+
+
+def _at(ufunc: np.ufunc) -> Callable[[Context, Node], None]:
+    return _scatter(lambda value, rows, updates: ufunc.at(value, rows, updates))
+
+
+def _destroy(context: Context, node: Node) -> None:
+    find(context, node.inputs[0]).value = None
+
+
+_SCATTER = Signature([_RESOURCE, "Tindices", "dtype"], [], {"dtype": NUMBERS, "Tindices": INDEX})
+_PUT = Signature([_RESOURCE, "Tindices", "dtype"], [], {"dtype": _TYPES, "Tindices": INDEX})
+_CHANGE = Signature([_RESOURCE, "dtype"], [], {"dtype": NUMBERS})
+
+ASSIGN_ADD_VARIABLE_OP = _registration(_CHANGE, _change(np.add))
+ASSIGN_SUB_VARIABLE_OP = _registration(_CHANGE, _change(np.subtract))
+ASSIGN_VARIABLE_OP = _registration(Signature([_RESOURCE, "dtype"], [], {"dtype": _TYPES}), _assign)
+DESTROY_RESOURCE_OP = _registration(Signature([_RESOURCE], []), _destroy)
+READ_VARIABLE_OP = _registration(Signature([_RESOURCE], ["dtype"], {"dtype": _TYPES}), _read, dynamic=True)
+RESOURCE_GATHER = _registration(
+    Signature([_RESOURCE, "Tindices"], ["dtype"], {"dtype": _TYPES, "Tindices": INDEX}), _gather, dynamic=True
+)  # fmt: skip
+RESOURCE_SCATTER_ADD = _registration(_SCATTER, _at(np.add))
+RESOURCE_SCATTER_DIV = _registration(_SCATTER, _at(np.divide))
+RESOURCE_SCATTER_MAX = _registration(_SCATTER, _at(np.maximum))
+RESOURCE_SCATTER_MIN = _registration(_SCATTER, _at(np.minimum))
+RESOURCE_SCATTER_MUL = _registration(_SCATTER, _at(np.multiply))
+RESOURCE_SCATTER_SUB = _registration(_SCATTER, _at(np.subtract))
+RESOURCE_SCATTER_UPDATE = _registration(_PUT, _scatter(_put))
+VARIABLE_SHAPE = _registration(
+    Signature([_RESOURCE], ["out_type"], {"out_type": INDEX}, {"out_type": TensorType.INT32}), _shape, dynamic=True
+)  # fmt: skip
+VAR_HANDLE_OP = _handle()
+VAR_IS_INITIALIZED_OP = _registration(Signature([_RESOURCE], [_BOOL]), _is_initialized)

@@ -1,0 +1,231 @@
+"""Factors of matrices. Numerics: LAPACK, through numpy; tensorflow/core/kernels/linalg for what is returned.
+
+The signs (complex: phases) of Svd's, SelfAdjointEigV2's and Eig's vectors are not unique and may differ from TensorFlow's, which uses
+Eigen; so may the order of Eig's values. The factors of Qr have TensorFlow's signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from oplet import Node, Registration, TensorType, ensure
+from oplet.kernels.arrays import Array, Shape
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.matrices import each, ensure_matrices, ensure_square, lu, refusing, solve_triangular
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.types import COMPLEX, INDEX, WIDE, WIDE_FLOATS
+
+_NOT_UNIQUE = "signs (complex: phases) of vectors are those of LAPACK, which need not be TensorFlow's"
+
+
+def _cholesky() -> Registration:
+    """Cholesky: the lower factor of the matrices whose lower triangles are given; NaN for what is not positive definite."""
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_square(node.inputs[0])
+        return [node.inputs[0].shape]
+
+    def factor(matrix: Array) -> Array:
+        try:
+            return np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            return np.tril(np.full_like(matrix, np.nan))
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        [source], [output] = inputs, outputs
+
+        def run() -> None:
+            try:
+                np.copyto(output, np.linalg.cholesky(source))
+            except np.linalg.LinAlgError:
+                each(factor, source, output)
+
+        return run
+
+    return operator(Signature(["T"], ["T"], {"T": WIDE}), shapes, formula)
+
+
+def _cholesky_grad() -> Registration:
+    """CholeskyGrad: the symmetric gradient of the decomposed matrix (Murray, arXiv:1602.07527, equation 10)."""
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_square(*node.inputs)
+        factor, gradient = node.inputs
+        ensure(factor.shape == gradient.shape, f"{factor} and its gradient {gradient} must have the same shape.")
+        return [factor.shape]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        [factor, gradient], [output] = inputs, outputs
+
+        def compute() -> None:
+            lower = np.tril(factor)
+            middle = np.tril(lower.swapaxes(-1, -2) @ np.tril(gradient))
+            middle = middle - 0.5 * middle * np.eye(middle.shape[-1], dtype=middle.dtype)
+            left = solve_triangular(lower, middle, True, True)
+            whole = solve_triangular(lower, left.swapaxes(-1, -2), True, True).swapaxes(-1, -2)
+            np.copyto(output, (whole + whole.swapaxes(-1, -2)) / 2)
+
+        return compute
+
+    return operator(Signature(["T", "T"], ["T"], {"T": WIDE_FLOATS}), shapes, formula)
+
+
+def _qr() -> Registration:
+    def full(attributes: Attributes) -> bool:
+        return attributes.flag("full_matrices", default=False)
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_matrices(node.inputs[0])
+        *batch, rows, columns = node.inputs[0].shape
+        inner = rows if full(attributes) else min(rows, columns)
+        return [(*batch, rows, inner), (*batch, inner, columns)]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        whole = full(attributes)
+
+        def run() -> None:
+            factors = np.linalg.qr(inputs[0], "complete") if whole else np.linalg.qr(inputs[0], "reduced")
+            for output, factor in zip(outputs, factors):
+                np.copyto(output, factor)
+
+        return run
+
+    return operator(Signature(["T"], ["T", "T"], {"T": (*WIDE, TensorType.FLOAT16)}), shapes, formula)
+
+
+def _svd() -> Registration:
+    """Svd: singular values, and the vectors of both sides as columns."""
+
+    def options(attributes: Attributes) -> tuple[bool, bool]:
+        return attributes.flag("compute_uv", default=True), attributes.flag("full_matrices", default=False)
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_matrices(node.inputs[0])
+        *batch, rows, columns = node.inputs[0].shape
+        vectors, full = options(attributes)
+        inner = min(rows, columns)
+        if not vectors:
+            return [(*batch, inner), (), ()]
+        return [(*batch, inner), (*batch, rows, rows if full else inner), (*batch, columns, columns if full else inner)]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        [source], (values, left, right) = inputs, outputs
+        vectors, full = options(attributes)
+
+        def compute() -> None:
+            finite = np.isfinite(source).all((-2, -1), keepdims=True)
+            given = source if finite.all() else np.where(finite, source, 0)
+            if not vectors:
+                np.copyto(values, np.linalg.svd(given, compute_uv=False), "unsafe")
+                left[...] = right[...] = 0
+            else:
+                u, s, vh = np.linalg.svd(given, full)
+                for output, found in ((values, s), (left, u), (right, np.conj(vh).swapaxes(-1, -2))):
+                    np.copyto(output, found, "unsafe")
+            for output in (values[..., None], left, right):
+                if output.ndim > 1 and not finite.all():
+                    np.copyto(output, np.nan, where=~finite)
+
+        return refusing(compute, "the singular value decomposition did not converge.")
+
+    return operator(Signature(["T"], ["T", "T", "T"], {"T": WIDE}), shapes, formula, differences=_NOT_UNIQUE)
+
+
+def _self_adjoint_eig(*, one_output: bool) -> Registration:
+    """SelfAdjointEigV2: ascending eigenvalues of the matrices whose lower triangles are given, and vectors as columns."""
+    message = "Self-adjoint eigen decomposition was not successful. The input might not be valid."
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_square(node.inputs[0])
+        *batch, size, _ = node.inputs[0].shape
+        if one_output:
+            return [(*batch, size + 1, size)]
+        vectors = attributes.flag("compute_v", default=True)
+        return [(*batch, size), (*batch, size, size) if vectors else ()]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        [source] = inputs
+        vectors = one_output or attributes.flag("compute_v", default=True)
+
+        def compute() -> None:
+            if not np.isfinite(source).all():
+                raise np.linalg.LinAlgError
+            if not vectors:
+                np.copyto(outputs[0], np.linalg.eigvalsh(source), "unsafe")
+                outputs[1][...] = 0
+                return
+            values, columns = np.linalg.eigh(source)
+            if one_output:
+                outputs[0][..., 0, :], outputs[0][..., 1:, :] = values, columns
+            else:
+                np.copyto(outputs[0], values, "unsafe")
+                np.copyto(outputs[1], columns)
+
+        return refusing(compute, message)
+
+    types = WIDE_FLOATS if one_output else WIDE
+    signature = Signature(["T"], ["T"] if one_output else ["T", "T"], {"T": types})
+    return operator(signature, shapes, formula, differences=_NOT_UNIQUE)
+
+
+def _eig() -> Registration:
+    """Eig: complex eigenvalues in no particular order, and vectors of length 1 as columns."""
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_square(node.inputs[0])
+        double = node.inputs[0].type in (TensorType.FLOAT64, TensorType.COMPLEX128)
+        wanted = TensorType.COMPLEX128 if double else TensorType.COMPLEX64
+        ensure(
+            node.outputs[0].type is wanted,
+            f"the eigenvalues of {node.inputs[0]} are {wanted.name}, not {node.outputs[0].type.name}.",
+        )
+        *batch, size, _ = node.inputs[0].shape
+        return [(*batch, size), (*batch, size, size) if attributes.flag("compute_v", default=True) else ()]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        vectors = attributes.flag("compute_v", default=True)
+
+        def compute() -> None:
+            if vectors:
+                for output, found in zip(outputs, np.linalg.eig(inputs[0])):
+                    np.copyto(output, found, "unsafe")
+            else:
+                np.copyto(outputs[0], np.linalg.eigvals(inputs[0]), "unsafe")
+                outputs[1][...] = 0
+
+        return refusing(compute, "Eigen decomposition was not successful. The input might not be valid.")
+
+    signature = Signature(["T"], ["Tout", "Tout"], {"T": WIDE, "Tout": COMPLEX})
+    return operator(signature, shapes, formula, differences=_NOT_UNIQUE)
+
+
+def _lu() -> Registration:
+    """Lu: both factors in one matrix, and the permutation of rows by which they are multiplied."""
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_square(node.inputs[0])
+        return [node.inputs[0].shape, node.inputs[0].shape[:-1]]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        def compute() -> None:
+            for output, found in zip(outputs, lu(inputs[0])):
+                np.copyto(output, found, "unsafe")
+
+        return refusing(compute, "Input is not invertible: a pivot of Lu is zero.")
+
+    signature = Signature(
+        ["T"], ["T", "output_idx_type"], {"T": WIDE, "output_idx_type": INDEX}, {"output_idx_type": TensorType.INT32}
+    )  # fmt: skip
+    return operator(signature, shapes, formula)
+
+
+CHOLESKY = BATCH_CHOLESKY = _cholesky()
+CHOLESKY_GRAD = BATCH_CHOLESKY_GRAD = _cholesky_grad()
+EIG = _eig()
+LU = _lu()
+QR = _qr()
+SELF_ADJOINT_EIG = BATCH_SELF_ADJOINT_EIG = _self_adjoint_eig(one_output=True)
+SELF_ADJOINT_EIG_V2 = BATCH_SELF_ADJOINT_EIG_V2 = _self_adjoint_eig(one_output=False)
+SVD = BATCH_SVD = _svd()

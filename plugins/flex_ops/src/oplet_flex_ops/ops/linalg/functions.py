@@ -1,0 +1,83 @@
+"""Functions of square matrices: determinants, exponential, logarithm, square root; and the vector product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from oplet import Node, Registration, ensure
+from oplet.kernels.arrays import Array, Shape
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.matrices import each, ensure_square, exponential, logarithm, refusing, square_root
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.types import COMPLEX, REAL, WIDE
+
+
+def _determinant() -> Registration:
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_square(node.inputs[0])
+        return [node.inputs[0].shape[:-2]]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        return lambda: np.copyto(outputs[0], np.linalg.det(inputs[0]))
+
+    return operator(Signature(["T"], ["T"], {"T": WIDE}), shapes, formula)
+
+
+def _log_determinant() -> Registration:
+    """LogMatrixDeterminant: the sign (complex: phase) of the determinant, and the logarithm of its magnitude."""
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_square(node.inputs[0])
+        return [node.inputs[0].shape[:-2]] * 2
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        def run() -> None:
+            for output, found in zip(outputs, np.linalg.slogdet(inputs[0])):
+                np.copyto(output, found, "unsafe")
+
+        return run
+
+    return operator(Signature(["T"], ["T", "T"], {"T": WIDE}), shapes, formula)
+
+
+def _function(function: Callable[[Array], Array], message: str, *, complex_only: bool = False) -> Registration:
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_square(node.inputs[0])
+        return [node.inputs[0].shape]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        return refusing(lambda: each(function, inputs[0], outputs[0]), message)
+
+    return operator(Signature(["T"], ["T"], {"T": COMPLEX if complex_only else WIDE}), shapes, formula)
+
+
+def _cross() -> Registration:
+    """Cross: the vector product along the last axis, of size 3."""
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        a, b = node.inputs
+        ensure(a.shape == b.shape, f"{a} and {b} must have the same shape.")
+        ensure(a.ndim >= 1 and a.shape[-1] == 3, f"{a} must hold vectors of three values along its last axis.")
+        return [a.shape]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        [a, b], [output] = inputs, outputs
+
+        def run() -> None:
+            for axis in range(3):
+                i, j = (axis + 1) % 3, (axis + 2) % 3
+                np.subtract(a[..., i] * b[..., j], a[..., j] * b[..., i], output[..., axis])
+
+        return run
+
+    return operator(Signature(["T", "T"], ["T"], {"T": REAL}), shapes, formula)
+
+
+CROSS = _cross()
+LOG_MATRIX_DETERMINANT = _log_determinant()
+MATRIX_DETERMINANT = BATCH_MATRIX_DETERMINANT = _determinant()
+MATRIX_EXPONENTIAL = _function(exponential, "the exponential cannot be computed.")
+MATRIX_LOGARITHM = _function(logarithm, "the matrix has no principal logarithm that can be computed.", complex_only=True)
+MATRIX_SQUARE_ROOT = _function(square_root, "the matrix has no principal square root that can be computed.")

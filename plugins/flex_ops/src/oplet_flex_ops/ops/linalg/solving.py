@@ -1,0 +1,253 @@
+"""Inverses and systems of linear equations. Numerics: LAPACK, through numpy; tensorflow/core/kernels/linalg for what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from oplet import Node, Registration, TensorType, checkpoint, ensure
+from oplet.kernels.arrays import Array, Shape
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.matrices import broadcast_batches, ensure_matrices, ensure_square, refusing, solve_triangular
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.types import WIDE
+
+_SINGULAR = "Input matrix is not invertible."
+_TWO = Signature(["T", "T"], ["T"], {"T": WIDE})
+
+
+def _adjoint(attributes: Attributes) -> bool:
+    return attributes.flag("adjoint", default=False)
+
+
+def _conjugate(matrices: Array) -> Array:
+    result: Array = np.conj(matrices).swapaxes(-1, -2)
+    return result
+
+
+def _inverse() -> Registration:
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_square(node.inputs[0])
+        return [node.inputs[0].shape]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        adjoint = _adjoint(attributes)
+
+        def compute() -> None:
+            inverse = np.linalg.inv(inputs[0])
+            np.copyto(outputs[0], _conjugate(inverse) if adjoint else inverse)
+
+        return refusing(compute, _SINGULAR)
+
+    return operator(Signature(["T"], ["T"], {"T": (*WIDE, TensorType.FLOAT16)}), shapes, formula)
+
+
+def _same_batch(node: Node) -> None:
+    ensure_matrices(*node.inputs[:2])
+    matrix, right = node.inputs[:2]
+    ensure(matrix.shape[:-2] == right.shape[:-2], f"the batches of {matrix} and {right} must have the same shape.")
+    ensure(
+        matrix.shape[-2] == right.shape[-2],
+        f"the right-hand side {right} must have as many rows as {matrix}, {matrix.shape[-2]}.",
+    )
+
+
+def _solve() -> Registration:
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        _same_batch(node)
+        ensure_square(node.inputs[0])
+        return [node.inputs[1].shape]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        [matrix, right], adjoint = inputs, _adjoint(attributes)
+        return refusing(
+            lambda: np.copyto(outputs[0], np.linalg.solve(_conjugate(matrix) if adjoint else matrix, right)), _SINGULAR
+        )  # fmt: skip
+
+    return operator(_TWO, shapes, formula)
+
+
+def _least_squares() -> Registration:
+    """MatrixSolveLs: by Cholesky's decomposition of the normal equations where `fast` is set, else by singular values."""
+    message = (
+        "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger l2_regularizer > 0."
+    )  # fmt: skip
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        _same_batch(node)
+        ensure(node.inputs[2].size == 1, f"the regularizer {node.inputs[2]} must be one number.")
+        *batch, _, columns = node.inputs[0].shape
+        return [(*batch, columns, node.inputs[1].shape[-1])]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        [matrix, right, regularizer], [output] = inputs, outputs
+        rows, columns = matrix.shape[-2:]
+        fast = attributes.flag("fast", default=True)
+
+        def compute() -> None:
+            if not matrix.size or not output.size:
+                output.fill(0)
+                return
+            if not fast:
+                rcond = max(rows, columns) * np.finfo(matrix.dtype).eps
+                np.copyto(output, np.linalg.pinv(matrix, rcond) @ right)
+                return
+            weight = regularizer.item()
+            ensure(weight >= 0, f"the regularizer of MatrixSolveLs is {weight:g}; it must not be negative.")
+            adjoint = _conjugate(matrix)
+            products = adjoint @ matrix if rows >= columns else matrix @ adjoint
+            products += np.array(weight, products.dtype) * np.eye(products.shape[-1], dtype=products.dtype)
+            factor = np.linalg.cholesky(products)
+            half = solve_triangular(factor, adjoint @ right if rows >= columns else right, True, False)
+            solution = solve_triangular(factor, half, True, True)
+            np.copyto(output, solution if rows >= columns else adjoint @ solution)
+
+        return refusing(compute, message)
+
+    return operator(Signature(["T", "T", TensorType.FLOAT64], ["T"], {"T": WIDE}), shapes, formula)
+
+
+def _triangular() -> Registration:
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_square(node.inputs[0])
+        ensure_matrices(node.inputs[1])
+        matrix, right = node.inputs
+        fits = matrix.shape[-1] == right.shape[-2]
+        ensure(fits, f"the right-hand side {right} must have as many rows as {matrix}, {matrix.shape[-1]}.")
+        return [(*broadcast_batches(node), *right.shape[-2:])]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        lower, adjoint = attributes.flag("lower", default=True), _adjoint(attributes)
+        return lambda: np.copyto(outputs[0], solve_triangular(inputs[0], inputs[1], lower, adjoint))
+
+    return operator(_TWO, shapes, formula)
+
+
+def _banded() -> Registration:
+    """BandedTriangularSolve: the matrix is given by its bands, each value in its row's place."""
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_matrices(*node.inputs)
+        bands, right = node.inputs
+        size = bands.shape[-1]
+        ensure(
+            size == right.shape[-2], f"the right-hand side {right} must have as many rows as the bands {bands} are long, {size}."
+        )
+        ensure(
+            1 <= bands.shape[-2] <= max(size, 1), f"{bands} has {bands.shape[-2]} bands; a matrix of {size} rows has 1 to {size}."
+        )
+        return [(*broadcast_batches(node), *right.shape[-2:])]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        [bands, right], [output] = inputs, outputs
+        lower, adjoint = attributes.flag("lower", default=True), _adjoint(attributes)
+        count, size = bands.shape[-2:]
+
+        def compute() -> None:
+            dense = np.zeros((*bands.shape[:-2], size, size), bands.dtype)
+            for number in range(count):
+                # Lower: the diagonal, then those below. Upper: the highest diagonal first, the main one last.
+                below = number if lower else count - 1 - number
+                places = np.arange(size - below)
+                rows, columns = (places + below, places) if lower else (places, places + below)
+                dense[..., rows, columns] = bands[..., number, rows]
+            _ensure_pivot(bands[..., 0 if lower else -1, :])
+            np.copyto(output, solve_triangular(dense, right, lower, adjoint))
+
+        return refusing(compute, _SINGULAR)
+
+    return operator(_TWO, shapes, formula)
+
+
+def _tridiagonal() -> Registration:
+    """TridiagonalSolve: Gaussian elimination on the three diagonals, with rows exchanged where `partial_pivoting` is set.
+
+    NaN for a matrix that is not invertible.
+    """
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_matrices(*node.inputs)
+        diagonals, right = node.inputs
+        ensure(diagonals.shape[-2] == 3, f"{diagonals} must hold three diagonals, not {diagonals.shape[-2]}.")
+        fits = (*diagonals.shape[:-2], diagonals.shape[-1]) == right.shape[:-1]
+        ensure(fits, f"the right-hand side {right} must have the batch of {diagonals} and {diagonals.shape[-1]} rows.")
+        return [right.shape]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        [diagonals, right], [output] = inputs, outputs
+        pivoting = attributes.flag("partial_pivoting", default=True)
+        size = diagonals.shape[-1]
+
+        def compute() -> None:
+            above, main, below = (np.array(diagonals[..., row, :]).reshape(-1, size) for row in range(3))
+            values = np.array(right).reshape(len(main), size, right.shape[-1])
+            further = np.zeros_like(above)
+            for row in range(size - 1):
+                if not row % 256:
+                    checkpoint()
+                if pivoting:
+                    swap = np.abs(below[:, row + 1]) > np.abs(main[:, row])
+                    upper = (main[:, row].copy(), above[:, row].copy(), further[:, row].copy())
+                    lower = (below[:, row + 1].copy(), main[:, row + 1].copy(), above[:, row + 1] * (row + 2 < size))
+                    main[:, row], above[:, row], further[:, row] = (np.where(swap, b, a) for a, b in zip(upper, lower))
+                    below[:, row + 1], main[:, row + 1], last = (np.where(swap, a, b) for a, b in zip(upper, lower))
+                    above[:, row + 1] = last
+                    first, second = values[:, row].copy(), values[:, row + 1].copy()
+                    values[:, row] = np.where(swap[:, None], second, first)
+                    values[:, row + 1] = np.where(swap[:, None], first, second)
+                factor = below[:, row + 1] / main[:, row]
+                main[:, row + 1] -= factor * above[:, row]
+                above[:, row + 1] -= factor * further[:, row]
+                values[:, row + 1] -= factor[:, None] * values[:, row]
+            singular = (main == 0).any(-1)
+            for row in range(size - 1, -1, -1):
+                if row + 1 < size:
+                    values[:, row] -= above[:, row, None] * values[:, row + 1]
+                if row + 2 < size:
+                    values[:, row] -= further[:, row, None] * values[:, row + 2]
+                values[:, row] /= main[:, row, None]
+            values[singular] = np.nan
+            np.copyto(output, values.reshape(output.shape))
+
+        return compute
+
+    return operator(_TWO, shapes, formula)
+
+
+def _ensure_pivot(pivots: Array) -> None:
+    if (pivots == 0).any():
+        raise np.linalg.LinAlgError
+
+
+def _tridiagonal_product() -> Registration:
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_matrices(*node.inputs)
+        *diagonals, right = node.inputs
+        for diagonal in diagonals:
+            fits = diagonal.shape == (*right.shape[:-2], 1, right.shape[-2])
+            ensure(fits, f"the diagonal {diagonal} must be a row of {right.shape[-2]} values for each matrix of {right}.")
+        return [right.shape]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        *diagonals, right = inputs
+        above, main, below = (diagonal.swapaxes(-1, -2) for diagonal in diagonals)
+        [output] = outputs
+
+        def run() -> None:
+            np.multiply(main, right, output)
+            output[..., :-1, :] += above[..., :-1, :] * right[..., 1:, :]
+            output[..., 1:, :] += below[..., 1:, :] * right[..., :-1, :]
+
+        return run
+
+    return operator(Signature(["T"] * 4, ["T"], {"T": WIDE}), shapes, formula)
+
+
+BANDED_TRIANGULAR_SOLVE = _banded()
+MATRIX_INVERSE = BATCH_MATRIX_INVERSE = _inverse()
+MATRIX_SOLVE = BATCH_MATRIX_SOLVE = _solve()
+MATRIX_SOLVE_LS = BATCH_MATRIX_SOLVE_LS = _least_squares()
+MATRIX_TRIANGULAR_SOLVE = BATCH_MATRIX_TRIANGULAR_SOLVE = _triangular()
+TRIDIAGONAL_MAT_MUL = _tridiagonal_product()
+TRIDIAGONAL_SOLVE = _tridiagonal()

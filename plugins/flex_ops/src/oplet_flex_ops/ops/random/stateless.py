@@ -1,0 +1,209 @@
+"""Random numbers that depend on inputs alone. Numerics: tensorflow/core/kernels/stateless_random_ops.cc and _v2.cc.
+
+The operators of version 1 take a seed of two integers, those of version 2 a key, a counter and the number of an algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from oplet import Node, Registration, Tensor, TensorType, ensure
+from oplet.kernels.arrays import Array, Shape
+from oplet.kernels.axes import read_ints
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics import philox
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.philox import Philox
+from oplet_flex_ops.numerics.types import EVERY, FLOATS, INDEX
+
+_UINT64, _INT32 = TensorType.UINT64, TensorType.INT32
+_FULL = (TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64)
+#: The numbers of algorithms: Philox, and the best for the device, which is Philox on a CPU.
+_PHILOX, _AUTOMATIC = 1, 3
+
+
+def shape_of(tensor: Tensor) -> Shape:
+    """The shape that a tensor holds.
+
+    Raises:
+        EnsureError: it is no vector, or a size is negative.
+    """
+    ensure(tensor.ndim == 1, f"{tensor} is a shape; it must be a vector.")
+    sizes = read_ints(tensor)
+    ensure(all(size >= 0 for size in sizes), f"{tensor} holds {sizes}; a size must not be negative.")
+    return tuple(sizes)
+
+
+def _ensure_seed(tensor: Tensor) -> None:
+    ensure(tensor.shape == (2,), f"the seed {tensor} must hold two integers.")
+
+
+def _generator(inputs: Sequence[Array], second: bool) -> Philox:
+    """The generator that the inputs behind the first one state."""
+    if not second:
+        return philox.scrambled(tuple(inputs[1].tolist()))
+    key, counter, algorithm = inputs[1].tolist(), inputs[2].tolist(), inputs[3].item()
+    ensure(algorithm in (_PHILOX, _AUTOMATIC), f"the algorithm is {algorithm}; Philox ({_PHILOX}) runs on a CPU.")
+    return Philox(key[0], counter[1] << 64 | counter[0])
+
+
+def _ensure_generator(node: Node, second: bool) -> None:
+    if not second:
+        _ensure_seed(node.inputs[1])
+        return
+    key, counter, algorithm = node.inputs[1:4]
+    ensure(key.shape == (1,), f"the key {key} must hold one number.")
+    ensure(counter.ndim == 1 and counter.size >= 2, f"the counter {counter} must hold two numbers.")
+    ensure(algorithm.size == 1, f"{algorithm} is the number of the algorithm; it must be one number.")
+
+
+def _signature(second: bool, values: Sequence[TensorType], default: TensorType | None, more: Sequence[Any] = ()) -> Signature:
+    shape = "Tshape" if second else "T"
+    types = {"dtype": values, shape: INDEX} | ({} if second else {"Tseed": INDEX})
+    defaults = {shape: _INT32, "Tseed": TensorType.INT64} | ({"dtype": default} if default is not None else {})
+    return Signature([shape, *([_UINT64, _UINT64, _INT32] if second else ["Tseed"]), *more], ["dtype"], types, defaults)
+
+
+def _drawn(
+    draw: Callable[[Philox, Array], None], second: bool, values: Sequence[TensorType], default: TensorType
+) -> Registration:
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        _ensure_generator(node, second)
+        return [shape_of(node.inputs[0])]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        return lambda: draw(_generator(inputs, second), outputs[0])
+
+    return operator(_signature(second, values, default), shapes, formula, values=[0], widened={})
+
+
+def _integers(second: bool) -> Registration:
+    """StatelessRandomUniformInt: integers from the input minval to below maxval."""
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        _ensure_generator(node, second)
+        for bound in node.inputs[-2:]:
+            ensure(bound.ndim == 0, f"the bound {bound} must be a scalar.")
+        return [shape_of(node.inputs[0])]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        def run() -> None:
+            low, high = (bound.item() for bound in inputs[-2:])
+            ensure(low < high, f"minval is {low} and maxval {high}; Need minval < maxval.")
+            philox.integers(_generator(inputs, second), outputs[0], low, high)
+
+        return run
+
+    return operator(_signature(second, INDEX, None, ["dtype", "dtype"]), shapes, formula, values=[0])
+
+
+def _key_and_counter(*, algorithm: bool) -> Registration:
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        _ensure_seed(node.inputs[0])
+        return [(1,), (2,), *([()] if algorithm else [])]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        def run() -> None:
+            generator = philox.scrambled(tuple(inputs[0].tolist()))
+            outputs[0][0] = generator.key
+            outputs[1][...] = [generator.counter & 0xFFFFFFFFFFFFFFFF, generator.counter >> 64]
+            if algorithm:
+                outputs[2][...] = _PHILOX
+
+        return run
+
+    made = [_UINT64, _UINT64, *([_INT32] if algorithm else [])]
+    return operator(Signature(["Tseed"], made, {"Tseed": INDEX}, {"Tseed": TensorType.INT64}), shapes, formula)
+
+
+def _algorithm() -> Registration:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        return lambda: outputs[0].fill(_PHILOX)
+
+    return operator(Signature([], [_INT32]), lambda node, attributes: [()], formula)
+
+
+def multinomial_shape(node: Node) -> Shape:
+    """The shape of draws from the classes of each row of logits.
+
+    Raises:
+        EnsureError: the logits are no matrix of one class or more, or the number of samples is none.
+    """
+    logits, samples = node.inputs[:2]
+    ensure(logits.ndim == 2 and logits.shape[1] > 0, f"the logits {logits} must be a matrix with one class or more.")
+    ensure(samples.ndim == 0, f"{samples} is the number of samples; it must be a scalar.")
+    [count] = read_ints(samples)
+    ensure(count >= 0, f"the number of samples is {count}; it must not be negative.")
+    return (logits.shape[0], count)
+
+
+def draw_classes(generator: Philox, logits: Array, output: Array) -> None:
+    """Fill each row of `output` with classes drawn by the row of logits, one row after the other."""
+    count = output.shape[1]
+    draws = philox.doubles(generator, prod(output.shape))
+    for row, (weights, result) in enumerate(zip(logits, output)):
+        result[...] = philox.categories(draws[row * count : (row + 1) * count], weights)
+
+
+def _multinomial() -> Registration:
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        _ensure_seed(node.inputs[2])
+        return [multinomial_shape(node)]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        logits, _, seed = inputs
+        return lambda: draw_classes(philox.scrambled(tuple(seed.tolist())), logits, outputs[0])
+
+    types = {"T": FLOATS, "Tseed": INDEX, "output_dtype": INDEX}
+    defaults = {"Tseed": TensorType.INT64, "output_dtype": TensorType.INT64}
+    return operator(Signature(["T", _INT32, "Tseed"], ["output_dtype"], types, defaults), shapes, formula, values=[1])
+
+
+def _shuffle() -> Registration:
+    """StatelessShuffle: the rows of a tensor in random order."""
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        _ensure_generator(node, True)
+        return [node.inputs[0].shape]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        def run() -> None:
+            shuffle_rows(_generator(inputs, True), inputs[0], outputs[0])
+
+        return run
+
+    signature = Signature(["T", _UINT64, _UINT64, _INT32], ["T"], {"T": (*EVERY, TensorType.STRING)})
+    return operator(signature, shapes, formula, widened={})
+
+
+def shuffle_rows(generator: Philox, source: Array, output: Array) -> None:
+    """Copy the rows of `source` to `output` in the order of a shuffle, which draws a word for each but the last."""
+    if source.ndim == 0 or len(source) < 2:
+        np.copyto(output, source)
+        return
+    count = len(source) - 1
+    words = np.empty(count, np.uint32)
+    philox.integers(generator, words)
+    np.take(source, philox.shuffled(words, len(source)), 0, output)
+
+
+_F32, _U64 = TensorType.FLOAT32, TensorType.UINT64
+STATELESS_MULTINOMIAL = _multinomial()
+STATELESS_RANDOM_GET_ALG = _algorithm()
+STATELESS_RANDOM_GET_KEY_COUNTER = _key_and_counter(algorithm=False)
+STATELESS_RANDOM_GET_KEY_COUNTER_ALG = _key_and_counter(algorithm=True)
+STATELESS_RANDOM_NORMAL = _drawn(philox.normal, False, FLOATS, _F32)
+STATELESS_RANDOM_NORMAL_V2 = _drawn(philox.normal, True, FLOATS, _F32)
+STATELESS_RANDOM_UNIFORM = _drawn(philox.uniform, False, FLOATS, _F32)
+STATELESS_RANDOM_UNIFORM_FULL_INT = _drawn(philox.integers, False, _FULL, _U64)
+STATELESS_RANDOM_UNIFORM_FULL_INT_V2 = _drawn(philox.integers, True, _FULL, _U64)
+STATELESS_RANDOM_UNIFORM_INT = _integers(False)
+STATELESS_RANDOM_UNIFORM_INT_V2 = _integers(True)
+STATELESS_RANDOM_UNIFORM_V2 = _drawn(philox.uniform, True, FLOATS, _F32)
+STATELESS_SHUFFLE = _shuffle()
+STATELESS_TRUNCATED_NORMAL = _drawn(philox.truncated_normal, False, FLOATS, _F32)
+STATELESS_TRUNCATED_NORMAL_V2 = _drawn(philox.truncated_normal, True, FLOATS, _F32)

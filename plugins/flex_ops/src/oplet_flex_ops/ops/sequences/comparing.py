@@ -1,0 +1,109 @@
+"""EditDistance and ReverseSequence.
+
+Numerics: tensorflow/core/kernels/{edit_distance_op.cc,reverse_sequence_op.cc}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oplet import Node, Registration, TensorType, checkpoint, ensure
+from oplet.kernels.arrays import Array, Shape
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.kernel import computed, filled, zeros
+from oplet_flex_ops.ops.sparse.coordinates import coordinates
+from oplet_flex_ops.positions import row_numbers
+from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
+
+__all__ = ["EDIT_DISTANCE", "REVERSE_SEQUENCE"]
+
+
+def _levenshtein(first: Array, second: Array) -> int:
+    """The least number of insertions, deletions and replacements that turn one sequence into the other."""
+    steps = np.arange(second.size + 1)
+    row = steps
+    for number, item in enumerate(first.tolist()):
+        checkpoint()
+        replaced = row[:-1] + np.fromiter((other != item for other in second.tolist()), np.int64, second.size)
+        best = np.concatenate(([number + 1], np.minimum(replaced, row[1:] + 1)))
+        row = np.minimum.accumulate(best - steps) + steps
+    return int(row[-1])
+
+
+def _rows(indices: Array, values: Array, outer: tuple[int, ...]) -> Iterator[tuple[int, Array]]:
+    """The sequences, with their places among all."""
+    places = row_numbers(indices[:, :-1], outer)
+    ensure(bool((places[1:] >= places[:-1]).all()), "the index vectors are not in order.")
+    ends = (places[1:] != places[:-1]).nonzero()[0] + 1
+    for start, end in zip([0, *ends.tolist()], [*ends.tolist(), places.size]):
+        if end > start:
+            yield int(places[start]), values[start:end]
+
+
+def _edit_distance(normalize: bool, *operands: Array) -> Array:
+    given, truth = coordinates(*operands[:3]), coordinates(*operands[3:])
+    ensure(len(given.shape) == len(truth.shape) >= 2, "both sparse tensors must have the same number of axes, 2 or more.")
+    outer = tuple(max(a, b) for a, b in zip(given.shape[:-1], truth.shape[:-1]))
+    output = zeros(outer, np.float32)
+    flat = output.reshape(-1)
+    guesses = dict(_rows(operands[0], given.values, outer))
+    nothing = given.values[:0]
+    for place, wanted in _rows(operands[3], truth.values, outer):
+        distance = _levenshtein(wanted, guesses.pop(place, nothing))
+        flat[place] = np.float32(distance) / np.float32(wanted.size) if normalize else distance
+    for place, guess in guesses.items():
+        flat[place] = np.inf if normalize else guess.size
+    return output
+
+
+EDIT_DISTANCE: Registration = computed(
+    Signature(
+        "EditDistance",
+        "hypothesis_indices: INT64[2], hypothesis_values: T[1], hypothesis_shape: INT64[1], truth_indices: INT64[2], "
+        "truth_values: T[1], truth_shape: INT64[1] -> output: FLOAT32",
+        T=(*NUMBERS, TensorType.BOOL, TensorType.STRING),
+    ),
+    _edit_distance,
+    settings=lambda attributes: attributes.flag("normalize", default=True),
+)
+
+
+class _Axes(NamedTuple):
+    time: int
+    batch: int
+
+
+def _axes(attributes: Attributes) -> _Axes:
+    return _Axes(attributes.integer("seq_dim"), attributes.integer("batch_dim", default=0))
+
+
+def _reverse_shapes(node: Node, given: _Axes) -> list[Shape]:
+    source, lengths = node.inputs
+    ensure(
+        0 <= given.time < source.ndim and 0 <= given.batch < source.ndim and given.time != given.batch,
+        f"seq_dim {given.time} and batch_dim {given.batch} must be two axes of {source}.",
+    )
+    count = source.shape[given.batch]
+    ensure(lengths.shape == (count,), f"{lengths} must have the lengths of {count} sequences.")
+    return [source.shape]
+
+
+def _reverse(given: _Axes, outputs: list[Array], source: Array, lengths: Array) -> None:
+    longest = source.shape[given.time]
+    ensure(bool(((lengths >= 0) & (lengths <= longest)).all()), f"the lengths of the sequences are not within 0 to {longest}.")
+    sequences: Any = np.moveaxis(source, (given.batch, given.time), (0, 1))
+    targets = np.moveaxis(outputs[0], (given.batch, given.time), (0, 1))
+    targets[...] = sequences
+    for target, sequence, length in zip(targets, sequences, lengths.tolist()):
+        target[:length] = sequence[:length][::-1]
+
+
+REVERSE_SEQUENCE: Registration = filled(
+    Signature("ReverseSequence", "input: T, seq_lengths: Tlen[1] -> output: T", Tlen=INDICES),
+    _reverse_shapes,
+    _reverse,
+    settings=_axes,
+)

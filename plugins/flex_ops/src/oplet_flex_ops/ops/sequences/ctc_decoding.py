@@ -1,0 +1,126 @@
+"""CTCGreedyDecoder and CTCBeamSearchDecoder: label sequences from the logits of each time step.
+
+Numerics: tensorflow/core/kernels/ctc_decoder_ops.cc, tensorflow/core/util/ctc/{ctc_beam_search.h,ctc_beam_entry.h}
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oplet import Registration, TensorType, ensure
+from oplet.kernels.arrays import Array
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.kernel import computed
+from oplet_flex_ops.ops.sequences.beam_search import BeamSearch
+from oplet_flex_ops.signature import Signature
+
+__all__ = ["CTC_BEAM_SEARCH_DECODER", "CTC_GREEDY_DECODER", "ensure_lengths"]
+
+_T = (TensorType.FLOAT32, TensorType.FLOAT64)
+
+
+def ensure_lengths(inputs: Array, lengths: Array) -> None:
+    """Refuse logits that are not [time, batch, classes], or lengths that are not one for each sequence, within the time.
+
+    Raises:
+        EnsureError: they do not fit.
+    """
+    ensure(inputs.shape[2] > 0, "the logits have no classes.")
+    ensure(lengths.size == inputs.shape[1], f"there are {lengths.size} sequence lengths for a batch of {inputs.shape[1]}.")
+    ensure(
+        bool(((lengths >= 0) & (lengths <= inputs.shape[0])).all()),
+        f"the sequence lengths {lengths.tolist()!r:.60} are not within 0 to {inputs.shape[0]}, the time.",
+    )
+
+
+def _sparse(paths: list[list[int]]) -> tuple[Array, Array, Array]:
+    """A row of labels for each sequence, as a sparse matrix."""
+    lengths = [len(path) for path in paths]
+    rows = np.repeat(np.arange(len(paths)), lengths)
+    columns = np.concatenate([np.arange(length) for length in lengths]) if paths else np.zeros(0, np.int64)
+    labels = np.array([label for path in paths for label in path], np.int64)
+    return np.stack([rows, columns], 1), labels, np.array([len(paths), max(lengths, default=0)], np.int64)
+
+
+class _Greedy(NamedTuple):
+    merge: bool
+    blank: int
+
+
+def _greedy_settings(attributes: Attributes) -> _Greedy:
+    return _Greedy(attributes.flag("merge_repeated", default=False), attributes.integer("blank_index", default=-1))
+
+
+def _greedy(given: _Greedy, inputs: Array, lengths: Array) -> list[Array]:
+    ensure_lengths(inputs, lengths)
+    time, batch, classes = inputs.shape
+    blank = given.blank + classes if given.blank < 0 else given.blank
+    ensure(0 <= blank < classes, f"blank_index is {given.blank}; there are {classes} classes.")
+    best = inputs.argmax(2) if time else np.zeros((0, batch), np.intp)
+    there = np.arange(time)[:, None] < lengths
+    heights = np.take_along_axis(inputs, best[..., None], 2)[..., 0]
+    score = -np.where(there, heights, 0).sum(0, dtype=inputs.dtype)[:, None]
+    kept = there & (best != blank)
+    if given.merge:
+        kept[1:] &= best[1:] != best[:-1]
+    paths = [best[kept[:, number], number].tolist() for number in range(batch)]
+    return [*_sparse(paths), score]
+
+
+CTC_GREEDY_DECODER: Registration = computed(
+    Signature(
+        "CTCGreedyDecoder",
+        "inputs: T[3], sequence_length: INT32[1] "
+        "-> decoded_indices: INT64, decoded_values: INT64, decoded_shape: INT64, log_probability: T",
+        T=_T,
+    ),
+    _greedy,
+    settings=_greedy_settings,
+)
+
+
+class _Beam(NamedTuple):
+    width: int
+    paths: int
+    merge: bool
+
+
+def _beam_settings(attributes: Attributes) -> _Beam:
+    found = _Beam(
+        attributes.integer("beam_width", least=1),
+        attributes.integer("top_paths", least=1, most=1 << 16),
+        attributes.flag("merge_repeated", default=True),
+    )
+    ensure(found.paths <= found.width, f"top_paths is {found.paths}, more than the beam_width {found.width}.")
+    return found
+
+
+def _beam(given: _Beam, inputs: Array, lengths: Array) -> list[Array]:
+    ensure_lengths(inputs, lengths)
+    found: list[list[list[int]]] = [[] for _ in range(given.paths)]
+    scores = np.zeros((inputs.shape[1], given.paths), inputs.dtype)
+    for number, length in enumerate(lengths.tolist()):
+        search = BeamSearch(given.width, inputs.shape[2])
+        for step in inputs[:length, number]:
+            search.step(step)
+        best = search.best(given.paths, given.merge)
+        ensure(len(best) == given.paths, f"there are {len(best)} paths, fewer than the {given.paths} of top_paths.")
+        for rank, (path, score) in enumerate(best):
+            found[rank].append(path)
+            scores[number, rank] = score
+    parts: list[Any] = [_sparse(paths) for paths in found]
+    return [*(part[kind] for kind in range(3) for part in parts), scores]
+
+
+CTC_BEAM_SEARCH_DECODER: Registration = computed(
+    Signature(
+        "CTCBeamSearchDecoder",
+        "inputs: T[3], sequence_length: INT32[1] -> decoded_indices: top_paths*INT64, decoded_values: top_paths*INT64, "
+        "decoded_shape: top_paths*INT64, log_probability: T",
+        T=_T,
+    ),
+    _beam,
+    settings=_beam_settings,
+)

@@ -1,0 +1,64 @@
+"""Complex numbers from parts, and parts of complex numbers. Numerics: tensorflow/core/kernels/cwise_op_*.cc."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from oplet import Node, Registration, TensorType, ensure
+from oplet.kernels.arrays import Array, Shape
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.elementwise import broadcast_pair, unary
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.types import WIDE_FLOATS
+
+_COMPLEX = (TensorType.COMPLEX64, TensorType.COMPLEX128)
+_REAL_OF = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: TensorType.FLOAT64}
+
+
+def _ensure_parts(node: Node, whole: int) -> None:
+    """Refuse a complex tensor whose parts are of another precision than the other tensor."""
+    tensors = [node.inputs[0], node.outputs[0]]
+    wanted = _REAL_OF[tensors[whole].type]
+    ensure(tensors[1 - whole].type is wanted, f"the parts of {tensors[whole]} are {wanted.name}, {tensors[1 - whole]} is not.")
+
+
+def _part(function: Callable[[Array, Array], Any]) -> Registration:
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        _ensure_parts(node, 0)
+        return [node.inputs[0].shape]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        return lambda: function(inputs[0], outputs[0])
+
+    types = {"T": _COMPLEX, "Tout": WIDE_FLOATS}
+    defaults = {"T": TensorType.COMPLEX64, "Tout": TensorType.FLOAT32}
+    return operator(Signature(["T"], ["Tout"], types, defaults), shapes, formula)
+
+
+def _complex() -> Registration:
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        _ensure_parts(node, 1)
+        return broadcast_pair(node, attributes)
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        (real, imaginary), [output] = inputs, outputs
+
+        def run() -> None:
+            output.real, output.imag = real, imaginary
+
+        return run
+
+    types = {"T": WIDE_FLOATS, "Tout": _COMPLEX}
+    defaults = {"T": TensorType.FLOAT32, "Tout": TensorType.COMPLEX64}
+    return operator(Signature(["T", "T"], ["Tout"], types, defaults), shapes, formula)
+
+
+ANGLE = _part(lambda x, out: np.arctan2(x.imag, x.real, out))
+COMPLEX = _complex()
+COMPLEX_ABS = _part(np.abs)
+CONJ = unary(np.conjugate, *_COMPLEX)
+IMAG = _part(lambda x, out: np.copyto(out, x.imag))
+REAL = _part(lambda x, out: np.copyto(out, x.real))

@@ -1,0 +1,108 @@
+"""Sound in WAV files of 16 bits. Format: tensorflow/core/lib/wav/wav_io.cc."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+
+from oplet import Node, Registration, Tensor, TensorType, ensure
+from oplet.kernels.arrays import Array, Shape
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
+
+_FLOAT32, _INT32, _STRING = TensorType.FLOAT32, TensorType.INT32, TensorType.STRING
+#: Format tags: plain samples, and the one that has its true tag further back.
+_PCM, _EXTENSIBLE = 1, 0xFFFE
+
+
+def _samples(data: bytes) -> tuple[Array, int]:
+    """The samples as int16 of shape (samples, channels), and how many there are per second."""
+    ensure(
+        len(data) >= 12 and data[:4] == b"RIFF" and data[8:12] == b"WAVE",
+        "the contents are no WAV file: 'RIFF' and 'WAVE' are missing.",
+    )
+    at, channels, rate = 12, 0, 0
+    while at + 8 <= len(data):
+        name, size = struct.unpack_from("<4sI", data, at)
+        at += 8
+        if name == b"fmt ":
+            ensure(size >= 16 and at + size <= len(data), f"the WAV file's format chunk of {size} bytes is too short or cut off.")
+            tag, channels, rate, _, _, bits = struct.unpack_from("<HHIIHH", data, at)
+            plain = tag in (_PCM, _EXTENSIBLE) and bits == 16
+            ensure(plain, f"the WAV file has format {tag} with {bits} bits; format 1 with 16 bits is read.")
+            ensure(channels > 0, "the WAV file has no channels.")
+        elif name == b"data":
+            ensure(channels, "the WAV file's samples come before their format.")
+            ensure(at + size <= len(data), f"the WAV file states {size} bytes of samples, and {len(data) - at} follow.")
+            count = size // (2 * channels)
+            return np.frombuffer(data, "<i2", count * channels, at).reshape(count, channels), rate
+        at += size + size % 2
+    ensure(False, "the WAV file has no samples.")
+    return np.zeros((0, 1), np.int16), 0
+
+
+def _contents(tensor: Tensor) -> bytes:
+    value = tensor.data.item()
+    return value if isinstance(value, bytes) else bytes(value)
+
+
+def _decode() -> Registration:
+    """DecodeWav: float samples from -1 to 1 of shape (samples, channels), and their rate."""
+
+    def wanted(attributes: Attributes, samples: int, channels: int) -> tuple[int, int]:
+        count = attributes.integer("desired_samples", default=-1, least=-1)
+        width = attributes.integer("desired_channels", default=-1, least=-1)
+        return (samples if count == -1 else count), (channels if width == -1 else width)
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure(node.inputs[0].size == 1, f"{node.inputs[0]} must hold one file.")
+        return [wanted(attributes, *_samples(_contents(node.inputs[0]))[0].shape), ()]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        def run() -> None:
+            samples, rate = _samples(bytes(inputs[0].item()))
+            audio, channels = outputs[0], samples.shape[1]
+            count = min(len(samples), len(audio))
+            audio.fill(0)
+            # Channels that the file does not have repeat its last one.
+            source = np.minimum(np.arange(audio.shape[1]), channels - 1)
+            np.divide(samples[:count, source], np.float32(32768), audio[:count])
+            outputs[1][...] = rate
+
+        return run
+
+    return operator(Signature([_STRING], [_FLOAT32, _INT32]), shapes, formula, values=[0])
+
+
+def _encode() -> Registration:
+    """EncodeWav: the file of float samples from -1 to 1, of shape (samples, channels)."""
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        audio, rate = node.inputs
+        ensure(audio.ndim == 2, f"{audio} must have 2 dimensions, samples and channels.")
+        ensure(0 < audio.shape[1] < 1 << 16, f"{audio} has {audio.shape[1]} channels; a file has 1 to 65535.")
+        ensure(rate.size == 1, f"the sample rate {rate} must be one value.")
+        return [()]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        audio, rate = inputs
+
+        def run() -> None:
+            frequency, width = rate.item(), 2 * audio.shape[1]
+            ensure(frequency > 0, f"the sample rate is {frequency}; it must be above zero.")
+            scaled = audio * np.float32(32768)
+            rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)  # halves away from zero
+            samples = np.clip(rounded, -32768, 32767).astype("<i2").tobytes()
+            head = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 36 + len(samples), b"WAVE", b"fmt ", 16, _PCM, audio.shape[1], frequency,
+                               frequency * width & 0xFFFFFFFF, width, 16)  # fmt: skip
+            outputs[0][...] = head + struct.pack("<4sI", b"data", len(samples)) + samples
+
+        return run
+
+    return operator(Signature([_FLOAT32, _INT32], [_STRING]), shapes, formula)
+
+
+DECODE_WAV = _decode()
+ENCODE_WAV = _encode()

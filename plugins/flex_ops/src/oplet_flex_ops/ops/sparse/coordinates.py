@@ -1,0 +1,68 @@
+"""Sparse tensors as numbers: the place of each value in the dense tensor, row-major, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import ensure
+from oplet.kernels.arrays import Array
+from oplet_flex_ops.positions import row_numbers
+
+__all__ = ["Coordinates", "coordinates", "shape_of", "vectors"]
+
+
+class Coordinates(NamedTuple):
+    """A sparse tensor.
+
+    Attributes:
+        places: the place of each value, int64.
+        values: the values, a vector.
+        shape: the sizes of the dense tensor.
+    """
+
+    places: NDArray[np.int64]
+    values: Array
+    shape: tuple[int, ...]
+
+
+def shape_of(shape: Array) -> tuple[int, ...]:
+    """The sizes that a vector holds.
+
+    Raises:
+        EnsureError: one is negative, or there are more than numpy has axes.
+    """
+    sizes = tuple(shape.tolist())
+    ensure(len(sizes) <= 32 and all(size >= 0 for size in sizes), f"{list(sizes)!r:.60} is no shape of a sparse tensor.")
+    return sizes
+
+
+def coordinates(indices: Array, values: Array, shape: Array) -> Coordinates:
+    """A sparse tensor from its three parts.
+
+    Args:
+        indices: of shape (values, axes).
+        values: a vector.
+        shape: a vector with the size of each axis.
+
+    Raises:
+        EnsureError: the parts do not fit each other, or an index is outside of the shape.
+    """
+    sizes = shape_of(shape)
+    ensure(
+        indices.shape == (values.size, len(sizes)) and values.ndim == 1,
+        f"indices of shape {list(indices.shape)} and values of shape {list(values.shape)} do not fit a shape of {len(sizes)} axes.",
+    )
+    return Coordinates(row_numbers(indices, sizes), values, sizes)
+
+
+def vectors(places: NDArray[np.int64], shape: Sequence[int]) -> NDArray[np.int64]:
+    """The index vectors of places, of shape (places, axes)."""
+    found = np.empty((places.size, len(shape)), np.int64)
+    left = places
+    for axis in reversed(range(len(shape))):
+        left, found[:, axis] = np.divmod(left, max(shape[axis], 1))
+    return found

@@ -1,0 +1,64 @@
+"""SparseSegmentSum, Mean and SqrtN: rows chosen by indices, folded by ascending segment numbers; each also with a number of segments.
+
+Numerics: tensorflow/core/kernels/segment_reduction_ops_impl.h
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from oplet import Registration, ensure
+from oplet.kernels.arrays import Array
+from oplet_flex_ops.kernel import computed, zeros
+from oplet_flex_ops.ops.arrays.segments import fold_rows
+from oplet_flex_ops.positions import checked
+from oplet_flex_ops.signature import FLOATS, INDICES, REALS, Signature
+
+__all__ = [
+    "SPARSE_SEGMENT_MEAN", "SPARSE_SEGMENT_MEAN_WITH_NUM_SEGMENTS", "SPARSE_SEGMENT_SQRT_N",
+    "SPARSE_SEGMENT_SQRT_N_WITH_NUM_SEGMENTS", "SPARSE_SEGMENT_SUM", "SPARSE_SEGMENT_SUM_WITH_NUM_SEGMENTS",
+]  # fmt: skip
+
+
+def _segments(op: str, share: Any = None) -> Registration:
+    """The operator; `share` is what the sum of a segment is divided by, from the number of its rows."""
+    bounded = op.endswith("WithNumSegments")
+
+    def compute(given: Any, data: Array, indices: Array, ids: Array, *count: Array) -> Array:
+        ensure(data.ndim >= 1 and indices.shape == ids.shape, f"{indices.size} indices do not fit {ids.size} segment_ids.")
+        numbers = ids.astype(np.int64)
+        ensure(
+            not numbers.size or (numbers[0] >= 0 and bool((numbers[1:] >= numbers[:-1]).all())),
+            "segment_ids are not ascending from 0 on.",
+        )
+        last = int(numbers[-1]) + 1 if numbers.size else 0
+        segments = int(count[0]) if count else last
+        ensure(segments >= last, f"num_segments is {segments}, but there is a segment {last - 1}.")
+        rows = data[checked(indices, len(data))].reshape(indices.size, prod(data.shape[1:]))
+        output = zeros((segments, *data.shape[1:]), data.dtype)
+        flat = output.reshape(segments, prod(data.shape[1:]))
+        fold_rows(np.add, rows, numbers, flat)
+        if share is not None and segments:
+            parts = share(np.maximum(np.bincount(numbers, minlength=segments), 1)).astype(data.dtype)
+            np.divide(flat, parts[:, None], out=flat)
+        return output
+
+    text = "data: T, indices: Tidx[1], segment_ids: Tsegmentids[1]" + (", num_segments: Tnumsegments[0]" if bounded else "")
+    types = REALS if share is None else FLOATS
+    signature = Signature(op, f"{text} -> output: T", T=types, Tidx=INDICES, Tsegmentids=INDICES, Tnumsegments=INDICES)
+    return computed(signature, compute)
+
+
+def _count(counts: Array) -> Array:
+    return counts
+
+
+SPARSE_SEGMENT_SUM: Registration = _segments("SparseSegmentSum")
+SPARSE_SEGMENT_MEAN: Registration = _segments("SparseSegmentMean", _count)
+SPARSE_SEGMENT_SQRT_N: Registration = _segments("SparseSegmentSqrtN", np.sqrt)
+SPARSE_SEGMENT_SUM_WITH_NUM_SEGMENTS: Registration = _segments("SparseSegmentSumWithNumSegments")
+SPARSE_SEGMENT_MEAN_WITH_NUM_SEGMENTS: Registration = _segments("SparseSegmentMeanWithNumSegments", _count)
+SPARSE_SEGMENT_SQRT_N_WITH_NUM_SEGMENTS: Registration = _segments("SparseSegmentSqrtNWithNumSegments", np.sqrt)

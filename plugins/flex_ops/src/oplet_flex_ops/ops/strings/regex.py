@@ -1,0 +1,82 @@
+"""RegexReplace, StaticRegexReplace, RegexFullMatch and StaticRegexFullMatch: regular expressions of RE2.
+
+The static operators have the pattern among their attributes, the others as an input, which may change from run to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet_flex_ops.attributes import Attributes, checked_attributes
+from oplet_flex_ops.texts.elementwise import checked, elementwise, put_strings
+from oplet_flex_ops.texts.regular import compile_pattern, replace_all, replace_first
+
+
+def static_replace(attributes: Attributes) -> Callable[[bytes], bytes]:
+    pattern, rewrite = compile_pattern(attributes.raw("pattern")), attributes.raw("rewrite")
+    replace = _replacement(attributes)
+    return lambda string: replace(pattern, rewrite, string)
+
+
+def static_match(attributes: Attributes) -> Callable[[bytes], bool]:
+    pattern = compile_pattern(attributes.raw("pattern"))
+    return lambda string: pattern.fullmatch(string) is not None
+
+
+def prepare_replace(context: Context, node: Node) -> None:
+    """Check the node: strings, a pattern, a replacement."""
+    node.prepared = _replacement(checked_attributes(node, 3))
+    _check(context, node, TensorType.STRING)
+
+
+def bind_replace(context: Context, node: Node) -> Thunk:
+    target, replace = node.outputs[0].data, node.prepared
+    strings, pattern, rewrite = (tensor.data for tensor in node.inputs)
+
+    def run() -> None:
+        compiled, replacement = compile_pattern(pattern.item()), rewrite.item()
+        put_strings(target, [replace(compiled, replacement, string) for string in checked(strings.ravel().tolist())])
+
+    return run
+
+
+def prepare_match(context: Context, node: Node) -> None:
+    """Check the node: strings and a pattern."""
+    checked_attributes(node, 2)
+    _check(context, node, TensorType.BOOL)
+
+
+def bind_match(context: Context, node: Node) -> Thunk:
+    strings, pattern, target = node.inputs[0].data, node.inputs[1].data, node.outputs[0].data
+
+    def run() -> None:
+        compiled = compile_pattern(pattern.item())
+        put_strings(target, [compiled.fullmatch(string) is not None for string in checked(strings.ravel().tolist())])
+
+    return run
+
+
+def _replacement(attributes: Attributes) -> Callable[[Any, bytes, bytes], bytes]:
+    return replace_all if attributes.flag("replace_global", default=True) else replace_first
+
+
+def _check(context: Context, node: Node, type: TensorType) -> None:
+    for tensor in node.inputs:
+        ensure_type(tensor, TensorType.STRING)
+    for tensor in node.inputs[1:]:
+        _ensure_scalar(tensor)
+    ensure_type(node.outputs[0], type)
+    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
+
+
+def _ensure_scalar(tensor: Tensor) -> None:
+    ensure(not tensor.ndim, lambda: f"{tensor} must be one string, a scalar.")
+
+
+REPLACE = Registration(prepare=prepare_replace, bind=bind_replace, pure=True)
+MATCH = Registration(prepare=prepare_match, bind=bind_match, pure=True)
+STATIC_REPLACE = elementwise(static_replace)
+STATIC_MATCH = elementwise(static_match, TensorType.BOOL)

@@ -1,0 +1,105 @@
+"""StringNGrams: runs of neighbouring strings of each row of a ragged tensor, joined, in rows of their own."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_vector
+from oplet_flex_ops.attributes import checked_attributes
+from oplet_flex_ops.texts.elementwise import charge_strings, checked, put_strings
+
+
+class _Settings(NamedTuple):
+    separator: bytes
+    widths: list[int]
+    left: bytes
+    right: bytes
+    padding: int
+    whole_short: bool
+
+    def padding_of(self, width: int) -> int:
+        """Strings that are put before and behind a row for runs of that width."""
+        return width - 1 if self.padding < 0 else min(self.padding, width - 1)
+
+    def count(self, size: int) -> int:
+        """The runs of a row of `size` strings."""
+        found = sum(max(0, size + 2 * self.padding_of(width) - width + 1) for width in self.widths)
+        return found or int(self.whole_short and size > 0)
+
+
+def prepare(context: Context, node: Node) -> None:
+    """Check the node: strings, and where their rows end."""
+    attributes = checked_attributes(node, 2, 2)
+    ensure_vector(node.inputs[0], TensorType.STRING)
+    ensure_vector(node.inputs[1], attributes.type("Tsplits", TensorType.INT32, TensorType.INT64, default=TensorType.INT64))
+    ensure_type(node.outputs[0], TensorType.STRING)
+    ensure_type(node.outputs[1], node.inputs[1].type)
+    settings = node.prepared = _Settings(
+        attributes.raw("separator"),
+        attributes.integers("ngram_widths"),
+        attributes.raw("left_pad"),
+        attributes.raw("right_pad"),
+        attributes.integer("pad_width"),
+        attributes.flag("preserve_short_sequences"),
+    )
+    ensure(all(width > 0 for width in settings.widths), lambda: f"the ngram_widths {settings.widths} must be above 0.")
+    context.set_dynamic(node.outputs[0])
+    context.set_dynamic(node.outputs[1])
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    strings, splits = (tensor.data for tensor in node.inputs)
+    settings: _Settings = node.prepared
+
+    def run() -> None:
+        items, ends = strings.tolist(), splits.tolist()
+        _check_splits(ends, len(items))
+        sizes = [end - start for start, end in pairwise(ends)]
+        totals = [0]
+        for size in sizes:
+            totals.append(totals[-1] + settings.count(size))
+        _charge(settings, items, totals[-1])
+        found = [run for start, end in checked(pairwise(ends)) for run in _runs(settings, items[start:end])]
+        context.resize_tensor(node.outputs[0], (len(found),))
+        put_strings(node.outputs[0].data, found)
+        context.resize_tensor(node.outputs[1], (len(totals) if ends else 0,))
+        node.outputs[1].data[...] = totals if ends else []
+
+    return run
+
+
+def _check_splits(ends: list[int], count: int) -> None:
+    if not ends:
+        ensure(not count, lambda: f"there are no rows for {count} strings: data_splits is empty.")
+        return
+    rising = all(start <= end for start, end in pairwise(ends))
+    ensure(
+        ends[0] == 0 and ends[-1] == count and rising,
+        lambda: f"data_splits begins with {ends[0]} and ends with {ends[-1]}; it must rise from 0 to {count}.",
+    )
+
+
+def _charge(settings: _Settings, items: list[bytes], count: int) -> None:
+    """Account for the runs: each has at most `width` of the longest string, or paddings."""
+    longest = max(map(len, [*items, settings.left, settings.right])) + len(settings.separator)
+    widest = max([*settings.widths, len(items) + 2 * max(settings.padding, 0) if settings.whole_short else 0], default=0)
+    charge_strings(count, count * longest * widest)
+
+
+def _runs(settings: _Settings, row: list[bytes]) -> list[bytes]:
+    found = [run for width in settings.widths for run in _of_width(settings, row, width, settings.padding_of(width))]
+    if not found and row and settings.whole_short:
+        ensure(settings.padding >= 0, "short rows are kept (preserve_short_sequences) with a pad_width below 0.")
+        found = _of_width(settings, row, len(row) + 2 * settings.padding, settings.padding)
+    return found
+
+
+def _of_width(settings: _Settings, row: list[bytes], width: int, padding: int) -> list[bytes]:
+    padded = [settings.left] * padding + row + [settings.right] * padding
+    return [settings.separator.join(padded[at : at + width]) for at in range(len(padded) - width + 1)]
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind)

@@ -1,0 +1,178 @@
+"""UnicodeDecode, UnicodeDecodeWithOffsets, UnicodeEncode and UnicodeTranscode: strings in UTF-8, UTF-16, UTF-32, Latin-1 or ASCII.
+
+What is no character is refused (errors "strict"), left out ("ignore") or replaced ("replace"), each longest part of a character at
+once, as in ICU.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from itertools import pairwise
+from typing import NamedTuple
+
+from oplet import Context, Node, Registration, TensorType, decline, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_vector
+from oplet_flex_ops.attributes import Attributes, checked_attributes
+from oplet_flex_ops.texts.elementwise import charge_strings, checked, put_strings
+
+_CODECS = {
+    "utf8": "utf-8", "utf16be": "utf-16-be", "utf16le": "utf-16-le", "utf32be": "utf-32-be", "utf32le": "utf-32-le",
+    "latin1": "latin-1", "iso88591": "latin-1", "ascii": "ascii", "usascii": "ascii",
+}  # fmt: skip
+#: The code point that stands for an error of n bytes while a string is decoded is this one and n: a surrogate, which no string has.
+_ERROR, _LONGEST_ERROR = 0xD800, 16
+_HANDLER = "oplet_flex_ops.unicode"
+codecs.register_error(_HANDLER, lambda error: (chr(_ERROR + error.end - error.start), error.end))  # type: ignore[attr-defined]
+
+
+class _Settings(NamedTuple):
+    """What the attributes say of errors."""
+
+    errors: str
+    replacement: int
+    controls: bool
+
+
+def _settings(attributes: Attributes) -> _Settings:
+    errors = attributes.text("errors", "strict", "replace", "ignore", default="replace")
+    replacement = attributes.integer("replacement_char", default=0xFFFD)
+    ensure(_is_character(replacement), lambda: f"the attribute 'replacement_char' is {replacement}, which is no character.")
+    return _Settings(errors, replacement, attributes.flag("replace_control_characters", default=False))
+
+
+def _is_character(point: int) -> bool:
+    """Whether the number is a code point and no surrogate."""
+    return 0 <= point <= 0x10FFFF and not 0xD800 <= point < 0xE000
+
+
+def _codec(attributes: Attributes, name: str) -> str:
+    encoding = attributes.text(name)
+    found = _CODECS.get(re.sub(r"[^a-z0-9]", "", encoding.lower()))
+    if found is None:
+        decline(f"the encoding {encoding!r:.40} is not one of {', '.join(_CODECS)}.")
+    return found
+
+
+def _width(point: int, codec: str) -> int:
+    """The bytes of a code point in an encoding."""
+    if codec == "utf-8":
+        return 1 if point < 0x80 else 2 if point < 0x800 else 3 if point < 0x10000 else 4
+    if codec.startswith("utf-16"):
+        return 2 if point < 0x10000 else 4
+    return 4 if codec.startswith("utf-32") else 1
+
+
+def _code_points(string: bytes, codec: str, settings: _Settings) -> tuple[list[int], list[int]]:
+    """The code points of a string, and the byte at which each begins."""
+    points, starts, at = [], [], 0
+    for point in map(ord, string.decode(codec, _HANDLER)):
+        wrong = _ERROR < point <= _ERROR + _LONGEST_ERROR
+        size = point - _ERROR if wrong else _width(point, codec)
+        if wrong and settings.errors == "strict":
+            ensure(False, f"{string!r:.80} is no {codec.upper()}: byte {at} begins no character.")
+        if wrong or (settings.controls and point < 0x20):
+            point = settings.replacement
+            wrong = settings.errors == "ignore"
+        if not wrong:
+            points.append(point)
+            starts.append(at)
+        at += size
+    return points, starts
+
+
+def prepare_decode(context: Context, node: Node) -> None:
+    """Check the node: strings; the outputs are where rows end, code points, and with offsets the bytes at which these begin."""
+    attributes = checked_attributes(node, 1, max(2, min(len(node.outputs), 3)))
+    ensure_type(node.inputs[0], TensorType.STRING)
+    attributes.type("Tsplits", TensorType.INT32, TensorType.INT64, default=TensorType.INT64)
+    splits = attributes.type("Tsplits", default=TensorType.INT64)
+    for output, type in zip(node.outputs, (splits, TensorType.INT32, TensorType.INT64)):
+        ensure_type(output, type)
+        context.set_dynamic(output)
+    node.prepared = _codec(attributes, "input_encoding"), _settings(attributes)
+
+
+def bind_decode(context: Context, node: Node) -> Thunk:
+    codec, settings = node.prepared
+
+    def run() -> None:
+        items = node.inputs[0].data.ravel().tolist()
+        charge_strings(2 * sum(map(len, items)), 0)
+        ends, points, starts = [0], [], []
+        for item in checked(items):
+            more, at = _code_points(item, codec, settings)
+            points += more
+            starts += at
+            ends.append(len(points))
+        for output, values in zip(node.outputs, (ends, points, starts)):
+            context.resize_tensor(output, (len(values),))
+            output.data[...] = values
+
+    return run
+
+
+def prepare_encode(context: Context, node: Node) -> None:
+    """Check the node: code points, and where the rows end of which strings are made."""
+    attributes = checked_attributes(node, 2)
+    ensure_vector(node.inputs[0], TensorType.INT32)
+    ensure_vector(node.inputs[1], attributes.type("Tsplits", TensorType.INT32, TensorType.INT64, default=TensorType.INT64))
+    ensure_type(node.outputs[0], TensorType.STRING)
+    attributes.text("output_encoding", "UTF-8", "UTF-16-BE", "UTF-32-BE")
+    ensure(node.inputs[1].size, lambda: f"{node.inputs[1]} says where no row ends; it holds at least a 0.")
+    node.prepared = _codec(attributes, "output_encoding"), _settings(attributes)
+    context.resize_tensor(node.outputs[0], (node.inputs[1].size - 1,))
+
+
+def bind_encode(context: Context, node: Node) -> Thunk:
+    points, splits, target = node.inputs[0].data, node.inputs[1].data, node.outputs[0].data
+    codec, settings = node.prepared
+
+    def run() -> None:
+        values, ends = points.tolist(), splits.tolist()
+        rising = all(start <= end for start, end in pairwise(ends))
+        ensure(
+            ends[0] == 0 and ends[-1] == len(values) and rising,
+            lambda: f"input_splits begins with {ends[0]} and ends with {ends[-1]}; it must rise from 0 to {len(values)}.",
+        )
+        charge_strings(target.size, 4 * len(values))
+        text = [_encodable(value, settings) for value in values]
+        put_strings(target, ["".join(text[a:b]).encode(codec) for a, b in checked(pairwise(ends))])
+
+    return run
+
+
+def _encodable(point: int, settings: _Settings) -> str:
+    if _is_character(point):
+        return chr(point)
+    ensure(settings.errors != "strict", lambda: f"the code point {point} is no character.")
+    return "" if settings.errors == "ignore" else chr(settings.replacement)
+
+
+def prepare_transcode(context: Context, node: Node) -> None:
+    """Check the node: strings."""
+    attributes = checked_attributes(node, 1)
+    ensure_type(node.inputs[0], TensorType.STRING)
+    ensure_type(node.outputs[0], TensorType.STRING)
+    attributes.text("output_encoding", "UTF-8", "UTF-16-BE", "UTF-32-BE")
+    node.prepared = _codec(attributes, "input_encoding"), _codec(attributes, "output_encoding"), _settings(attributes)
+    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
+
+
+def bind_transcode(context: Context, node: Node) -> Thunk:
+    source, target = node.inputs[0].data, node.outputs[0].data
+    given, wanted, settings = node.prepared
+
+    def run() -> None:
+        items = source.ravel().tolist()
+        charge_strings(target.size, 4 * sum(map(len, items)))
+        rows = (_code_points(item, given, settings)[0] for item in checked(items))
+        put_strings(target, ["".join(map(chr, row)).encode(wanted) for row in rows])
+
+    return run
+
+
+DECODE = Registration(prepare=prepare_decode, bind=bind_decode)
+ENCODE = Registration(prepare=prepare_encode, bind=bind_encode, pure=True)
+TRANSCODE = Registration(prepare=prepare_transcode, bind=bind_transcode, pure=True)

@@ -1,0 +1,96 @@
+"""What operators with windows have in common: their attributes, the windows along each axis, and the order of the axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from oplet import Tensor, ensure
+from oplet.kernels.arrays import Array, Shape
+from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.windows import WindowAxis, window_axis
+
+__all__ = ["Geometry", "image_geometry", "pool_geometry", "volume_geometry"]
+
+
+class Geometry(NamedTuple):
+    """The attributes of an operator with windows.
+
+    Attributes:
+        window: its sizes, for pools; empty where the filters have them.
+        strides, dilations: along the axes of space.
+        same: whether the padding is SAME.
+        channels_last: whether the channels come last, or after the batch.
+    """
+
+    window: list[int]
+    strides: list[int]
+    dilations: list[int]
+    same: bool
+    channels_last: bool
+
+    def last(self, array: Array) -> Array:
+        """The array with its channels last."""
+        return array if self.channels_last else array.transpose(0, *range(2, array.ndim), 1)
+
+    def space(self, shape: Shape) -> Shape:
+        """The sizes of the axes of space of a tensor."""
+        return shape[1:-1] if self.channels_last else shape[2:]
+
+    def depth(self, shape: Shape) -> int:
+        """The number of channels of a tensor."""
+        return shape[-1] if self.channels_last else shape[1]
+
+    def shape(self, batch: int, space: Sequence[int], depth: int) -> Shape:
+        """The shape of a tensor of these sizes."""
+        return (batch, *space, depth) if self.channels_last else (batch, depth, *space)
+
+    def axes(self, space: Shape, window: Sequence[int]) -> list[WindowAxis]:
+        """The windows along each axis.
+
+        Raises:
+            EnsureError: a window is larger than its axis and there is no padding.
+        """
+        sides = zip(space, window, self.strides, self.dilations)
+        return [window_axis(size, length, stride, rate, self.same) for size, length, stride, rate in sides]
+
+    def ensure_rank(self, tensor: Tensor) -> None:
+        """Refuse a tensor that has not as many dimensions as the attributes speak of."""
+        rank = len(self.strides) + 2
+        ensure(tensor.ndim == rank, lambda: f"{tensor} must have {rank} dimensions.")
+
+
+def _inner(attributes: Attributes, name: str, rank: int, last: bool, default: Sequence[int] | None = None) -> list[int]:
+    values = attributes.integers(name, count=rank, default=default)
+    outer = (values[0], values[-1 if last else 1])
+    ensure(
+        outer == (1, 1) and min(values) > 0 and max(values) < 1 << 31,
+        f"the attribute '{name}' is {values}; it must be above zero, and 1 for batch and channels.",
+    )
+    return values[1:-1] if last else values[2:]
+
+
+def _geometry(attributes: Attributes, rank: int, window: str, dilations: str, formats: Sequence[str]) -> Geometry:
+    last = attributes.text("data_format", *formats, default=formats[0]).endswith("C")
+    return Geometry(
+        _inner(attributes, window, rank, last) if window else [],
+        _inner(attributes, "strides", rank, last),
+        _inner(attributes, dilations, rank, last, [1] * rank) if dilations else [1] * (rank - 2),
+        attributes.text("padding", "SAME", "VALID") == "SAME",
+        last,
+    )
+
+
+def volume_geometry(attributes: Attributes) -> Geometry:
+    """The geometry of a 3-D convolution."""
+    return _geometry(attributes, 5, "", "dilations", ("NDHWC", "NCDHW"))
+
+
+def pool_geometry(attributes: Attributes) -> Geometry:
+    """The geometry of a 3-D pool."""
+    return _geometry(attributes, 5, "ksize", "", ("NDHWC", "NCDHW"))
+
+
+def image_geometry(attributes: Attributes, window: str = "", dilations: str = "") -> Geometry:
+    """The geometry of an operator on images with the channels last; arguments name the attributes that it has."""
+    return _geometry(attributes, 4, window, dilations, ("NHWC",))

@@ -1,0 +1,144 @@
+"""Signatures of TensorFlow's operators: inputs and outputs with their types and ranks, checked against a node."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from oplet import Context, Node, Tensor, TensorType, ensure
+from oplet_flex_ops.attributes import Attributes
+
+__all__ = ["FLOATS", "INDICES", "NUMBERS", "REALS", "Signature", "Types"]
+
+#: Element types that a type attribute allows, the default of an output first; empty for any.
+Types = tuple[TensorType, ...]
+
+FLOATS: Final[Types] = (TensorType.FLOAT32, TensorType.FLOAT64, TensorType.FLOAT16, TensorType.BFLOAT16)
+REALS: Final[Types] = (
+    *FLOATS, TensorType.INT32, TensorType.INT64, TensorType.INT16, TensorType.INT8, TensorType.UINT8, TensorType.UINT16,
+    TensorType.UINT32, TensorType.UINT64,
+)  # fmt: skip
+NUMBERS: Final[Types] = (*REALS, TensorType.COMPLEX64, TensorType.COMPLEX128)
+INDICES: Final[Types] = (TensorType.INT32, TensorType.INT64)
+
+_ARGUMENT = re.compile(r"(\w+): (?:(\w+)?(\*))?(\w+)(?:\[(\d)\])?")
+
+
+class _Argument(NamedTuple):
+    """One argument of an OpDef.
+
+    Attributes:
+        name: TensorFlow's name of it.
+        number: the attribute with the number of its tensors; None for one tensor.
+        is_list: whether its types are a list, which also says how many tensors it has.
+        type: the name of a TensorType, or of the attribute that has the type.
+        rank: the only number of dimensions; None for any.
+    """
+
+    name: str
+    number: str | None
+    is_list: bool
+    type: str
+    rank: int | None
+
+
+class _Slot(NamedTuple):
+    """One tensor that an argument stands for; `type` is a name, or the type itself."""
+
+    name: str
+    type: str | TensorType
+    rank: int | None
+
+
+class Signature:
+    """What an operator takes and gives, as its OpDef in tensorflow/core/ops says it.
+
+    The text lists arguments as `name: type`, inputs and outputs divided by `->`. A type is that of `TensorType` or an attribute of the
+    node; `N*T` stands for as many tensors as the attribute N says, `*T` for one per type in the list T; `[2]` behind a type is the
+    rank that the operator takes.
+
+    Args:
+        text: the arguments, such as "input: T, axis: Tidx[0] -> output: T".
+        types: the types that each type attribute allows, the default of an output first; any where it is not named.
+
+    Attributes:
+        op: the operator's name.
+        inputs: the names of the input arguments.
+    """
+
+    def __init__(self, op: str, text: str, **types: Types) -> None:
+        self.op, self.types = op, types
+        self._inputs, self._outputs = (_arguments(side) for side in text.split("->"))
+        self.inputs = [argument.name for argument in self._inputs]
+
+    def position(self, name: str) -> int:
+        """Where a node has the argument called `name`, one tensor; counted from the back behind an argument of many tensors."""
+        number = self.inputs.index(name)
+        many = any(argument.number or argument.is_list for argument in self._inputs[:number])
+        return number - len(self.inputs) if many else number
+
+    def check(self, context: Context, node: Node, attributes: Attributes) -> None:
+        """Refuse a node whose tensors do not fit, and set the types of its outputs.
+
+        Raises:
+            EnsureError: the numbers, types or ranks of the tensors are others.
+        """
+        ensure(attributes.op == self.op, f"its NodeDef is one of {attributes.op!r:.60}, not of {self.op}.")
+        given, made = self._slots(self._inputs, attributes), self._slots(self._outputs, attributes)
+        for slots, tensors, what in ((given, node.inputs, "inputs"), (made, node.outputs, "outputs")):
+            ensure(
+                len(slots) == len(tensors) and None not in tensors,
+                f"it has {sum(tensor is not None for tensor in tensors)} {what}; {self.op} has {len(slots)} with these attributes"
+                f"{': ' if slots else ''}{', '.join(slot.name for slot in slots[:12])}.",
+            )
+        found: dict[str, TensorType] = {}
+        for slot, tensor in zip(given, node.inputs):
+            self._check_input(slot, tensor, attributes, found)
+        for slot, output in zip(made, node.outputs):
+            context.set_type(output, self._type(slot.type, attributes, found))
+
+    def _check_input(self, slot: _Slot, tensor: Tensor, attributes: Attributes, found: dict[str, TensorType]) -> None:
+        if isinstance(slot.type, str) and slot.type not in found and slot.type not in attributes.node_def.attributes:
+            # A NodeDef may leave out attributes with defaults; a tensor of the file says what its type is.
+            allowed = self.types.get(slot.type, ())
+            if slot.type not in TensorType.__members__ and (tensor.type in allowed or not allowed):
+                found[slot.type] = tensor.type
+        wanted = self._type(slot.type, attributes, found)
+        ensure(tensor.type == wanted, lambda: f"{slot.name} of {self.op} is {wanted.name}, but {tensor} is {tensor.type.name}.")
+        ensure(
+            slot.rank is None or tensor.ndim == slot.rank,
+            lambda: f"{slot.name} of {self.op} has {slot.rank} dimensions, but {tensor} has {tensor.ndim}.",
+        )
+
+    def _type(self, type: str | TensorType, attributes: Attributes, found: dict[str, TensorType]) -> TensorType:
+        if isinstance(type, TensorType):
+            return type
+        if type in TensorType.__members__:
+            return TensorType[type]
+        if type not in found:
+            allowed = self.types.get(type, ())
+            found[type] = attributes.type(type, *allowed, default=allowed[0] if allowed else None)
+        return found[type]
+
+    def _slots(self, arguments: Sequence[_Argument], attributes: Attributes) -> list[_Slot]:
+        return [slot for argument in arguments for slot in self._expand(argument, attributes)]
+
+    def _expand(self, argument: _Argument, attributes: Attributes) -> Iterator[_Slot]:
+        if argument.is_list:
+            allowed = self.types.get(argument.type, ())
+            for number, type in enumerate(attributes.types(argument.type)):
+                ensure(not allowed or type in allowed, f"{self.op} takes no {type.name} in {argument.name}.")
+                yield _Slot(f"{argument.name}[{number}]", type, argument.rank)
+        elif argument.number is not None:
+            for number in range(attributes.integer(argument.number, least=0, most=1 << 16)):
+                yield _Slot(f"{argument.name}[{number}]", argument.type, argument.rank)
+        else:
+            yield _Slot(argument.name, argument.type, argument.rank)
+
+
+def _arguments(text: str) -> list[_Argument]:
+    return [
+        _Argument(name, count or None, bool(star) and not count, type, int(rank) if rank else None)
+        for name, count, star, type, rank in _ARGUMENT.findall(text)
+    ]

@@ -1,0 +1,219 @@
+"""Lookup tables of TensorFlow: from keys to values, kept by the interpreter and shared by the nodes that name them.
+
+A table is what a RESOURCE tensor holds. Numerics and refusals: tensorflow/core/kernels/lookup_table_op.{h,cc} and
+lookup_table_init_op.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from oplet import Context, Node, Tensor, TensorType, charge, ensure, ensure_type
+from oplet.kernels.arrays import Array
+from oplet_flex_ops.attributes import Attributes
+
+__all__ = ["Table", "find_or_make", "gives_handle", "read_table", "table_types"]
+
+#: Bytes of an entry besides its key and value, and of a string besides its characters.
+_ENTRY, _STRING = 160, 33
+#: Types that keys and values may have.
+_NO_VALUES = (TensorType.RESOURCE, TensorType.VARIANT)
+
+
+class Table:
+    """A table.
+
+    Attributes:
+        key_type: the type of the keys.
+        value_type: the type of the values.
+        value_shape: the shape of each value.
+        is_static: whether it is filled once, and then only read.
+        refused: keys that it does not take, by what they are called; a table with such keys is a dense one, which takes vectors of keys.
+        entries: the values by their keys: plain values, or tuples of the elements of an array; None while a static table is not filled.
+    """
+
+    def __init__(
+        self,
+        key_type: TensorType,
+        value_type: TensorType,
+        value_shape: tuple[int, ...] = (),
+        *,
+        is_static: bool = False,
+        refused: dict[Any, str] | None = None,
+    ) -> None:
+        self.key_type, self.value_type, self.value_shape = key_type, value_type, value_shape
+        self.is_static = is_static
+        self.refused = refused or {}
+        self.entries: dict[Any, Any] | None = None if is_static else {}
+        self._nbytes = 0
+
+    @property
+    def size(self) -> int:
+        """The number of keys."""
+        return len(self.entries or ())
+
+    def filled(self) -> dict[Any, Any]:
+        """The entries.
+
+        Raises:
+            EnsureError: the table is static and was not filled yet.
+        """
+        if self.entries is None:
+            ensure(False, "the table was not filled yet: nothing was imported into it.")
+            return {}  # not reached: `ensure` has raised
+        return self.entries
+
+    def insert(self, keys: Array, values: Array) -> None:
+        """Set the values of keys; of equal keys the last one counts.
+
+        Raises:
+            EnsureError: the table is static, or refuses a key.
+            LimitError: the table takes more memory than is allowed.
+        """
+        ensure(not self.is_static, "the table can only be filled once, by an import; insert into a mutable table.")
+        found = dict(self._pairs(keys, values))
+        self._charge(found)
+        self.filled().update(found)
+
+    def replace(self, keys: Array, values: Array) -> None:
+        """Have these entries and no others. A static table can be filled a second time with what it holds.
+
+        Raises:
+            EnsureError: the table refuses a key; it is static, and was filled with others, or a key has two values.
+            LimitError: the table takes more memory than is allowed.
+        """
+        pairs = self._pairs(keys, values)
+        found = dict(pairs)
+        if self.is_static:
+            ensure(all(_same(found[key], value) for key, value in pairs), "the table has different values for the same key.")
+            ensure(
+                self.entries is None
+                or (self.entries.keys() == found.keys() and all(_same(self.entries[key], found[key]) for key in found)),
+                "the table was already filled, with other entries.",
+            )
+        self._nbytes = 0
+        self._charge(found)
+        self.entries = found
+
+    def remove(self, keys: Array) -> None:
+        """Remove keys; those that the table does not have are skipped.
+
+        Raises:
+            EnsureError: the table is static, or refuses a key.
+        """
+        ensure(not self.is_static, "nothing can be removed from a table that is filled once.")
+        for key in self._checked_keys(keys):
+            self.filled().pop(key, None)
+
+    def find(self, keys: Array, default: Array, target: Array) -> None:
+        """Write the values of keys to `target`; `default` has one value, or one for each key.
+
+        Raises:
+            EnsureError: the table refuses a key, or was not filled yet.
+        """
+        entries, items = self.filled(), self._checked_keys(keys)
+        if self.value_shape:
+            rows = target.reshape(len(items), *self.value_shape)
+            missing = np.broadcast_to(default, target.shape).reshape(rows.shape)
+            for row, (key, other) in enumerate(zip(items, missing)):
+                value = entries.get(key)
+                rows[row] = other if value is None else value
+        elif default.size == 1:
+            target.reshape(-1)[:] = list(map(entries.get, items, default.ravel().tolist() * len(items)))
+        else:
+            target.reshape(-1)[:] = list(map(entries.get, items, default.ravel().tolist()))
+
+    def _pairs(self, keys: Array, values: Array) -> list[tuple[Any, Any]]:
+        items = self._checked_keys(keys)
+        if not self.value_shape:
+            return list(zip(items, values.ravel().tolist()))
+        return list(zip(items, np.array(values).reshape(len(items), *self.value_shape)))
+
+    def _checked_keys(self, keys: Array) -> list[Any]:
+        items: list[Any] = keys.ravel().tolist()
+        if self.refused:
+            ensure(keys.ndim <= 1, lambda: f"keys of shape {list(keys.shape)} are given; a dense table takes a vector of keys.")
+            if wrong := self.refused.keys() & set(items):
+                key = wrong.pop()
+                ensure(False, f"{key!r:.60} is the {self.refused[key]} of the table, and no key that it can hold.")
+        return items
+
+    def _charge(self, entries: dict[Any, Any]) -> None:
+        each = _ENTRY + (0 if not self.value_shape else 112)
+        nbytes = each * len(entries) + sum(_nbytes(key) + _nbytes(value) for key, value in entries.items())
+        charge(self._nbytes + nbytes)
+        self._nbytes += nbytes
+
+
+def _nbytes(value: Any) -> int:
+    if isinstance(value, bytes):
+        return _STRING + len(value)
+    return int(value.nbytes) if isinstance(value, np.ndarray) else 0
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(np.array_equal(a, b))
+
+
+def table_types(attributes: Attributes) -> tuple[TensorType, TensorType]:
+    """The types of keys and values that a node's attributes name."""
+    types = attributes.type("key_dtype"), attributes.type("value_dtype")
+    for name, type in zip(("key_dtype", "value_dtype"), types):
+        if type in _NO_VALUES:
+            ensure(False, f"the attribute '{name}' of {attributes.op} is {type.name}, which no table holds.")
+    return types
+
+
+def find_or_make(context: Context, node: Node, attributes: Attributes, make: Callable[[], Table]) -> Table:
+    """The table that a node names, which is made at first use.
+
+    Nodes of one `container` and `shared_name` share a table, in all subgraphs of the interpreter; a node without a name has one of its
+    own.
+
+    Raises:
+        EnsureError: the table of that name has keys or values of other types.
+    """
+    name = attributes.text("shared_name", default="")
+    if not name and attributes.flag("use_node_name_sharing", default=False):
+        name = attributes.node_def.name
+    key: Any = ("oplet_flex_ops", "table", attributes.text("container", default=""), name) if name else node
+    made = make()
+    found = context.resources.setdefault(key, made)
+    if not isinstance(found, Table):
+        ensure(False, f"the resource '{name}' is no table.")
+        return made
+    same = all(getattr(found, each) == getattr(made, each) for each in ("key_type", "value_type", "value_shape", "is_static"))
+    ensure(
+        same, lambda: f"the table '{name}' maps {found.key_type.name} to {found.value_type.name}; the node asks for another one."
+    )
+    return found
+
+
+def gives_handle(context: Context, output: Tensor) -> None:
+    """Check, in `prepare`, that the output is a RESOURCE tensor; it holds one table."""
+    ensure_type(output, TensorType.RESOURCE)
+    context.resize_tensor(output, ())
+
+
+def read_table(node: Node, keys: TensorType | None = None, values: TensorType | None = None) -> Table:
+    """The table in the first input.
+
+    Args:
+        keys: the type that the keys must have; None for any.
+        values: the type that the values must have; None for any.
+
+    Raises:
+        EnsureError: the input holds no table, or one of other types.
+    """
+    tensor = node.inputs[0]
+    found = tensor.data.reshape(-1)[0] if tensor.size == 1 else None
+    if not isinstance(found, Table):
+        ensure(False, f"{tensor} holds no table.")
+        raise TypeError  # not reached: `ensure` has raised
+    for what, given, wanted in (("keys", keys, found.key_type), ("values", values, found.value_type)):
+        if given is not None and given is not wanted:
+            ensure(False, f"the table has {what} of type {wanted.name}, the node {given.name}.")
+    return found

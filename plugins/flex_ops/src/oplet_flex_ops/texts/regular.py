@@ -1,0 +1,129 @@
+"""Regular expressions with RE2's syntax and semantics: by RE2 itself, the package google-re2.
+
+RE2's time is linear in the text's length whatever the pattern is, and its memory has a bound. Patterns and texts are UTF-8, as in
+TensorFlow. Replacement: GlobalReplace, Replace and Rewrite in re2/re2.cc.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oplet import checkpoint, ensure
+from oplet_flex_ops.texts.elementwise import charge_strings
+
+__all__ = ["Rewrite", "compile_pattern", "read_rewrite", "replace_all", "replace_first"]
+
+#: A replacement: bytes, and numbers of groups whose matches go there.
+Rewrite = list[Any]
+#: Pieces of a text that are joined at a time.
+_MANY = 1 << 14
+
+
+def compile_pattern(pattern: bytes) -> Any:
+    """The compiled pattern; `fullmatch` and `search` take bytes.
+
+    Raises:
+        EnsureError: RE2 refuses the pattern, or is not installed.
+    """
+    try:
+        import re2
+    except ImportError as error:
+        ensure(False, f"regular expressions need RE2, which cannot be imported ({error}): pip install google-re2.")
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else error
+        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        ensure(False, f"{pattern!r:.80} is no regular expression that RE2 takes: {text}.")
+
+
+def read_rewrite(rewrite: bytes) -> tuple[Rewrite, bool]:
+    r"""A replacement's parts, up to the first error in it, and whether there was none.
+
+    `\0` to `\9` are groups, `\\` is a backslash; other escapes are errors.
+    """
+    parts: Rewrite = []
+    at = 0
+    while (found := rewrite.find(b"\\", at)) >= 0:
+        parts.append(rewrite[at:found])
+        escaped = rewrite[found + 1 : found + 2]
+        if escaped == b"\\":
+            parts.append(escaped)
+        elif escaped.isdigit():
+            parts.append(int(escaped))
+        else:
+            return parts, False
+        at = found + 2
+    parts.append(rewrite[at:])
+    return parts, True
+
+
+def replace_all(pattern: Any, rewrite: bytes, text: bytes) -> bytes:
+    """The text with every match replaced; as it is where the replacement names a group that the pattern does not have."""
+    parts, _ = read_rewrite(rewrite)
+    if _largest_group(rewrite) > pattern.groups:
+        return text
+    made: list[bytes] = []
+    at, last, size = 0, -1, 0
+    while at <= len(text) and (match := pattern.search(text, at)):
+        start, end = match.span()
+        made.append(text[at:start])
+        if start == end == last:  # an empty match right after a match is none: one character on
+            step = _character(text, at)
+            made.append(text[at : at + step])
+            at += step
+            continue
+        size += _expand(parts, match, made)
+        at = last = end
+        if len(made) > _MANY:
+            checkpoint()
+            charge_strings(0, size)
+            made = [b"".join(made)]
+    charge_strings(len(made), size)
+    made.append(text[at:])
+    return b"".join(made)
+
+
+def replace_first(pattern: Any, rewrite: bytes, text: bytes) -> bytes:
+    """The text with its first match replaced; as it is where the replacement has an error."""
+    parts, valid = read_rewrite(rewrite)
+    match = pattern.search(text) if valid and _largest_group(rewrite) <= pattern.groups else None
+    if match is None:
+        return text
+    start, end = match.span()
+    made = [text[:start]]
+    charge_strings(len(parts), _expand(parts, match, made))
+    made.append(text[end:])
+    return b"".join(made)
+
+
+def _expand(parts: Rewrite, match: Any, made: list[bytes]) -> int:
+    """Append what a match is replaced by; returns its length. A group that occurs many times is one object."""
+    groups = {part: match.group(part) or b"" for part in parts if isinstance(part, int)}
+    expanded = [part if isinstance(part, bytes) else groups[part] for part in parts]
+    made += expanded
+    return sum(map(len, expanded))
+
+
+def _largest_group(rewrite: bytes) -> int:
+    """The largest group that the replacement names, errors in it or not."""
+    largest = at = 0
+    while (found := rewrite.find(b"\\", at)) >= 0:
+        escaped = rewrite[found + 1 : found + 2]
+        if escaped.isdigit():
+            largest = max(largest, int(escaped))
+        at = found + 2
+    return largest
+
+
+def _character(text: bytes, at: int) -> int:
+    """The bytes of the UTF-8 character at a position; 1 where there is none."""
+    first = text[at] if at < len(text) else 0
+    size = 1 if first < 0xC2 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4 if first < 0xF5 else 1
+    try:
+        text[at : at + size].decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return 1
+    return size

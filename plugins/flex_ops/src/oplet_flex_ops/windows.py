@@ -1,0 +1,83 @@
+"""Windows along an axis, as convolutions and pools lay them: how many, and which elements each tap of a window meets.
+
+Numerics: GetWindowedOutputSize in tensorflow/core/framework/kernel_shape_util.cc
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+from oplet import ensure
+
+__all__ = ["Tap", "WindowAxis", "taps", "window_axis"]
+
+
+class Tap(NamedTuple):
+    """What one element of a window meets as the window moves: `source[of]` where the window is at `out`."""
+
+    out: slice
+    source: slice
+
+
+class WindowAxis(NamedTuple):
+    """The windows along one axis.
+
+    Attributes:
+        size: the number of elements.
+        window: the elements of a window, without the gaps between them.
+        stride, dilation: the steps from window to window, and from element to element within one.
+        before: how far the first window begins before the first element.
+        out: the number of windows.
+    """
+
+    size: int
+    window: int
+    stride: int
+    dilation: int
+    before: int
+    out: int
+
+    @property
+    def met(self) -> range:
+        """The elements of a window that meet an element of the axis in any window."""
+        first = max(0, -(-(self.before - (self.out - 1) * self.stride) // self.dilation))
+        return range(first, min(self.window, -(-(self.size + self.before) // self.dilation)))
+
+    def tap(self, number: int) -> Tap:
+        """The windows whose element `number` lies inside, and the elements that it meets."""
+        offset = number * self.dilation - self.before
+        first = max(0, -(offset // self.stride)) if offset < 0 else 0
+        last = min(self.out, (self.size - 1 - offset) // self.stride + 1)
+        if last <= first:
+            return Tap(slice(0, 0), slice(0, 0))
+        start = first * self.stride + offset
+        return Tap(slice(first, last), slice(start, start + (last - first - 1) * self.stride + 1, self.stride))
+
+
+def window_axis(size: int, window: int, stride: int, dilation: int, same: bool) -> WindowAxis:
+    """The windows along an axis of `size` elements; with `same` padding, else with none (VALID).
+
+    Raises:
+        EnsureError: a window is larger than the axis and there is no padding.
+    """
+    reach = (window - 1) * dilation + 1
+    if same:
+        out = -(-size // stride)
+        return WindowAxis(size, window, stride, dilation, max(0, (out - 1) * stride + reach - size) // 2, out)
+    # as TensorFlow divides: towards zero, so that a window that barely fails to fit gives nothing
+    ensure(size - reach > -2 * stride, f"a window that reaches over {reach} elements does not fit an axis of {size}.")
+    return WindowAxis(size, window, stride, dilation, 0, max(0, (size - reach) // stride + 1))
+
+
+def taps(axes: Sequence[WindowAxis]) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...], tuple[Any, ...]]]:
+    """For each element of a window its position, and what it meets: the indices of the windows and of the elements.
+
+    The indices are of arrays [batch, ..., channels]: as the windows at the first see it, the element is at the second.
+    """
+    whole = slice(None)
+    for position in product(*(axis.met for axis in axes)):
+        there = [axis.tap(number) for axis, number in zip(axes, position)]
+        if all(tap.out.stop > tap.out.start for tap in there):
+            yield position, (whole, *(tap.out for tap in there)), (whole, *(tap.source for tap in there))

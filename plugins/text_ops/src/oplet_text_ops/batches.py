@@ -1,0 +1,41 @@
+"""Work on many strings in parts, so that scratch memory stays within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from oplet import charge, checkpoint
+
+__all__ = ["each_text", "parts"]
+
+#: Bytes of text that are worked on at once, unless a single string is longer.
+_AT_ONCE = 1 << 20
+#: Strings between two charges.
+_FEW = 256
+
+
+def parts(texts: Sequence[bytes], scratch: int) -> Iterator[Sequence[bytes]]:
+    """The strings in parts of about a megabyte; charges `scratch` bytes for each of their bytes."""
+    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 1)
+    first, before = 0, 0
+    while first < len(texts):
+        last = max(first + 1, int(np.searchsorted(ends, before + _AT_ONCE, side="right")))
+        checkpoint()
+        charge(scratch * (int(ends[last - 1]) - before))
+        yield texts[first:last]
+        first, before = last, int(ends[last - 1])
+
+
+def each_text(change: Callable[[bytes], bytes], texts: Sequence[bytes]) -> list[bytes]:
+    """What becomes of each string; charges the memory while it grows."""
+    made: list[bytes] = []
+    nbytes = 0
+    for first in range(0, len(texts), _FEW):
+        checkpoint()
+        part = list(map(change, texts[first : first + _FEW]))
+        nbytes += sum(map(len, part))
+        charge(nbytes)
+        made += part
+    return made

@@ -1,0 +1,109 @@
+"""Tokens of many strings: each different word is cut once, and the results are put together by numpy."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Columns", "Piece", "WordCache", "joined_columns"]
+
+Array = NDArray[Any]
+#: A token: its text, its number in the vocabulary, and where it begins and ends in its word, in bytes.
+Piece = tuple[bytes, int, int, int]
+
+#: Words, and bytes of words and tokens, after which the cache is emptied.
+_MOST_WORDS, _MOST_BYTES = 1 << 17, 1 << 24
+
+
+class Columns(NamedTuple):
+    """Tokens by column, in order; `counts` has the number of tokens of each string, starts and ends are within the string."""
+
+    texts: list[bytes]
+    numbers: Array
+    starts: Array
+    ends: Array
+    counts: Array
+
+
+class WordCache:
+    """The words that were cut so far, with their tokens.
+
+    Args:
+        cut: the tokens of words.
+    """
+
+    def __init__(self, cut: Callable[[Sequence[bytes]], Columns]) -> None:
+        self._cut = cut
+        self._empty()
+
+    def _empty(self) -> None:
+        self._known: dict[bytes, int] = {}
+        self._nbytes = 0
+        self._texts: list[bytes] = []
+        self._numbers, self._starts, self._ends = array("q"), array("q"), array("q")
+        self._firsts = array("q", [0])
+
+    def _add(self, words: Sequence[bytes]) -> None:
+        made = self._cut(words)
+        self._known.update(zip(words, range(len(self._known), len(self._known) + len(words))))
+        self._nbytes += sum(map(len, words)) + sum(map(len, made.texts))
+        last = len(self._texts)
+        self._texts += made.texts
+        for held, new in (
+            (self._numbers, made.numbers), (self._starts, made.starts), (self._ends, made.ends),
+            (self._firsts, last + np.cumsum(made.counts)),
+        ):  # fmt: skip
+            held.frombytes(np.ascontiguousarray(new, np.int64).tobytes())
+
+    def _entries(self, words: Sequence[bytes]) -> Array:
+        """The number of each word; those that are new are cut and added."""
+        known = self._known
+        try:
+            return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
+        except KeyError:
+            self._add(list(set(words).difference(known)))
+            return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
+
+    def tokens(self, words: Sequence[bytes], places: Array, rows: Array) -> Columns:
+        """The tokens of the words.
+
+        Args:
+            words: the words of all strings.
+            places: where each begins in its string.
+            rows: how many words the strings before it have, for each string and the end.
+        """
+        if len(self._known) > _MOST_WORDS or self._nbytes > _MOST_BYTES:
+            self._empty()
+        entries = self._entries(words)
+        firsts = np.array(self._firsts)
+        counts = np.diff(firsts)[entries]
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        chosen = np.repeat(firsts[entries] - ends[:-1], counts) + np.arange(ends[-1])
+        shift = np.repeat(places, counts)
+        return Columns(
+            list(map(self._texts.__getitem__, chosen.tolist())),
+            np.array(self._numbers)[chosen],
+            np.array(self._starts)[chosen] + shift,
+            np.array(self._ends)[chosen] + shift,
+            np.diff(ends[rows]),
+        )
+
+
+def joined_columns(columns: Sequence[Columns]) -> tuple[list[bytes], Array, Array, Array, Array]:
+    """The columns of several parts one behind the other: texts, numbers, starts, ends, and row splits in place of the counts."""
+    if not columns:
+        none = np.zeros(0, np.int64)
+        return [], none, none, none, np.zeros(1, np.int64)
+    texts = [text for column in columns for text in column.texts] if len(columns) > 1 else columns[0].texts
+    counts = np.concatenate([column.counts for column in columns])
+    return (
+        texts,
+        np.concatenate([column.numbers for column in columns]),
+        np.concatenate([column.starts for column in columns]),
+        np.concatenate([column.ends for column in columns]),
+        np.concatenate([[0], np.cumsum(counts)]),
+    )

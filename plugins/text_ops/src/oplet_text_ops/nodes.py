@@ -1,0 +1,66 @@
+"""What the kernels share: checks of ragged rows, tables in constant inputs, and outputs whose size depends on the text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Tensor, ensure
+
+__all__ = ["ensure_row_splits", "give", "give_all", "string_vector", "table_of"]
+
+Value = TypeVar("Value")
+
+
+def string_vector(values: Sequence[bytes]) -> NDArray[Any]:
+    """The strings as an array of objects with one dimension."""
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def give(context: Context, tensor: Tensor, values: NDArray[Any] | Sequence[Any]) -> None:
+    """Resize a dynamic output to the values, and write them; a list of bytes becomes a vector of strings."""
+    array = (
+        values
+        if isinstance(values, np.ndarray)
+        else string_vector(values)
+        if tensor.dtype.hasobject
+        else np.asarray(values, tensor.dtype)
+    )
+    context.resize_tensor(tensor, array.shape)
+    tensor.data[...] = array
+
+
+def give_all(context: Context, node: Node, *values: NDArray[Any] | Sequence[Any]) -> None:
+    """Give each output of the node its values."""
+    for tensor, each in zip(node.outputs, values):
+        give(context, tensor, each)
+
+
+def ensure_row_splits(splits: Tensor, values: int) -> NDArray[np.int64]:
+    """The row splits in a tensor, checked: they begin with 0, never fall, and end with the number of values.
+
+    Raises:
+        EnsureError: they do not.
+    """
+    found = splits.data.astype(np.int64)
+    ensure(
+        found.ndim == 1 and found.size > 0 and found[0] == 0 and found[-1] == values and not (found[1:] < found[:-1]).any(),
+        lambda: f"{splits} must have row splits that begin with 0, never fall and end with the number of values, {values}.",
+    )
+    return found
+
+
+def table_of(node: Node, tensor: Tensor, key: str, make: Callable[[bytes], Value]) -> Value:
+    """What `make` reads from a tensor of bytes or one string; kept with the node as long as the tensor is the same constant."""
+    ensure(tensor.size > 0, lambda: f"{tensor} is empty; it must hold the bytes of a table.")
+
+    def read() -> Value:
+        data = tensor.data
+        return make(data.reshape(-1)[0] if data.dtype.hasobject else data.tobytes())
+
+    return node.cached(key, [tensor], read)

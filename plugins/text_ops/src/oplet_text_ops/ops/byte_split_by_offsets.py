@@ -1,0 +1,52 @@
+"""TFText>ByteSplitByOffsets: parts of strings from given starts to given ends.
+
+Inputs are strings [n], starts and ends in bytes as int32, and their row splits [n + 1] of int64. Outputs are the parts as strings, and
+the same row splits.
+
+Numerics: core/kernels/byte_splitter.cc of tensorflow/text.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_vector
+from oplet_text_ops.nodes import ensure_row_splits, give
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 4, 2)
+    for tensor, type in zip(node.inputs, (TensorType.STRING, TensorType.INT32, TensorType.INT32, TensorType.INT64)):
+        ensure_vector(tensor, type)
+    for output, type in zip(node.outputs, (TensorType.STRING, TensorType.INT64)):
+        ensure_type(output, type)
+        context.set_dynamic(output)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, starts, ends, splits = node.inputs
+
+    def run() -> None:
+        texts, first, last = source.data.tolist(), starts.data, ends.data
+        ensure(first.size == last.size, lambda: f"{starts} has {first.size} starts, and {ends} has {last.size} ends.")
+        rows = ensure_row_splits(splits, first.size)
+        ensure(
+            rows.size == len(texts) + 1,
+            lambda: f"{splits} has {rows.size} row splits for {len(texts)} strings; it must have one more.",
+        )
+        counts = np.diff(rows)
+        sizes = np.repeat(np.fromiter(map(len, texts), np.int64, len(texts)), counts)
+        wrong = np.flatnonzero((first < 0) | (first > last) | (last > sizes))
+        if wrong.size:
+            at = int(wrong[0])
+            ensure(False, f"part {at} goes from {first[at]} to {last[at]} of a string of {sizes[at]} bytes; it must lie inside.")
+        whole = np.repeat(np.arange(len(texts)), counts)
+        give(context, node.outputs[0], [texts[i][a:b] for i, a, b in zip(whole.tolist(), first.tolist(), last.tolist())])
+        give(context, node.outputs[1], rows)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.STRING,))

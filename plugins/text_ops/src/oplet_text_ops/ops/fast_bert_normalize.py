@@ -1,0 +1,57 @@
+"""FastBertNormalize: texts with each code point replaced as a table of the model says: lower case, no accents, no control characters.
+
+Inputs are strings [n] and the bytes of a FastBertNormalizerModel. Outputs are the strings [n], the offsets and their row splits [n + 1], of
+int64: if the option `get_offsets` is set, for each byte of a string and for its end, the place of what it was made from; else there are none.
+
+Numerics: core/kernels/fast_bert_normalizer.h of tensorflow/text.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_vector
+from oplet.kernels.options import flag
+from oplet_text_ops.batches import parts
+from oplet_text_ops.models.bert_normalizer import BertNormalizer
+from oplet_text_ops.nodes import give, table_of
+
+#: Bytes of scratch per byte of text.
+_SCRATCH = 128
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2, 3)
+    texts, model = node.inputs
+    ensure_vector(texts, TensorType.STRING)
+    ensure_vector(model, TensorType.UINT8)
+    options = node.custom_map()
+    node.prepared = "get_offsets" in options and flag(options, "get_offsets")
+    for output, type in zip(node.outputs, (TensorType.STRING, TensorType.INT64, TensorType.INT64)):
+        ensure_type(output, type)
+        context.set_dynamic(output)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    (texts, model), offsets = node.inputs, node.prepared
+
+    def run() -> None:
+        normalizer = table_of(node, model, "normalizer", BertNormalizer)
+        made: list[bytes] = []
+        places, counts = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)]
+        for part in parts(texts.data.tolist(), _SCRATCH):
+            found = normalizer.normalize(part, offsets)
+            made += found.texts
+            places.append(found.offsets)
+            counts.append(found.counts)
+        splits = np.cumsum(np.concatenate(counts))
+        give(context, node.outputs[0], made)
+        give(context, node.outputs[1], np.concatenate(places))
+        give(context, node.outputs[2], splits if offsets else np.zeros_like(splits))
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.STRING,))

@@ -1,0 +1,48 @@
+"""TFText>FastSentencepieceTokenize: the codes of texts' pieces, by a sentencepiece model that the converter has made a FlatBuffer.
+
+Inputs: the model (uint8), the texts (strings), `nbest_size` and `alpha`, whether to add the code of the beginning and that of the
+end, and whether to reverse. Outputs: the codes (int32) of all texts, and their row splits (int32).
+
+A model of any kind is cut as one of unigrams is: the best sum of scores wins. Like in the C++, sampling does not happen.
+
+Numerics: optimized_encoder.cc of tensorflow/text; see `oplet_text_ops.sentencepiece`.
+"""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.operands import ensure_operands
+from oplet_text_ops.nodes import give, table_of
+from oplet_text_ops.sentencepiece.encoder import Encoder
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 7, 2)
+    model, texts, nbest, _, *flags = node.inputs
+    ensure_type(model, TensorType.UINT8)
+    ensure_type(texts, TensorType.STRING)
+    ensure_type(nbest, TensorType.INT32)
+    for flag in flags:
+        ensure_type(flag, TensorType.BOOL)
+    for tensor in (nbest, *flags):
+        ensure(tensor.size == 1, f"{tensor} must have one value.")
+    ensure_type(node.outputs[0], TensorType.INT32)
+    ensure_type(node.outputs[1], TensorType.INT32, TensorType.INT64)
+    if model.is_constant:
+        table_of(node, model, "encoder", Encoder)
+    for output in node.outputs:
+        context.set_dynamic(output)
+
+
+def invoke(context: Context, node: Node) -> None:
+    model, texts, nbest, _, *flags = node.inputs
+    wanted = int(nbest.data.item())
+    ensure(wanted in (0, 1), lambda: f"nbest_size is {wanted}; sampling is not part of this op, which takes 0 or 1.")
+    first, last, reverse = (bool(flag.data.item()) for flag in flags)
+    encoder = table_of(node, model, "encoder", Encoder)
+    codes, splits = encoder.encode(texts.data.reshape(-1).tolist(), first=first, last=last, reverse=reverse)
+    give(context, node.outputs[0], codes)
+    give(context, node.outputs[1], splits)
+
+
+REGISTRATION = Registration(prepare=prepare, invoke=invoke, pure=True, types=(TensorType.STRING,))

@@ -1,0 +1,52 @@
+"""TFText>FastWordpieceDetokenize: texts from the numbers of tokens of a WordPiece vocabulary.
+
+Inputs are the numbers of int32, their row splits [n + 1] of int64 and the bytes of a FastWordpieceTokenizerConfig; the output is
+strings [n].
+
+Numerics: core/kernels/fast_wordpiece_tokenizer_kernel_template.h of tensorflow/text.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_vector
+from oplet_text_ops.models.detokenizer import Detokenizer
+from oplet_text_ops.nodes import ensure_row_splits, give, table_of
+
+#: Bytes of texts between two charges.
+_COUNTED = 1 << 20
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 3, 1)
+    for tensor, type in zip(node.inputs, (TensorType.INT32, TensorType.INT64, TensorType.UINT8)):
+        ensure_vector(tensor, type)
+    ensure_type(node.outputs[0], TensorType.STRING)
+    context.set_dynamic(node.outputs[0])
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    numbers, splits, vocabulary = node.inputs
+
+    def run() -> None:
+        detokenizer = table_of(node, vocabulary, "detokenizer", Detokenizer)
+        values = numbers.data.tolist()
+        rows = ensure_row_splits(splits, len(values)).tolist()
+        texts: list[bytes] = []
+        made = counted = 0
+        for start, end in itertools.pairwise(rows):
+            texts.append(detokenizer.text(values[start:end]))
+            made += len(texts[-1])
+            if made >= counted + _COUNTED:
+                checkpoint()
+                charge(made)
+                counted = made
+        give(context, node.outputs[0], texts)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.INT32,))

@@ -1,0 +1,40 @@
+"""NormalizeUTF8: strings in the normalization form that the option `normalization_form` names: NFC, NFD, NFKC or NFKD.
+
+The input is strings of any shape, the output strings of that shape. Bytes that are not UTF-8 stay.
+
+Numerics: core/kernels/normalize_kernels.cc of tensorflow/text, with ICU 77 (Unicode 16).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet_text_ops.batches import each_text
+from oplet_text_ops.nodes import string_vector
+from oplet_text_ops.texts.normalization import FORMS, normalize
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 1)
+    ensure_type(node.inputs[0], TensorType.STRING)
+    ensure_type(node.outputs[0], TensorType.STRING)
+    form = node.custom_map().get("normalization_form", "NFKC")
+    ensure(form in FORMS, lambda: f"the option 'normalization_form' is {form!r:.60}; it must be one of {', '.join(FORMS)}.")
+    node.prepared = form
+    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, output = node.inputs[0].data, node.outputs[0].data
+    normalized = partial(normalize, form=node.prepared)
+
+    def run() -> None:
+        output[...] = string_vector(each_text(normalized, source.ravel().tolist())).reshape(output.shape)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.STRING,))

@@ -1,0 +1,173 @@
+"""RaggedTensorToTensor: a ragged tensor as an ordinary one, short rows filled up and long ones cut off.
+
+Inputs: the shape (its dimensions -1 where the rows decide, or the scalar -1 for all of them), the values, the default value, and what
+parts each dimension, as the option `row_partition_types` says: row splits (ROW_SPLITS), the row of each value (VALUE_ROWIDS), and
+before the latter the number of rows (FIRST_DIM_SIZE).
+
+Numerics: ragged_tensor_to_tensor_tflite.cc of tensorflow/text. Where all rows are empty, a dimension that the row splits decide has
+size 1, as there; TensorFlow itself gives it size 0. Default values of more than one number, and other types, are as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.operands import ensure_same_type
+
+Ints = NDArray[np.int64]
+
+
+class _Partition(NamedTuple):
+    """Which values lie in which row.
+
+    Attributes:
+        rows: the row of each value, never falling.
+        places: the place of each value in its row.
+        longest: the size that the rows give to their dimension.
+    """
+
+    rows: Ints
+    places: Ints
+    longest: int
+
+
+def prepare(context: Context, node: Node) -> None:
+    kinds: Any = node.custom_map().get("row_partition_types")
+    ensure(
+        isinstance(kinds, list)
+        and len(kinds) > 0
+        and (kinds[0] == "ROW_SPLITS" or kinds[:2] == ["FIRST_DIM_SIZE", "VALUE_ROWIDS"])
+        and all(kind in ("ROW_SPLITS", "VALUE_ROWIDS") for kind in kinds[1:]),
+        lambda: (
+            f"the option 'row_partition_types' is {kinds!r:.80}; it must be a list of ROW_SPLITS and VALUE_ROWIDS, the latter with"
+            " FIRST_DIM_SIZE in front."
+        ),
+    )
+    count = len(kinds)
+    ensure(
+        len(node.inputs) == 3 + count and None not in node.inputs and len(node.outputs) == 1,
+        lambda: (
+            f"it has {len(node.inputs)} inputs and takes {3 + count}: a shape, values, a default value and {count} partitions."
+        ),
+    )
+    shape, values, default, *partitions = node.inputs
+    ensure_type(shape, TensorType.INT32, TensorType.INT64)
+    ensure(shape.ndim <= 1, lambda: f"{shape} must be a vector, or the scalar -1.")
+    ensure_same_type(values, default)
+    ensure_same_type(values, node.outputs[0])
+    ensure(values.ndim >= 1, lambda: f"{values} must have at least one dimension.")
+    for kind, tensor in zip(kinds, partitions):
+        ensure_type(tensor, TensorType.INT32, TensorType.INT64)
+        if kind == "FIRST_DIM_SIZE":
+            ensure(tensor.size == 1, f"{tensor} must have one value, the number of rows.")
+        else:
+            ensure(tensor.ndim == 1, f"{tensor} must be a vector.")
+    inner = values.shape[1:]
+    ensure(
+        default.size == 1
+        or (default.ndim <= len(inner) and all(a in (1, b) for a, b in zip(reversed(default.shape), reversed(inner)))),
+        lambda: f"{default} must be one value, or fit the values' shape {inner}.",
+    )
+    node.prepared = kinds
+    context.set_dynamic(node.outputs[0])
+
+
+def invoke(context: Context, node: Node) -> None:
+    kinds = node.prepared
+    shape, values, default, *partitions = node.inputs
+    if kinds[0] == "FIRST_DIM_SIZE":
+        size = int(partitions[0].data.item())
+        kinds, partitions = kinds[1:], partitions[1:]
+    else:
+        size = partitions[0].size - 1
+    ensure(size >= 0, lambda: f"{partitions[0]} gives {size} rows.")
+    parts, rows = [], size
+    needs = [*map(_rows_of, kinds[1:], partitions[1:]), (values.shape[0], True)]
+    for kind, tensor, (count, exactly) in zip(kinds, partitions, needs):
+        part, parted = _by_splits(tensor, rows, count) if kind == "ROW_SPLITS" else _by_rows(tensor, rows)
+        ensure(
+            parted == count if exactly else parted >= count,
+            f"{tensor} parts {parted} values, and there are {count}.",
+        )
+        parts.append(part)
+        rows = parted
+    sizes = _output_sizes(shape, len(parts), [size, *(part.longest for part in parts)], values.shape[1:])
+    output = node.outputs[0]
+    context.resize_tensor(output, (*sizes, *values.shape[1:]))
+    # The place of each value among the output's rows; -1 where it is cut off.
+    places = np.arange(min(size, sizes[0], int(parts[0].rows[-1]) + 1 if len(parts[0].rows) else 0))
+    for part, width in zip(parts, sizes[1:]):
+        inside = (part.rows < len(places)) & (part.places < width)
+        above = places[np.where(inside, part.rows, 0)] if len(places) else np.zeros(len(inside), np.int64)
+        inside &= (above >= 0) if len(places) else False
+        places = np.where(inside, above * width + part.places, -1)
+    data = output.data
+    inner = values.shape[1:]
+    fill = default.data.reshape(()) if default.size == 1 else default.data
+    data[...] = np.broadcast_to(fill, inner)
+    kept = places >= 0
+    data.reshape(-1, *inner)[places[kept]] = values.data[kept]
+
+
+def _rows_of(kind: str, tensor: Tensor) -> tuple[int, bool]:
+    """The number of rows that a partition parts values into, and whether there can be no more of them."""
+    if kind == "ROW_SPLITS":
+        return tensor.size - 1, True
+    return int(tensor.data.max(initial=-1)) + 1, False
+
+
+def _by_splits(tensor: Tensor, rows: int, count: int) -> tuple[_Partition, int]:
+    """The partition of the first `count` values, and how many values there are."""
+    splits = tensor.data.astype(np.int64)
+    ensure(
+        0 < len(splits) <= rows + 1 and splits[0] == 0 and not (splits[1:] < splits[:-1]).any(),
+        lambda: f"{tensor} must have row splits of at most {rows} rows that begin with 0 and never fall.",
+    )
+    values = np.arange(min(count, int(splits[-1])))
+    owners = np.searchsorted(splits, values, "right") - 1
+    # TensorFlow Text's kernel begins to compare at 1.
+    longest = max(1, int(np.diff(splits).max())) if len(splits) > 1 else 0
+    return _Partition(owners, values - splits[owners], longest), int(splits[-1])
+
+
+def _by_rows(tensor: Tensor, rows: int) -> tuple[_Partition, int]:
+    """The partition, and how many values there are."""
+    owners = tensor.data.astype(np.int64)
+    ensure(
+        len(owners) == 0 or (owners[0] >= 0 and owners[-1] < rows and not (owners[1:] < owners[:-1]).any()),
+        lambda: f"{tensor} must have rows from 0 up to before {rows} that never fall.",
+    )
+    begins = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1]))) if len(owners) else owners
+    lengths = np.diff(np.concatenate((begins, [len(owners)])))
+    places = np.arange(len(owners)) - np.repeat(begins, lengths)
+    return _Partition(owners, places, int(lengths.max(initial=0))), len(owners)
+
+
+def _output_sizes(shape: Tensor, ragged: int, found: list[int], inner: tuple[int, ...]) -> list[int]:
+    """The sizes of the output's first dimension and the ragged ones."""
+    if shape.ndim == 0:
+        wanted = int(shape.data.item())
+        ensure(wanted == -1, lambda: f"{shape} is the scalar {wanted}; as a scalar it must be -1.")
+        return found
+    sizes = [int(value) for value in shape.data]
+    ensure(
+        len(sizes) == ragged + 1 + len(inner) and all(size >= -1 for size in sizes),
+        lambda: f"{shape} asks for the shape {sizes}; it must have {ragged + 1 + len(inner)} dimensions of -1 or more.",
+    )
+    ensure(
+        all(size in (-1, real) for size, real in zip(sizes[ragged + 1 :], inner)),
+        lambda: f"{shape} asks for the shape {sizes}, and the values have {inner} at its end.",
+    )
+    return [real if size < 0 else size for size, real in zip(sizes, found)]
+
+
+REGISTRATION = Registration(
+    prepare=prepare,
+    invoke=invoke,
+    pure=True,
+    differences="More types and default values than a single number are taken; row splits that lead outside are refused.",
+)

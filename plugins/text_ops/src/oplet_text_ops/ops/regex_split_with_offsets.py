@@ -1,0 +1,66 @@
+"""RegexSplitWithOffsets: strings split at matches of a regular expression.
+
+Inputs are strings, counted as n whatever their shape, the pattern of the delimiters, which has a group around them, and the pattern of those
+delimiters that are parts themselves; an empty one keeps none. Outputs are the parts as strings, where each begins and ends in its string,
+and the row splits [n + 1], all int64 but for the strings. A string ends at its first NUL, as in TensorFlow Text.
+
+Numerics: core/kernels/regex_split.cc of tensorflow/text, with RE2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, Tensor, TensorType, charge, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet_text_ops.nodes import give_all
+from oplet_text_ops.texts.regular import Pattern, compile_pattern, split
+
+#: Bytes of a part besides its text, and parts between two charges.
+_PART, _COUNTED = 200, 1 << 12
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 3, 4)
+    for tensor in node.inputs:
+        ensure_type(tensor, TensorType.STRING)
+    for tensor in node.inputs[1:]:
+        ensure(tensor.size == 1, lambda tensor=tensor: f"{tensor} must hold one pattern.")  # type: ignore[misc] # bound in the loop
+    ensure_type(node.outputs[0], TensorType.STRING)
+    for output in node.outputs[1:]:
+        ensure_type(output, TensorType.INT64)
+    for output in node.outputs:
+        context.set_dynamic(output)
+
+
+def _pattern(node: Node, tensor: Tensor, key: str) -> Pattern:
+    return node.cached(key, [tensor], lambda: compile_pattern(tensor.data.ravel()[0]))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, delimiters, keep = node.inputs
+
+    def run() -> None:
+        delimiter = _pattern(node, delimiters, "delimiter")
+        kept = _pattern(node, keep, "kept") if keep.data.ravel()[0] else None
+        ensure(delimiter.groups >= 1, lambda: f"{delimiter.pattern!r:.80} has no group around the delimiter.")
+        parts: list[bytes] = []
+        places: list[tuple[int, int]] = []
+        splits, charged = [0], _COUNTED
+        for text in source.data.ravel().tolist():
+            text = text.partition(b"\0")[0]
+            found = split(text, delimiter, kept)
+            places += found
+            parts += [text[start:end] for start, end in found]
+            splits.append(len(places))
+            if len(places) >= charged:
+                charge(_PART * len(places))
+                charged += max(_COUNTED, len(found))
+        columns = np.array(places, np.int64).reshape(len(places), 2)
+        give_all(context, node, parts, columns[:, 0], columns[:, 1], splits)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.STRING,))

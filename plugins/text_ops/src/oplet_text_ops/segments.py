@@ -1,0 +1,91 @@
+"""Segments that share a sequence: how much of each one fits, when they take turns.
+
+Numerics: round_robin_trimmer.h of tensorflow/text.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet.kernels.options import integer
+from oplet_text_ops.nodes import ensure_row_splits
+
+__all__ = ["fitting", "prepare_segments", "segment_sizes"]
+
+Ints = NDArray[np.int64]
+
+
+def prepare_segments(context: Context, node: Node, outputs: int) -> int:
+    """Check a node's length, values and row splits; returns the number of segments, of which each has so many outputs.
+
+    Raises:
+        EnsureError: operands are missing, too many, or of a type that they may not have.
+    """
+    count = integer(node.custom_map(), "N", least=1)
+    ensure(
+        len(node.inputs) == 1 + 2 * count and None not in node.inputs and len(node.outputs) == outputs * count,
+        lambda: (
+            f"it has {len(node.inputs)} inputs and {len(node.outputs)} outputs; {count} segments need {1 + 2 * count} and"
+            f" {outputs * count}."
+        ),
+    )
+    ensure_type(node.inputs[0], TensorType.INT32)
+    ensure(node.inputs[0].size == 1, lambda: f"{node.inputs[0]} must have one value, the length of the sequence.")
+    for tensor in node.inputs[1:]:
+        ensure(tensor.ndim == 1, f"{tensor} must be a vector.")
+    for tensor in node.inputs[1 + count :]:
+        ensure_type(tensor, TensorType.INT32, TensorType.INT64)
+    for output in node.outputs:
+        context.set_dynamic(output)
+    return count
+
+
+def segment_sizes(node: Node, count: int) -> tuple[list[Ints], Ints, Ints]:
+    """The row splits of each segment, and for each row and segment how many values it has and how many of them fit.
+
+    Raises:
+        EnsureError: row splits are damaged, or segments have different numbers of rows.
+    """
+    values, partitions = node.inputs[1 : 1 + count], node.inputs[1 + count :]
+    splits = [ensure_row_splits(tensor, each.shape[0]) for tensor, each in zip(partitions, values)]
+    rows = {len(each) - 1 for each in splits}
+    ensure(len(rows) == 1, lambda: f"its segments have {sorted(rows)} rows; they must have as many.")
+    sizes = np.stack([np.diff(each) for each in splits], axis=1)
+    return splits, sizes, fitting(sizes, int(node.inputs[0].data.item()))
+
+
+def fitting(sizes: Ints, length: int) -> Ints:
+    """How many values of each segment fit, for rows of segments.
+
+    The shortest segments are taken whole, as long as the others could have as much; what is left is shared among the others, and the
+    first of them get one more where it does not come out even.
+
+    Args:
+        sizes: the number of values, of shape (rows, segments).
+        length: the length of the sequence; below 0 it is 0.
+    """
+    rows, count = sizes.shape
+    kept = np.zeros_like(sizes)
+    left = np.full(rows, max(length, 0), np.int64)
+    order = np.argsort(sizes, axis=1, kind="stable")
+    each = np.arange(rows)
+    going, filled = np.ones(rows, bool), np.zeros(rows, np.int64)
+    for place in range(count):
+        segment = order[:, place]
+        size = sizes[each, segment]
+        going &= size * (count - place) <= left
+        kept[each[going], segment[going]] = size[going]
+        left -= np.where(going, size, 0)
+        filled += going
+    share = left // np.maximum(count - filled, 1)
+    for place in range(count):
+        others = place >= filled
+        kept[each[others], order[others, place]] = share[others]
+        left -= np.where(others, share, 0)
+    for column in range(count):
+        more = (left > 0) & (kept[:, column] < sizes[:, column])
+        kept[:, column] += more
+        left -= more
+    return kept

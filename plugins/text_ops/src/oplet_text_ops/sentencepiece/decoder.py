@@ -1,0 +1,60 @@
+"""A detokenizer's tables, and codes into texts.
+
+Format: decoder_config.fbs of tensorflow/text; numerics: optimized_decoder.cc.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import ensure
+from oplet_text_ops.tables.flat_table import FlatTable
+
+__all__ = ["Decoder"]
+
+#: The fields of DecoderConfig, by their order in the schema.
+_VERSION, _OFFSET, _PIECES, _, _, _PREFIX = range(6)
+
+
+class Decoder:
+    """The detokenizer of one model.
+
+    Args:
+        table: its FlatBuffer.
+
+    Raises:
+        EnsureError: it is damaged, or no model of sentencepiece.
+    """
+
+    def __init__(self, table: bytes) -> None:
+        config = FlatTable(table, "the sentencepiece model")
+        version = config.number(_VERSION, "b")
+        ensure(version == 0, lambda: f"its detokenizer is of version {version}, and 0 is sentencepiece; convert the model again.")
+        self._offset: int = config.number(_OFFSET, "i")
+        # A piece is a string of C's: it ends at its first zero byte.
+        self._pieces = [piece.partition(b"\0")[0] for piece in config.strings(_PIECES)]
+        self._prefix = bool(config.number(_PREFIX, "?"))
+
+    def decode(self, codes: NDArray[np.int32], splits: NDArray[np.int64]) -> list[bytes]:
+        """The text of each row; `splits` are checked row splits of the codes.
+
+        Raises:
+            EnsureError: there is no piece of one of the codes.
+        """
+        numbers = codes.astype(np.int64) - self._offset
+        wrong = np.flatnonzero((numbers < 0) | (numbers >= len(self._pieces)))
+        ensure(
+            not len(wrong),
+            lambda: (
+                f"code {codes[wrong[0]]} is none of its sentencepiece model, which has {len(self._pieces)} pieces from"
+                f" {self._offset} on."
+            ),
+        )
+        pieces, found = self._pieces, numbers.tolist()
+        texts = []
+        for begin, end in zip(splits[:-1].tolist(), splits[1:].tolist()):
+            text = b"".join([pieces[number] for number in found[begin:end]])
+            dropped = self._prefix and begin < end and pieces[found[begin]].startswith(b" ")
+            texts.append(text[1:] if dropped else text)
+        return texts

@@ -1,0 +1,55 @@
+"""Rows of codes, one after another."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["joined", "with_ends"]
+
+Codes = NDArray[np.int32]
+Ints = NDArray[np.int64]
+
+
+def joined(codes: Codes, starts: Ints, counts: Ints, rows: Ints, count: int, unknown: int) -> tuple[Codes, Ints]:
+    """Slices of codes behind one another, and how many codes each row got.
+
+    Args:
+        codes: what is sliced.
+        starts: where each slice begins.
+        counts: how many codes it has.
+        rows: the row of each slice, never falling.
+        count: the number of rows.
+        unknown: the code that is written once where it stands twice in a row.
+    """
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    found = codes[np.arange(total) + np.repeat(starts - ends + counts, counts)]
+    sizes = np.bincount(rows, counts, count).astype(np.int64)
+    if total:
+        again = np.flatnonzero((found[1:] == unknown) & (found[:-1] == unknown)) + 1
+        if len(again):
+            owners = np.repeat(rows, counts)
+            again = again[owners[again] == owners[again - 1]]
+            found = np.delete(found, again)
+            sizes -= np.bincount(owners[again], minlength=count)
+    return found, sizes
+
+
+def with_ends(codes: Codes, sizes: Ints, first: int | None, last: int | None, reverse: bool) -> tuple[Codes, Ints]:
+    """The rows with a code before and one behind each, where they are given; then backwards, if `reverse`."""
+    added = (first is not None) + (last is not None)
+    if not added and not reverse:
+        return codes, sizes
+    wider = sizes + added
+    ends = np.cumsum(wider)
+    begins = ends - wider
+    made = np.empty(int(ends[-1]) if len(ends) else 0, np.int32)
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    within = np.arange(len(codes)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + (first is not None)
+    made[ends[rows] - 1 - within if reverse else begins[rows] + within] = codes
+    if first is not None:
+        made[ends - 1 if reverse else begins] = first
+    if last is not None:
+        made[begins if reverse else ends - 1] = last
+    return made, wider

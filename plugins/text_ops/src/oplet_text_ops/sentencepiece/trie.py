@@ -1,0 +1,178 @@
+"""The double array of a sentencepiece model, as arrays that one step reads without asking whether it leads outside.
+
+Format: include/darts.h of s-yata/darts-clone, and double_array_trie.h of tensorflow/text.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import charge, ensure
+
+__all__ = ["SPACE", "PieceTrie", "together"]
+
+Nodes = NDArray[np.int32]
+
+#: What stands for a space: U+2581, in UTF-8.
+SPACE = b"\xe2\x96\x81"
+#: Bytes of a key; those of real models have less than a hundred.
+_LONGEST = 1024
+
+
+class PieceTrie:
+    """A trie whose keys are found by steps through three arrays.
+
+    From a node, a byte leads to `base[node] ^ byte`, and that is a child if its `label` is the byte; its `value` is that of the key
+    which ends there, or -1. Nodes behind the last one have no label that is a byte, so that every step stays within the arrays.
+
+    Args:
+        units: the double array, of uint32.
+        values: values from this one on count as none; none does where it is None.
+
+    Raises:
+        EnsureError: the units refer to each other in a circle.
+    """
+
+    def __init__(self, units: NDArray[np.uint32], values: int | None = None) -> None:
+        count = len(units)
+        charge(40 * count)
+        outside = (count + 511) // 512 * 512  # so aligned that no byte, nor the 256 between texts, leads into another block
+        size = outside + 512
+        found = units.astype(np.int64)
+        base = np.arange(count) ^ (found >> 10 << ((found & 0x200) >> 6))
+        inside = base < count
+        leaf = np.zeros(count, np.int64)
+        leaf[inside] = found[base[inside]] & 0x7FFFFFFF
+        known = inside & (found & 0x100 != 0)
+        if values is not None:
+            known &= leaf < values
+        self.base = _filled(np.where(inside, base, outside), size, outside)
+        self.label = _filled(np.where(found & 0x80000000, -1, found & 0xFF), size, -1)
+        self.value = _filled(np.where(known, leaf, -1), size, -1)
+        #: The same for loops in Python, which read them faster.
+        self.bases, self.labels, self.values = (array("i", each.tobytes()) for each in (self.base, self.label, self.value))
+        self.empty = count == 0
+        # A node's children are the units that lie at its base, but for the label. Ordered by that, they stand together.
+        keys = np.where(self.label >= 0, np.arange(size) ^ self.label, -1)
+        self._order = np.argsort(keys, kind="stable").astype(np.int32)
+        self._keys = keys[self._order]
+        self._most = max(64 * count, 1 << 16)
+        self._check()
+
+    def prefixes(self, text: bytes, start: int) -> Iterator[tuple[int, int]]:
+        """(value, end) of each key that the text has from `start` on, the shortest first."""
+        bases, labels, values, node = self.bases, self.labels, self.values, 0
+        if self.empty:
+            return
+        for end in range(start, len(text)):
+            byte = text[end]
+            node = bases[node] ^ byte
+            if labels[node] != byte:
+                return
+            if values[node] >= 0:
+                yield values[node], end + 1
+
+    def matches(self, text: Nodes, at: Nodes) -> Iterator[tuple[int, Nodes, Nodes]]:
+        """All keys that a text has at many places at once: their length, the numbers of places that have one, and the values.
+
+        Args:
+            text: bytes, and 256 behind the last of each text.
+            at: places in it.
+        """
+        numbers, node, length = np.arange(len(at), dtype=np.int32), np.zeros(1, np.int32), 0
+        while len(at) and not self.empty:
+            byte = text[at]
+            node = self.base[node] ^ byte
+            on = np.flatnonzero(self.label[node] == byte)
+            at, node, numbers = at[on] + 1, node[on], numbers[on]
+            length += 1
+            value = self.value[node]
+            here = np.flatnonzero(value >= 0)
+            if len(here):
+                yield length, numbers[here], value[here]
+
+    def children(self, nodes: Nodes) -> Nodes:
+        """All children of the nodes, each once."""
+        base = self.base[nodes]
+        first, last = np.searchsorted(self._keys, base, "left"), np.searchsorted(self._keys, base, "right")
+        counts = last - first
+        places = np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)
+        return np.unique(self._order[places])
+
+    def child(self, nodes: Nodes, byte: int) -> Nodes:
+        """The children under one byte."""
+        found = self.base[nodes] ^ byte
+        children: Nodes = found[self.label[found] == byte]
+        return children
+
+    def levels(self, nodes: Nodes, labels: tuple[int, int] = (0, 255)) -> Iterator[Nodes]:
+        """The nodes, their children, the children of those and so on, as far as the labels are in the range."""
+        total = 0
+        for _ in range(_LONGEST):
+            if not len(nodes):
+                return
+            yield nodes
+            total += len(nodes)
+            if total > self._most:
+                break
+            nodes = self.children(nodes)
+            nodes = nodes[(self.label[nodes] >= labels[0]) & (self.label[nodes] <= labels[1])]
+        ensure(False, "a trie of its sentencepiece model goes in a circle; convert the model again.")
+
+    def has_key_of(self, first: int, last: int) -> bool:
+        """Whether a key has only bytes in this range."""
+        return any((self.value[nodes] >= 0).any() for nodes in self.levels(self._root(), (first, last)))
+
+    def has_key_with(self, byte: int) -> bool:
+        """Whether a key has this byte in any place."""
+        return any(len(self.child(nodes, byte)) for nodes in self.levels(self._root()))
+
+    def parts_at_spaces(self) -> bool:
+        """Whether no key reaches over the beginning of a space, so that texts can be cut before each run of spaces.
+
+        A key may have spaces in front, but none behind anything else.
+        """
+        runs, behind = self._root(), []
+        for _ in range(_LONGEST):
+            if not len(runs):
+                break
+            for byte in SPACE:  # what leaves a run, be it within a space
+                others = self.children(runs)
+                behind.append(others[self.label[others] != byte])
+                runs = self.child(runs, byte)
+                if byte != SPACE[-1] and ((self.value[runs] >= 0).any() or len(self.child(runs, SPACE[0]))):
+                    return False
+        begun = np.unique(np.concatenate(behind)) if behind else np.empty(0, np.int32)
+        for nodes in self.levels(begun):
+            for byte in SPACE:
+                nodes = self.child(nodes, byte)
+                if (self.value[nodes] >= 0).any():
+                    return False
+            if len(nodes):
+                return False
+        return True
+
+    def _root(self) -> Nodes:
+        return np.zeros(0 if self.empty else 1, np.int32)
+
+    def _check(self) -> None:
+        for _ in self.levels(self._root()):
+            pass
+
+
+def together(words: Sequence[bytes], lengths: NDArray[np.int64]) -> tuple[Nodes, NDArray[np.int64]]:
+    """Words behind one another with 256 behind each, and where each begins."""
+    text = np.frombuffer(b"\0".join(words) + b"\0", np.uint8).astype(np.int32)
+    ends = np.cumsum(lengths + 1)
+    text[ends - 1] = 256
+    return text, ends - lengths - 1
+
+
+def _filled(values: NDArray[np.int64], size: int, rest: int) -> Nodes:
+    array = np.full(size, rest, np.int32)
+    array[: len(values)] = values
+    return array

@@ -1,0 +1,5 @@
+"""Where sentences end.
+
+marks        the marks that end sentences, as patterns.
+fragments    documents in fragments that such marks end.
+"""

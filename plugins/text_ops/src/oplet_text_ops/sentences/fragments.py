@@ -1,0 +1,115 @@
+"""Fragments of documents that end with punctuation: one or more terminal marks, then closing brackets.
+
+A mark may follow the one before it without a space or with spaces left out; what may stand there is a terminal mark, an emoticon or a
+closing bracket. Acronyms and emoticons end fragments as well. Everything goes by bytes, so that a wide space at the beginning of a
+fragment leaves its last bytes there, as in the C++.
+
+Numerics: sentence_fragmenter_v2.cc of tensorflow/text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from oplet_text_ops.sentences.marks import ACRONYM, CLOSING, ELLIPSIS, EMOTICON, TERMINAL, WHITE
+
+__all__ = ["Fragment", "fragments"]
+
+_ELLIPSIS, _EMOTICON, _CLOSING, _WHITE = map(re.compile, (ELLIPSIS, EMOTICON, CLOSING, WHITE))
+_TERMINAL = re.compile(ELLIPSIS + b"|" + TERMINAL)
+#: What begins the end of a fragment, with what counts first where more than one fits.
+_BEGIN = re.compile(b"|".join((EMOTICON, ACRONYM, ELLIPSIS, TERMINAL)))
+#: Marks of which a second one makes a sentence's end sure: punctuation, and the signs that count as such.
+_PUNCTUATION = re.compile(rb"[!-#%-*,-/:-<>-@\[-\]_`{}~]|" + TERMINAL)
+
+_ENDED, _MORE, _CLOSED = 1, 2, 4
+
+
+class Fragment(NamedTuple):
+    """A part of a document.
+
+    Attributes:
+        start: its first byte.
+        end: the byte behind its last one.
+        properties: the sum of 1 (it ends with terminal punctuation), 2 (with more than one mark) and 4 (with a closing bracket).
+        terminal: the place of its terminal punctuation; -1 where it has none.
+    """
+
+    start: int
+    end: int
+    properties: int
+    terminal: int
+
+
+class _End(NamedTuple):
+    """The end of a fragment: where its first terminal mark is, where the closing brackets begin, and the byte behind all."""
+
+    terminal: int
+    closing: int
+    limit: int
+
+
+def fragments(document: bytes) -> list[Fragment]:
+    """The fragments of one document, without the spaces between them."""
+    found, start = [], 0
+    while start < len(document):
+        if _WHITE.match(document, start):
+            start += 1
+            continue
+        end = _next_end(document, start)
+        if end is None:
+            found.append(Fragment(start, len(document), 0, -1))
+            break
+        properties = _ENDED
+        if _has_more(document, end):
+            properties += _MORE
+        if _CLOSING.search(document, end.closing, end.limit):
+            properties += _CLOSED
+        found.append(Fragment(start, end.limit, properties, _terminal(document, end)))
+        start = end.limit
+    return found
+
+
+def _next_end(document: bytes, start: int) -> _End | None:
+    """The end of the fragment that begins at `start`; None where it is that of the document."""
+    begin = _BEGIN.search(document, start)
+    if begin is None:
+        return None
+    at = closing = begin.end()
+    closed = False
+    while at < len(document):
+        emoticon, bracket, mark = (pattern.match(document, at) for pattern in (_EMOTICON, _CLOSING, _TERMINAL))
+        found = emoticon or bracket or mark
+        if found is None or (closed and not emoticon and not bracket and not _ELLIPSIS.match(document, at)):
+            break
+        if not closed and not emoticon and not mark:
+            closed, closing = True, at
+        at = found.end()
+        if not closed:
+            closing = at
+    return _End(begin.start(), closing, at)
+
+
+def _has_more(document: bytes, end: _End) -> bool:
+    """Whether a second mark follows the first one that is neither an ellipsis nor an emoticon."""
+    at = end.terminal + _beyond(document, end.terminal) + 1
+    while at < end.closing:
+        beyond = _beyond(document, at)
+        if _PUNCTUATION.match(document, at) and not (_ELLIPSIS.match(document, at) or _EMOTICON.match(document, at)):
+            return True
+        at += beyond + 1
+    return False
+
+
+def _beyond(document: bytes, at: int) -> int:
+    """The bytes of an ellipsis or emoticon behind its first one."""
+    return sum(found.end() - at - 1 for found in (_ELLIPSIS.match(document, at), _EMOTICON.match(document, at)) if found)
+
+
+def _terminal(document: bytes, end: _End) -> int:
+    """The place of the first mark, or of the last ellipsis or emoticon behind it if another mark follows that one."""
+    for at in range(end.closing, end.terminal, -1):
+        if _ELLIPSIS.match(document, at) or _EMOTICON.match(document, at):
+            return end.terminal if at == end.closing else at
+    return end.terminal

@@ -1,0 +1,74 @@
+"""What ICU says of code points, as TensorFlow Text was built with it: Unicode 16, whatever Python's own `unicodedata` has.
+
+The table `tables/code_points.npz` is written by `tests/record_code_points.py`, from what TensorFlow Text answers.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["PLAIN", "PUNCTUATION", "WHITE_SPACE", "WHITE_SPACES", "contains", "kind_of", "kinds", "table", "white_space_bits"]
+
+Array = NDArray[Any]
+#: The kinds of characters that words are parted at.
+PLAIN, WHITE_SPACE, PUNCTUATION = range(3)
+#: The characters with Unicode's property White_Space, as bytes. `str.isspace` has U+001C to U+001F as well.
+WHITE_SPACES = tuple(
+    chr(point).encode()
+    for point in (*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)
+)
+_SPACES = frozenset(WHITE_SPACES)
+
+
+@lru_cache(maxsize=1)
+def table() -> dict[str, Array]:
+    """The recorded arrays: ranges as [first, last], mappings as code points beside strings."""
+    with (files("oplet_text_ops.tables") / "code_points.npz").open("rb") as file, np.load(file) as found:
+        return {name: found[name] for name in found}
+
+
+@lru_cache(maxsize=1)
+def white_space_bits() -> bytes:
+    """One bit for each code point, set for white space: the form of a WhitespaceTokenizerConfig."""
+    points = [ord(space.decode()) for space in WHITE_SPACES]
+    flags = np.zeros(max(points) + 1, bool)
+    flags[points] = True
+    return np.packbits(flags, bitorder="little").tobytes()
+
+
+@lru_cache(maxsize=1)
+def kinds() -> NDArray[np.uint8]:
+    """The kind of each code point, and at the end, for -1, that of bytes that are not UTF-8: `PLAIN`."""
+    found = np.full(0x110001, PLAIN, np.uint8)
+    for first, last in table()["punctuation"].tolist():
+        found[first : last + 1] = PUNCTUATION
+    found[[ord(space.decode()) for space in WHITE_SPACES]] = WHITE_SPACE
+    return found
+
+
+def contains(ranges: str, points: Array) -> Array:
+    """Which code points lie in one of the recorded ranges of that name."""
+    bounds = table()[ranges]
+    place = np.searchsorted(bounds[:, 0], points, side="right") - 1
+    inside: Array = (place >= 0) & (points <= bounds[np.maximum(place, 0), 1])
+    return inside
+
+
+@lru_cache(maxsize=1 << 14)
+def kind_of(character: bytes) -> int:
+    """Whether a character is white space or punctuation. Punctuation is what BERT takes for it: ASCII symbols and ideographs, too.
+
+    Bytes that are not UTF-8 are `PLAIN`.
+    """
+    if character in _SPACES:
+        return WHITE_SPACE
+    try:
+        point = ord(character.decode())
+    except UnicodeDecodeError:
+        return PLAIN
+    return PUNCTUATION if contains("punctuation", np.array(point)) else PLAIN

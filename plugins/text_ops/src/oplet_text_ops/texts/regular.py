@@ -1,0 +1,73 @@
+"""Regular expressions with RE2's syntax and meaning, by RE2 itself: the package google-re2.
+
+RE2's time is linear in the text's length whatever the pattern is, and its memory has a bound. Patterns and texts are UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from oplet import checkpoint, ensure
+
+__all__ = ["Pattern", "compile_pattern", "split"]
+
+#: A compiled pattern of google-re2, whose module has no types.
+Pattern = Any
+#: What looks at the text before a place: the text is cut there, as RE2's FindAndConsume does.
+_LOOKS_BACK = re.compile(rb"\\[AbB]|(?<!\[)\^")
+#: A mask of the matches between two checkpoints.
+_OFTEN = 0xFF
+
+
+def compile_pattern(pattern: bytes) -> Pattern:
+    """The compiled pattern.
+
+    Raises:
+        EnsureError: RE2 refuses the pattern, or is not installed.
+    """
+    try:
+        import re2
+    except ImportError as error:
+        ensure(False, f"regular expressions need RE2, which cannot be imported ({error}): pip install 'oplet-text-ops[regex]'.")
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else error
+        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        ensure(False, f"{pattern!r:.80} is no regular expression that RE2 takes: {text}.")
+
+
+def split(text: bytes, delimiter: Pattern, kept: Pattern | None) -> list[tuple[int, int]]:
+    """Where the parts of a text between delimiters begin and end, with those delimiters among them that `kept` matches as a whole.
+
+    The delimiter is the first group of each match; what else a match has is left out, as in TensorFlow Text.
+
+    Raises:
+        EnsureError: a match is empty, after which TensorFlow Text would never end, or has no first group.
+    """
+    found: list[tuple[int, int]] = []
+    looks_back = bool(_LOOKS_BACK.search(delimiter.pattern))
+    at = count = 0
+    while True:
+        match = delimiter.search(text[at:]) if looks_back else delimiter.search(text, at)
+        if match is None:
+            break
+        shift = at if looks_back else 0
+        start, end = match.span(1)
+        ensure(start >= 0, lambda: f"the first group of {delimiter.pattern!r:.80} has no part in a match.")
+        start, end, last = start + shift, end + shift, match.end() + shift
+        ensure(last > at, lambda: f"{delimiter.pattern!r:.80} matches an empty text, and splitting by it would not end.")
+        if start > at:
+            found.append((at, start))
+        if kept is not None and kept.fullmatch(text[start:end]):
+            found.append((start, end))
+        at = last
+        count += 1
+        if not count & _OFTEN:
+            checkpoint()
+    if at < len(text):
+        found.append((at, len(text)))
+    return found

@@ -1,0 +1,38 @@
+"""Generator of the list of custom ops and composites that this release's packages serve, by which messages advise what to install.
+
+usage: python -m scripts.known_ops    writes `core/src/oplet/plugins/known_ops.txt`; all packages must be installed
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+
+from oplet import Composite, MutableOpResolver
+from scripts.requirements import ROOT
+
+__all__ = ["LIST", "text"]
+
+LIST = ROOT / "core/src/oplet/plugins/known_ops.txt"
+#: Its kernels take the place of others, so it is never what a model lacks.
+_NOT_ADVISED = ("numba_ops",)
+
+
+def text() -> str:
+    """The list: a line for each op, with what it is, its name and its package."""
+    lines = []
+    for project in sorted(ROOT.glob("plugins/*/pyproject.toml")):
+        package = re.search(r'^name = "(.+)"$', project.read_text("utf-8"), re.MULTILINE)
+        module = importlib.import_module(f"oplet_{project.parent.name}")
+        if package is None or project.parent.name in _NOT_ADVISED or not hasattr(module, "register_ops"):
+            continue
+        resolver = MutableOpResolver()
+        module.register_ops(resolver=resolver)
+        for op in dict.fromkeys(entry.op for entry in resolver.entries()):
+            if isinstance(op, (str, Composite)):
+                lines.append(f"{'composite' if isinstance(op, Composite) else 'custom'} {op} {package[1]}")
+    return "\n".join([*sorted(lines), ""])
+
+
+if __name__ == "__main__":
+    LIST.write_text(text(), "utf-8")
