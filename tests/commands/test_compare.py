@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flatbuffers import flexbuffers
 from tests.comparing.spoiling import CHAIN, VECTOR
 
 from oplet import Context, DelegateKernel, DelegateParams, Node, SimpleDelegate, TensorType
 from oplet.schema.options import AddOptions, CallOnceOptions, VarHandleOptions
+from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.testing import Graph, Op, Spec, graph_model
 from oplet.tools.comparing.compare import compare_model
 from oplet.tools.comparing.interpreters import InterpreterPair
@@ -183,3 +185,29 @@ def test_wrong_usage_and_failures(compare, arguments, code, said):
     ran = compare(graph_model(CHAIN), *arguments)
     assert ran.code == code
     assert said in ran.err
+
+
+def with_composites() -> bytes:
+    """A composite that nobody serves, in a composite that nobody serves, between other nodes."""
+    data = np.frombuffer(bytes(flexbuffers.Dumps({})), np.uint8)
+    outer, inner = (
+        StableHLOCompositeOptions(name=f"my.{name}", decomposition_subgraph_index=index, composite_attributes=data)
+        for name, index in (("outer", 1), ("inner", 2))
+    )
+    tensors = dict.fromkeys("abcy", VECTOR)
+    main = Graph(tensors, "a", "y", [Op("TANH", "a", "b"), Op("STABLEHLO_COMPOSITE", "b", "c", outer), Op("TANH", "c", "y")])
+    middle = Graph(tensors, "a", "y", [Op("COS", "a", "b"), Op("STABLEHLO_COMPOSITE", "b", "c", inner), Op("ABS", "c", "y")])
+    last = Graph(dict.fromkeys("aby", VECTOR), "a", "y", [Op("TANH", "a", "b"), Op("NEG", "b", "y")])
+    return graph_model(main, middle, last)
+
+
+def test_borders_among_the_nodes_of_composites_are_compared(compare):
+    ran = compare(with_composites(), "--delegate", "shifted", "--layers", "--bisect", "--format", "json")
+    result = json.loads(ran.out)
+    assert (ran.code, len(result["partitions"]), len(result["layers"])) == (0, 3, 6)
+    [shifted] = result["partitions"][1]["nodes"]
+    ran = compare(with_composites(), "--delegate", f"shifted:node={shifted},by=0.25", "--layers", "--bisect", "--format", "json")
+    result = json.loads(ran.out)
+    assert ran.code == 1
+    assert [layer["passed"] for layer in result["layers"]] == [True, True, True, False, False, False]
+    assert (result["bisection"]["first"]["node"], result["bisection"]["first"]["op"]) == (shifted, "TANH")

@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from flatbuffers import flexbuffers
 
 from oplet import DelegateFlags, DelegateKernel, ModelBuilder, SimpleDelegate, TensorType, kernel_registration
 from oplet.cli.settings import Settings
@@ -19,6 +20,8 @@ from oplet.delegates.specifier import parse_delegate
 from oplet.errors import DelegateError
 from oplet.plugins.manager import PluginManager
 from oplet.schema.options import Conv2DOptions, ReducerOptions, WhileOptions
+from oplet.schema.stablehlo_options import StableHLOCompositeOptions
+from oplet.testing import Graph, Op, Spec, WrappingDelegate, graph_model
 from oplet.tools.partitioning import layout
 from oplet.tools.partitioning.drawing import draw_partitioning
 from oplet.tools.partitioning.layout import lay_out
@@ -363,3 +366,21 @@ def test_a_delegate_s_name_and_options(text, name, options):
 def test_a_malformed_delegate_is_refused(text):
     with pytest.raises(DelegateError, match="is not of the form NAME"):
         parse_delegate(text)
+
+
+def test_the_nodes_of_composites_stand_in_their_place(tmp_path):
+    vector = Spec("float32", [2])
+    data = np.frombuffer(bytes(flexbuffers.Dumps({})), np.uint8)
+    options = StableHLOCompositeOptions(name="my.layer", decomposition_subgraph_index=1, composite_attributes=data)
+    tensors = dict.fromkeys("abcy", vector)
+    main = Graph(tensors, "a", "y", [Op("TANH", "a", "b"), Op("STABLEHLO_COMPOSITE", "b", "c", options), Op("TANH", "c", "y")])
+    inner = Graph(dict.fromkeys("aby", vector), "a", "y", [Op("EXP", "a", "b"), Op("NEG", "b", "y")])
+    path = tmp_path / "composite.tflite"
+    path.write_bytes(graph_model(main, inner))
+    result = partition_model(path, [WrappingDelegate(lambda context, node: node.op_name != "STABLEHLO_COMPOSITE")])
+    [caller, decomposition] = result.subgraphs
+    assert [(node.op, node.partition is not None) for node in caller.nodes] == [
+        (op, True) for op in ("TANH", "EXP", "NEG", "TANH")
+    ]
+    assert len(result.partitions) == 1
+    assert decomposition.skipped == "kernels compute its composites, or its nodes run in their place"

@@ -25,9 +25,10 @@ from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 if TYPE_CHECKING:
     from oplet.runtime.execution.executor import Executor
     from oplet.runtime.execution.session import Session
+    from oplet.runtime.subgraph import Subgraph
     from oplet.schema import tables
 
-__all__ = ["Decompositions", "InlinedNodes"]
+__all__ = ["Decompositions", "InlinedNodes", "inline_alike"]
 
 #: The nodes and tensors that inlining may add to a model, however small, and for each node that it has.
 _ALWAYS, _EACH = 20_000, 16
@@ -142,6 +143,11 @@ class InlinedNodes:
                 self._release_callee(node)
         self._update()
 
+    def make(self, composites: Iterable[int]) -> None:
+        """Make the nodes of composites, in this order, without putting them in their place."""
+        for index in composites:
+            self._nodes_of(self._subgraph.nodes[index])
+
     def restore(self, composites: Iterable[Node]) -> None:
         """Put composites in the place of their nodes again; no delegate may have claimed any."""
         for node in composites:
@@ -212,6 +218,21 @@ class InlinedNodes:
         indices = [node.index for node in nodes]
         subgraph.pieces.append(InlinedPiece(composite.index, index, [tensor.index for tensor in tensors], indices))
         return indices
+
+
+def inline_alike(executors: Sequence[Executor], others: Sequence[Subgraph]) -> None:
+    """Inline the composites that another interpreter of the same model has inlined; nodes and tensors have the same numbers then.
+
+    Args:
+        executors: the executors of an interpreter without delegates.
+        others: the other interpreter's subgraphs.
+    """
+    decompositions = Decompositions(executors[0].session)
+    for executor, other in zip(executors, others):
+        nodes = InlinedNodes(executor, decompositions)
+        if other.pieces:
+            nodes.make([piece.composite for piece in other.pieces])
+            nodes.inline([executor.subgraph.nodes[index] for index in other.inlined])
 
 
 def _border(composite: Node, table: tables.SubGraph, tensors: Sequence[Tensor]) -> dict[int, Tensor] | None:

@@ -121,7 +121,7 @@ def _together(
     jump = heights[high] - heights[low]
     if jump < heights[high] / 2 or own.get((subgraph, node), 0.0) >= jump / 2:
         return None  # nearly as far off without the node, or by the node alone: the differences add up
-    interpreter = interpreters.open_baseline()
+    interpreter = run_in_lockstep(interpreters, [], choose, signature).interpreter
     op = interpreter._subgraphs[subgraph].nodes[node].op_name
     interpreter.close()
     return replace(found, subgraph=subgraph, node=node, op=op)

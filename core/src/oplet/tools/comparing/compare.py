@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet.runtime.delegation.inlining import inline_alike
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.comparing.bisect import Bisection, bisect_nodes, bisect_with_litert
 from oplet.tools.comparing.boundaries import (
@@ -157,6 +158,8 @@ def compare_model(
         seen.watch(candidate, is_delegate_kernel)
         wanted.watch(baseline, lambda place, node: place in seen.values)
     result.delegated = interpreters.delegated
+    result.nodes = sum(len(subgraph.nodes) for subgraph in baseline._subgraphs)
+    inline_alike(baseline._executors, candidate._subgraphs)
     recorder.enabled = layers or not reference
     lockstep = Lockstep(interpreters, choose, ModelRunner(candidate, signature), recorder, signature)
     answers = _reference(reference, interpreters, runner, feeds)
@@ -173,7 +176,6 @@ def compare_model(
             layer = _layer(tensor.name, array, wanted.value(place), choose, scale_and_zero_point(tensor), run)
             borders[place] = merged(borders.get(place), replace(layer, subgraph=place[0], tensor=place[1]))
     kernels = kernels_of(candidate)
-    result.nodes = sum(len(subgraph.nodes) for subgraph in baseline._subgraphs)
     result.partitions = [(subgraph, [node.index for node in kernel.prepared.nodes]) for subgraph, kernel in kernels]
     result.others = 0 if result.delegated else _others(candidate, baseline)
     result.layers = [with_partitions(layer, kernels) for layer in borders.values()]

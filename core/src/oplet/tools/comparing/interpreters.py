@@ -12,6 +12,7 @@ from oplet.delegates.delegate import Delegate, DelegateContext
 from oplet.delegates.partition import NodeSubset
 from oplet.ops.context import Node
 from oplet.ops.serving.registration import Registration
+from oplet.runtime.delegation.inlining import inline_alike
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.benchmarking.tune import tune_model
 from oplet.tools.running.delegates import delegates_or_auto, make_delegate
@@ -65,9 +66,17 @@ class InterpreterPair:
             profiler, self.prefer, experimental_delegates=delegates, experimental_disable_delegate_node_fusion=alone
         )
 
-    def open_baseline(self, profiler: Profiler | None = None) -> Interpreter:
-        """An interpreter of what it is compared with."""
-        return self._open(profiler, self.baseline_prefer)
+    def open_baseline(self, profiler: Profiler | None = None, candidate: Interpreter | None = None) -> Interpreter:
+        """An interpreter of what it is compared with.
+
+        Args:
+            profiler: its profiler.
+            candidate: the candidate, whose inlined composites are inlined here too; None for the model as it is in the file.
+        """
+        interpreter = self._open(profiler, self.baseline_prefer)
+        if candidate is not None:
+            inline_alike(interpreter._executors, candidate._subgraphs)
+        return interpreter
 
     def _open(self, profiler: Profiler | None, prefer: Sequence[str], **arguments: Any) -> Interpreter:
         return Interpreter(

@@ -51,7 +51,7 @@ class Lockstep:
         self._recorder = recorder
         self._follower = NodeComparer(choose, forced=forced)
         self._forced = forced
-        baseline = interpreters.open_baseline(self._follower)
+        baseline = interpreters.open_baseline(self._follower, self.interpreter)
         self._follower.attach(baseline)
         self._plain = ModelRunner(baseline, signature)
         self.full = False

@@ -12,6 +12,7 @@ from oplet.errors import OpletError
 from oplet.model.save.sizes import bytes_needed
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
+from oplet.runtime.delegation.decompositions import idle_decompositions
 from oplet.runtime.interpreter import Interpreter
 
 if TYPE_CHECKING:
@@ -196,10 +197,13 @@ def partition_model(
     except OpletError as failure:
         error = str(failure)
     names = _names(delegates)
+    idle = idle_decompositions(interpreter._subgraphs, interpreter._model)
     result = Partitioning(interpreter._model.name, list(names.values()), error)
     for subgraph, (nodes, plan), reads in zip(interpreter._subgraphs, before, inputs):
         result.subgraphs.append(
-            _SubgraphDescriber(subgraph, nodes, plan, reads, names, len(result.partitions)).described(not error)
+            _SubgraphDescriber(subgraph, nodes, plan, reads, names, len(result.partitions), subgraph.index in idle).described(
+                not error
+            )
         )
     interpreter.close()
     return result
@@ -226,8 +230,10 @@ class _SubgraphDescriber:
         inputs: list[list[Tensor]],
         names: dict[Delegate, str],
         first: int,
+        idle: bool,
     ) -> None:
         self._names = names
+        self._idle = idle
         self._subgraph = subgraph
         self._nodes = subgraph.nodes
         self._inputs = [*inputs, *(list(node.inputs) for node in subgraph.nodes[len(nodes) :])]
@@ -259,7 +265,13 @@ class _SubgraphDescriber:
     def _skipped(self, all_asked: bool) -> str:
         if self._subgraph.delegation_skippable:
             return "a delegate took it into a kernel of its caller"
-        return "it only checks a delegate's accuracy" if all_asked and not self._reports else ""
+        if not all_asked or self._reports:
+            return ""
+        return (
+            "kernels compute its composites, or its nodes run in their place"
+            if self._idle
+            else "it only checks a delegate's accuracy"
+        )
 
     def _place(self, index: int) -> NodeAssignment:
         node = self._nodes[index]
