@@ -42,7 +42,7 @@ ROOMS = ("memory", "threads", "describe", "execution", "delegation", "asynchrono
 #: Lines, and entries of a folder: more than that nobody overlooks.
 LONGEST, WIDEST = 400, 12
 #: Rooms of one kind of thing under its own name: a stranger looks for the name, however many there are.
-CATALOGUES = {"oplet/cli/commands", "oplet_numba_ops/ops", "oplet_text_ops/ops"}
+CATALOGUES = {"oplet/cli/commands", "oplet_flex_ops/ops", "oplet_numba_ops/ops", "oplet_text_ops/ops"}
 #: What is long for being a list: the declarations of the schema.
 LISTS = {"schema/options.py"}
 

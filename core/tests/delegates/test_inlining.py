@@ -196,6 +196,10 @@ def test_what_a_kernel_declines_goes_to_and_fro_with_the_shapes(dynamic: bool) -
     data = graph_model(around(), CURVE)
     three = np.array([1, 2, 3], np.float32)
     interpreter = same_as_without(data, NodeByNode(dynamic=dynamic), A, three, A, three, op_resolver=kernel(only(3)))
+    told = WrappingDelegate(lambda context, node: node.op_name == "NEG", dynamic=dynamic)
+    left = Interpreter(model_content=data, experimental_delegates=[told], op_resolver=kernel(only(3)))
+    answer(left, A)
+    assert any("application declined it: 2 values, where 3 are taken" in report.why for report in left.explain())
     assert "STABLEHLO_COMPOSITE" in planned(interpreter)
     assert answer(interpreter, three) == [100, 200, 300]
     assert answer(interpreter, A) == [-20, -34]
@@ -390,6 +394,17 @@ def test_the_limit_of_nodes_holds_for_inlined_ones() -> None:
     assert planned(few) == ["Wrapping", "STABLEHLO_COMPOSITE", "Wrapping"]
     enough = Interpreter(model_content=data, experimental_delegates=[NodeByNode()], limits=Limits(max_nodes=nodes + 20))
     assert partitions(enough) == [5]
+
+
+def test_a_decomposition_that_is_inlined_takes_no_memory_of_its_own() -> None:
+    wide = Spec("float32", [1000], signature=[-1])
+    main = Graph({"a": wide, "b": wide, "y": wide}, "a", "y", [Op("NEG", "a", "b"), composite(reads="b")])
+    curve = CURVE._replace(tensors={**CURVE.tensors, "a": wide, "b": wide, "c": wide, "y": wide})
+    claims = WrappingDelegate(lambda context, node: node.op_name == "NEG", dynamic=False)
+    interpreter = Interpreter(model_content=graph_model(main, curve), experimental_delegates=[claims])
+    answer(interpreter, np.ones(1000, np.float32))
+    assert interpreter._subgraphs[0].arena_bytes >= 4000
+    assert interpreter._subgraphs[1].arena_bytes == 0
 
 
 # What is told of it ------------------------------------------------------------------------------------------

@@ -134,7 +134,9 @@ class _Maker:
         if self.chance.random() < 0.2:
             value.unknown_rank = True
             return
-        sizes = self.base if self.chance.random() < 0.5 else [self.chance.choice(_SIZES) for _ in range(self.chance.randint(0, 5))]
+        sizes = (
+            self.base if self.chance.random() < 0.5 else [self.chance.choice(_SIZES) for _ in range(self.chance.randint(0, 5))]
+        )
         for size in sizes:
             wild = not self.gentle and self.chance.random() < 0.2
             value.dim.add(size=self.chance.choice([-1, 2**31, 2**62, -5]) if wild else size)
@@ -165,9 +167,9 @@ class _Maker:
         rank = len(self.base)
         if any(word in name for word in ("contents", "image")) and chance < 0.6:
             return [] if name == "contents" else [self.chance.choice(_SIZES) for _ in range(self.chance.choice([3, 4]))]
-        if any(word in name for word in ("shape", "size", "dims", "begin", "end", "strides", "multiples", "paddings", "crops")):
-            if chance < 0.7:
-                return [rank, 2] if name in ("paddings", "crops") else [self.chance.choice([rank, 2, 2, 4])]
+        shaped = ("shape", "size", "dims", "begin", "end", "strides", "multiples", "paddings", "crops")
+        if chance < 0.7 and any(word in name for word in shaped):
+            return [rank, 2] if name in ("paddings", "crops") else [self.chance.choice([rank, 2, 2, 4])]
         if name.endswith("indices") and chance < 0.4:
             return [self.chance.choice(_SIZES), max(rank, 1)]
         if chance < 0.5:
@@ -198,7 +200,9 @@ class _Maker:
             style = self.chance.choice(styles[:3] if self.gentle else styles)
             with np.errstate(all="ignore"):
                 return np.asarray(style(), np.int64).astype(dtype)
-        numbers = self.numbers.normal(size=shape) if self.chance.random() < 0.6 else self.numbers.integers(0, 4, shape).astype(float)
+        numbers = (
+            self.numbers.normal(size=shape) if self.chance.random() < 0.6 else self.numbers.integers(0, 4, shape).astype(float)
+        )
         if not self.gentle and self.chance.random() < 0.4:
             numbers = self.numbers.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e38, 1e-38, 1e300], shape)
         with np.errstate(all="ignore"):

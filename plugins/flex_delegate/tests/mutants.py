@@ -1,6 +1,6 @@
 """Mutated models with Flex nodes, run with the delegate in child processes; a number stands for a model.
 
-    python -m plugins.flex_delegate.tests.mutants 0 2000        # these numbers, in this process
+python -m plugins.flex_delegate.tests.mutants 0 2000        # these numbers, in this process
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +21,6 @@ from flatbuffers import flexbuffers
 from fuzz.choices import SeededChoices
 from fuzz.mutate import mutated
 from plugins.flex_delegate.tests.record import RECORDED
-from plugins.flex_ops.tests.nodedefs import _field
 from plugins.flex_ops.tests.record.recording import RECORDED as LISTED
 
 __all__ = ["Ended", "run_batches"]
@@ -101,7 +99,7 @@ def _changed(definition: bytes, choices: Any) -> bytes:
         damaged[choices.below(len(damaged))] = choices.below(256)
         return bytes(damaged)
     if choices.chance(5):
-        return definition + _field(5, _field(1, b"other") + _field(2, b"\x18\x01"))
+        return definition + b"\x2a\x0b\x0a\x05other\x12\x02\x18\x01"  # an attribute that the operator has not
     node = tf.compat.v1.NodeDef()
     try:
         node.ParseFromString(definition)
@@ -145,7 +143,9 @@ def run_one(models: list[tuple[str, bytes]], number: int) -> str:
     from oplet.errors import OpletError
 
     data = mutant(models, number)
-    limits = Limits(max_arena_bytes=256 << 20, max_tensor_bytes=64 << 20, max_nodes=10_000, max_while_iterations=50, max_seconds=20)
+    limits = Limits(
+        max_arena_bytes=256 << 20, max_tensor_bytes=64 << 20, max_nodes=10_000, max_while_iterations=50, max_seconds=20
+    )
     numbers = np.random.default_rng(number)
     try:
         interpreter = Interpreter(model_content=data, experimental_delegates=[load_delegate("flex")], limits=limits)
@@ -221,7 +221,9 @@ def run_batches(first: int, last: int, batch: int = 2000) -> tuple[Counter[str],
                 continue
             number = int.from_bytes(shared.read_bytes(), "little")
             last_words = (Path(folder) / "err").read_text(errors="replace").splitlines()[-3:]
-            ended.append(Ended(number, "hangs" if hung else f"ends the process with {child.returncode}: {' '.join(last_words)[:300]}"))
+            ended.append(
+                Ended(number, "hangs" if hung else f"ends the process with {child.returncode}: {' '.join(last_words)[:300]}")
+            )
             first = number + 1
     return outcomes, ended
 
@@ -241,12 +243,8 @@ def _wait(child: subprocess.Popen[bytes], shared: Path) -> bool:
     return False
 
 
-def _numbers() -> Iterator[str]:
-    yield from sys.argv[1:]
-
-
 if __name__ == "__main__":
-    _first, _last, *_shared = _numbers()
+    _first, _last, *_shared = sys.argv[1:]
     if _shared:
         _child(int(_first), int(_last), _shared[0])
     else:

@@ -47,7 +47,11 @@ def models() -> dict[str, Model]:
             "back": tf.strings.unicode_encode(points, "UTF-8"),
         }
 
-    found["unicode"] = unicode, [{"x": _strings("Grüße", "", "日本 x")}, {"x": _strings("a", b"\xff\xfe", "😀")}], {"free": {"x": [None]}}
+    found["unicode"] = (
+        unicode,
+        [{"x": _strings("Grüße", "", "日本 x")}, {"x": _strings("a", b"\xff\xfe", "😀")}],
+        {"free": {"x": [None]}},
+    )
 
     def text(x: Any, numbers: Any) -> dict[str, Any]:
         parts = tf.strings.split(x)
@@ -121,13 +125,21 @@ def models() -> dict[str, Model]:
 
     def sound(x: Any) -> dict[str, Any]:
         decoded = tf.audio.decode_wav(x)
-        return {"audio": decoded.audio, "rate": decoded.sample_rate, "again": tf.audio.encode_wav(decoded.audio, decoded.sample_rate)}
+        return {
+            "audio": decoded.audio,
+            "rate": decoded.sample_rate,
+            "again": tf.audio.encode_wav(decoded.audio, decoded.sample_rate),
+        }
 
     waves = [tf.audio.encode_wav(random.uniform(-1, 1, (n, 2)).astype(F32), 8000).numpy() for n in (5, 9)]
     found["sound"] = sound, [{"x": np.array(each, object)} for each in waves], {}
 
     def pictures(gif: Any, bmp: Any) -> dict[str, Any]:
-        return {"gif": tf.io.decode_gif(gif), "bmp": tf.io.decode_bmp(bmp, 3), "any": tf.io.decode_image(bmp, expand_animations=False)}
+        return {
+            "gif": tf.io.decode_gif(gif),
+            "bmp": tf.io.decode_bmp(bmp, 3),
+            "any": tf.io.decode_image(bmp, expand_animations=False),
+        }
 
     gif = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x10\x20\x30\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
     bmp = b"BM" + struct.pack("<IHHIIiiHHIIiiII", 70, 0, 0, 54, 40, 2, 2, 1, 24, 0, 16, 0, 0, 0, 0) + bytes(range(16))
@@ -198,7 +210,9 @@ def models() -> dict[str, Model]:
 
     def looped(words: Any, times: Any) -> dict[str, Any]:
         def body(i: Any, text: Any) -> Any:
-            return i + 1, tf.cond(i % 2 == 0, lambda: tf.strings.unicode_transcode(text + b"\xc3\xa9", "UTF-8", "UTF-8"), lambda: text + "!")
+            return i + 1, tf.cond(
+                i % 2 == 0, lambda: tf.strings.unicode_transcode(text + b"\xc3\xa9", "UTF-8", "UTF-8"), lambda: text + "!"
+            )
 
         _, made = tf.while_loop(lambda i, _: i < times, body, [tf.constant(0), words])
         return {"made": made, "points": tf.strings.unicode_decode(made, "UTF-8").values}

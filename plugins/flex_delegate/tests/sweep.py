@@ -1,7 +1,7 @@
 """Runs every operator that the delegate serves on hostile attributes and inputs, in child processes, and says which end the process.
 
-    python -m plugins.flex_delegate.tests.sweep --cases 300
-    python -m plugins.flex_delegate.tests.sweep --op Qr --seed 17     # one case, here
+python -m plugins.flex_delegate.tests.sweep --cases 300
+python -m plugins.flex_delegate.tests.sweep --op Qr --seed 17     # one case, here
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def run_case(op: str, seed: int) -> str:
 
     from oplet.errors import OpletError
     from oplet_flex_delegate.graph import RefusedError
-    from oplet_flex_delegate.guard import Guard
+    from oplet_flex_delegate.guards.guard import Guard
     from oplet_flex_delegate.operation import Operation
 
     case = make_case(op, seed)
@@ -68,6 +68,7 @@ class _Meter:
 def _child(ops: list[str], cases: int, shared: str, first: int, seed: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     import tensorflow as tf
+
     from oplet.ops.checkpoint import swap_meter
 
     tf.config.threading.set_intra_op_parallelism_threads(2)
@@ -103,7 +104,7 @@ def main() -> None:
     parser.add_argument("--shared")
     parser.add_argument("--out", default="sweep.txt")
     given = parser.parse_args()
-    from oplet_flex_delegate.served import SERVED
+    from oplet_flex_delegate.guards.served import SERVED
 
     ops = [given.op] if given.op else sorted(SERVED)
     if given.op and given.seed is not None and not given.shared:
@@ -117,7 +118,15 @@ def main() -> None:
     with open(given.out, "a") as out:
         while number < len(ops):
             shared.write_bytes(_PLACE.pack(number, seed, 0, 0))
-            command = [sys.executable, "-m", "plugins.flex_delegate.tests.sweep", "--shared", str(shared), "--cases", str(given.cases)]
+            command = [
+                sys.executable,
+                "-m",
+                "plugins.flex_delegate.tests.sweep",
+                "--shared",
+                str(shared),
+                "--cases",
+                str(given.cases),
+            ]
             command += ["--first", str(number), "--seed", str(seed), *(["--op", given.op] if given.op else [])]
             with open(f"{shared}.err", "w") as errors:
                 child = subprocess.Popen(command, stdout=out, stderr=errors, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"})

@@ -101,7 +101,9 @@ def test_a_variant_that_another_package_made_is_refused_by_its_kind() -> None:
         node.outputs[0].data[()] = [1, 2]
 
     resolver = MutableOpResolver()
-    resolver.add_custom("Own", Registration(prepare=lambda context, node: context.resize_tensor(node.outputs[0], ()), invoke=invoke))
+    resolver.add_custom(
+        "Own", Registration(prepare=lambda context, node: context.resize_tensor(node.outputs[0], ()), invoke=invoke)
+    )
     model = FlexModel().tensor("x", F32, [3]).tensor("held", TensorType.VARIANT).tensor("n", I32, [])
     content = model.node("Own", "x", "held", b"\0").flex("TensorListLength", "held", "n").content("x", "n")
     interpreter = opened(content, op_resolver=resolver)
@@ -151,7 +153,9 @@ def test_a_variable_that_nobody_set_is_an_error_of_one_sentence() -> None:
 
 def table() -> bytes:
     """A hash table that is filled and asked in each invoke."""
-    model = FlexModel().tensor("x", _STRING, [None]).tensor("t", TensorType.RESOURCE).tensor("y", I64, [None]).tensor("n", I64, [])
+    model = (
+        FlexModel().tensor("x", _STRING, [None]).tensor("t", TensorType.RESOURCE).tensor("y", I64, [None]).tensor("n", I64, [])
+    )
     model.tensor("keys", _STRING, [2], [b"a", b"b"]).tensor("values", I64, [2], [1, 2]).tensor("other", I64, [], -1)
     model.flex("MutableHashTableV2", "", "t", key_dtype=_STRING, value_dtype=_LONG)
     model.flex("LookupTableFindV2", "t x other", "y", Tin=_STRING, Tout=_LONG)
@@ -202,7 +206,10 @@ def test_attributes_that_tensorflow_refuses_are_a_reason() -> None:
 
 def test_other_inputs_and_outputs_than_tensorflow_s_are_a_reason() -> None:
     model = FlexModel().tensor("x", F32, [3]).tensor("y", I32, [3])
-    assert refusal(model.flex("Abs", "x", "y", T=_FLOAT).content("x", "y")) == "it makes FLOAT32 in TensorFlow, and INT32 in the model"
+    assert (
+        refusal(model.flex("Abs", "x", "y", T=_FLOAT).content("x", "y"))
+        == "it makes FLOAT32 in TensorFlow, and INT32 in the model"
+    )
     model = FlexModel().tensor("x", F32, [3]).tensor("y", F32, [3])
     assert refusal(model.flex("Abs", "x x", "y", T=_FLOAT).content("x", "y"))
 
@@ -216,7 +223,9 @@ def test_a_type_without_a_kernel_for_cpus_is_a_reason() -> None:
 def test_shapes_that_tensorflow_refuses_name_the_node_of_the_model() -> None:
     model = FlexModel().tensor("x", F32, [3]).tensor("y", F32, [2, 2])
     content = model.flex("Cholesky", "x", "y", T=_FLOAT).content("x", "y")
-    with pytest.raises(PrepareError, match=r"FlexCholesky, node 0, run by TensorFlow: .*[Ss]hape must be at least rank 2") as caught:
+    with pytest.raises(
+        PrepareError, match=r"FlexCholesky, node 0, run by TensorFlow: .*[Ss]hape must be at least rank 2"
+    ) as caught:
         opened(content).allocate_tensors()
     assert "\n" not in str(caught.value)
 
@@ -263,7 +272,9 @@ def test_outputs_beyond_the_limits_are_refused_before_tensorflow_makes_them(op: 
 
 
 def test_a_list_that_becomes_one_tensor_counts_its_elements() -> None:
-    model = FlexModel().tensor("n", I32).tensor("shape", I32, [1]).tensor("held", TensorType.VARIANT).tensor("y", F32, [None, None])
+    model = (
+        FlexModel().tensor("n", I32).tensor("shape", I32, [1]).tensor("held", TensorType.VARIANT).tensor("y", F32, [None, None])
+    )
     model.flex("TensorListReserve", "shape n", "held", element_dtype=_FLOAT, shape_type=_INT)
     model.flex("TensorListStack", "held shape", "y", element_dtype=_FLOAT)
     interpreter = opened(model.content("n shape", "y"), limits=Limits(max_arena_bytes=256 << 20))
@@ -274,7 +285,13 @@ def test_a_list_that_becomes_one_tensor_counts_its_elements() -> None:
 
 
 def test_empty_memory_does_not_show_what_was_there() -> None:
-    model = FlexModel().tensor("shape", I32, [1], [1 << 12]).tensor("x", I32, [1 << 12]).tensor("e", I32, [1 << 12]).tensor("y", I32, [1 << 12])
+    model = (
+        FlexModel()
+        .tensor("shape", I32, [1], [1 << 12])
+        .tensor("x", I32, [1 << 12])
+        .tensor("e", I32, [1 << 12])
+        .tensor("y", I32, [1 << 12])
+    )
     model.flex("Empty", "shape", "e", dtype=_INT, init=False).flex("AddV2", "x e", "y", T=_INT)
     [y] = run(opened(model.content("x", "y")), np.zeros(1 << 12, I32))
     assert not y.any()

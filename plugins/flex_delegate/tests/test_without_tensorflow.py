@@ -12,9 +12,9 @@ from plugins.flex_delegate.tests.flex_models import FlexModel, abs_model, opened
 from oplet import Interpreter, TensorType, load_delegate
 from oplet.errors import DelegateLoadError, UnresolvedOpError
 from oplet_flex_delegate import library
-from oplet_flex_delegate.dangers import never
-from oplet_flex_delegate.images import image_bytes
-from oplet_flex_delegate.served import SERVED
+from oplet_flex_delegate.guards.dangers import never
+from oplet_flex_delegate.guards.images import image_bytes
+from oplet_flex_delegate.guards.served import SERVED
 
 
 def refusal(content: bytes) -> str:
@@ -42,7 +42,7 @@ def test_a_model_without_flex_nodes_imports_nothing_of_tensorflow() -> None:
         "print([name for name in sys.modules if name.partition('.')[0] in ('tensorflow', 'keras')])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["{0: \"ABS is no operator of TensorFlow's\"}", "[]"]
+    assert done.stdout.splitlines() == ['{0: "ABS is no operator of TensorFlow\'s"}', "[]"]
     assert "TensorFlow is imported" not in done.stderr
 
 
@@ -73,7 +73,10 @@ def test_an_operator_that_reaches_outside_is_left_alone_and_tensorflow_not_asked
 
 
 def test_what_nobody_tried_is_left_alone() -> None:
-    assert refusal(abs_model("Xyzzy")) == "TensorFlow's Xyzzy was not tried for what it does to the process, or is none of its operators"
+    assert (
+        refusal(abs_model("Xyzzy"))
+        == "TensorFlow's Xyzzy was not tried for what it does to the process, or is none of its operators"
+    )
 
 
 def test_custom_options_that_hold_no_nodedef_are_a_reason() -> None:

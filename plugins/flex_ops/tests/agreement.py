@@ -97,12 +97,17 @@ def tensorflow_batch(cases: Sequence[Case]) -> list[Arrays]:
         tf.import_graph_def(definition, name="")
         fetches = [list(graph.get_operation_by_name(f"node{number}").outputs) for number in range(len(cases))]
         with tf.compat.v1.Session(graph=graph, config=options) as session:
-            return [[np.asarray(value, object if isinstance(value, bytes) else None) for value in values] for values in session.run(fetches)]
+            return [
+                [np.asarray(value, object if isinstance(value, bytes) else None) for value in values]
+                for values in session.run(fetches)
+            ]
 
 
 def apart(case: Case, ours: NDArray[Any], theirs: NDArray[Any]) -> float:
     """The largest relative error of one output."""
-    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), f"{case}: {ours.dtype}{ours.shape} {theirs.dtype}{theirs.shape}"
+    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), (
+        f"{case}: {ours.dtype}{ours.shape} {theirs.dtype}{theirs.shape}"
+    )
     if theirs.dtype.name not in TOLERANCES:
         assert ours.tolist() == theirs.tolist(), f"{case}: {ours}, TensorFlow {theirs}"
         return 0.0

@@ -58,7 +58,11 @@ def convolution_cases() -> Iterator[Case]:
     for number, attributes in enumerate(WINDOWS):
         dilated = "dilations" in attributes
         for type in FLOATS:
-            for batch, size, filters in ((2, (7, 9, 4), (3, 3, 4, 5)), (1, (8, 8, 3), (2, 3, 3, 2)), (2, (6, 6, 4), (1, 1, 4, 6))):
+            for batch, size, filters in (
+                (2, (7, 9, 4), (3, 3, 4, 5)),
+                (1, (8, 8, 3), (2, 3, 3, 2)),
+                (2, (6, 6, 4), (1, 1, 4, 6)),
+            ):
                 source, weights = noise(type, batch, *size), noise(type, *filters, seed=1)
                 shape = outputs_of("Conv2D", [source, weights], attributes)
                 gradient = noise(type, *shape, seed=2)
@@ -66,7 +70,9 @@ def convolution_cases() -> Iterator[Case]:
                 if dilated:
                     continue  # TensorFlow's gradients for the CPU know no dilation; see the test of adjoints
                 yield case("Conv2DBackpropInput", [int32(*source.shape), weights, gradient], [0], 1, **attributes)
-                yield case("Conv2DBackpropFilter", [source, int32(*weights.shape), gradient], [] if number % 2 else [1], **attributes)
+                yield case(
+                    "Conv2DBackpropFilter", [source, int32(*weights.shape), gradient], [] if number % 2 else [1], **attributes
+                )
                 if attributes["padding"] == "EXPLICIT" and type in ("bfloat16", "float16"):
                     continue
                 separate = noise(type, *filters[:3], 2, seed=3)
@@ -160,10 +166,15 @@ def test_layers_and_gradients_agree_with_tensorflow(cases: Any) -> None:
 def test_gradients_of_convolutions_are_adjoint_to_them_whatever_the_windows() -> None:
     for number, attributes in enumerate([*WINDOWS, {"strides": [1, 3, 1, 1], "padding": "SAME", "dilations": [1, 1, 2, 1]}]):
         for op, results in (("Conv2D", 6), ("DepthwiseConv2dNative", 2)):
-            source, weights = noise("float64", 2, 9, 8, 4), noise("float64", 3, 2, 2 if op == "Conv2D" and number % 2 else 4, results, seed=1)
+            source, weights = (
+                noise("float64", 2, 9, 8, 4),
+                noise("float64", 3, 2, 2 if op == "Conv2D" and number % 2 else 4, results, seed=1),
+            )
             [made] = run_case(case(op, [source, weights], **attributes), [F64])
             gradient = noise("float64", *made.shape, seed=2)
-            [of_source] = run_case(case(f"{op}BackpropInput", [int32(*source.shape), weights, gradient], (), 1, **attributes), [F64])
+            [of_source] = run_case(
+                case(f"{op}BackpropInput", [int32(*source.shape), weights, gradient], (), 1, **attributes), [F64]
+            )
             [of_weights] = run_case(case(f"{op}BackpropFilter", [source, int32(*weights.shape), gradient], **attributes), [F64])
             # The operator is linear in each operand, so all three products are the same number.
             np.testing.assert_allclose((of_source * source).sum(), (made * gradient).sum(), rtol=1e-10)
@@ -183,7 +194,9 @@ def norm_cases() -> Iterator[Case]:
                 common = {**types, "data_format": data_format, "epsilon": 0.01}
                 yield case(f"FusedBatchNorm{suffix}", [source, *statistics], **common, is_training=False)
                 yield case(f"FusedBatchNorm{suffix}", [source, *statistics[:2], *empty], **common, is_training=True)
-                yield case(f"FusedBatchNorm{suffix}", [source, *statistics], **common, is_training=True, exponential_avg_factor=0.3)
+                yield case(
+                    f"FusedBatchNorm{suffix}", [source, *statistics], **common, is_training=True, exponential_avg_factor=0.3
+                )
                 gradient = noise(type, *shape, seed=9)
                 more = [np.zeros((), "float32")] if version == 3 else []
                 for training in (True, False) if data_format != "NCHW" else (True,):
@@ -199,8 +212,6 @@ def test_batch_norms_and_their_gradients_agree_with_tensorflow() -> None:
             reserved = 2 if "Grad" in each.op else 4 if each.attributes["is_training"] else 2
             if number <= reserved:  # in the others TensorFlow leaves what was in the memory
                 apart(each._replace(tolerance=LOOSE[each.inputs[0].dtype.name]), ours, theirs)
-
-
 
 
 @pytest.mark.parametrize(

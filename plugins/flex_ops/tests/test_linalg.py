@@ -75,7 +75,9 @@ def solving_cases() -> Iterator[Case]:
         for pivoting in (True, False):
             diagonals = matrices(type, 2, 3, 6)
             diagonals[:, 1] += 0 if pivoting else 5
-            yield case("TridiagonalSolve", [diagonals, matrices(type, 2, 6, 2)], partial_pivoting=pivoting, perturb_singular=False)
+            yield case(
+                "TridiagonalSolve", [diagonals, matrices(type, 2, 6, 2)], partial_pivoting=pivoting, perturb_singular=False
+            )
         yield case("TridiagonalMatMul", [*(matrices(type, 2, 1, 6, seed=s) for s in range(3)), matrices(type, 2, 6, 4)])
     for type in ("float32", "float64"):
         factor = np.linalg.cholesky(positive(type, 2, 4, 4))
@@ -96,7 +98,9 @@ def function_cases() -> Iterator[Case]:
                 yield case("MatrixLogarithm", [near])
                 yield case("MatrixLogarithm", [matrices(type, *batch, 4, 4)])
     for type in ("float32", "float64", "float16", "int32", "int8", "uint64"):
-        a, b = ((4 * matrices("float64", 5, 3, seed=s)).astype(type if type[0] != "u" else "int32").astype(type) for s in range(2))
+        a, b = (
+            (4 * matrices("float64", 5, 3, seed=s)).astype(type if type[0] != "u" else "int32").astype(type) for s in range(2)
+        )
         yield case("Cross", [a, b])
 
 
@@ -173,7 +177,9 @@ LEGACY = {
 
 def legacy_cases() -> Iterator[Case]:
     """The former names, of the same kernels."""
-    first = {each.op: each for each in solving_cases() if each.inputs[0].dtype == np.float64 and each.inputs[0].shape[:-2] == (3,)}
+    first = {
+        each.op: each for each in solving_cases() if each.inputs[0].dtype == np.float64 and each.inputs[0].shape[:-2] == (3,)
+    }
     first |= {each.op: each for each in diagonal_cases() if each.inputs[0].dtype == np.float64}
     first |= {each.op: each for each in solving_cases() if each.op == "CholeskyGrad"}
     for legacy, op in LEGACY.items():

@@ -51,7 +51,9 @@ SCATTERS = ["Add", "Sub", "Mul", "Div", "Min", "Max", "Update"]
 class Session:
     """A model that assigns variables, runs one operator on them and reads them again."""
 
-    def __init__(self, op: str, attributes: dict[str, Any], variables: list[Array], given: list[Array], outputs: list[TensorType]) -> None:
+    def __init__(
+        self, op: str, attributes: dict[str, Any], variables: list[Array], given: list[Array], outputs: list[TensorType]
+    ) -> None:
         types = [TensorType[each.dtype.name.upper()] for each in variables]
         builder = ModelBuilder("variables")
         for number in range(2):  # the first assigns, the second runs
@@ -63,7 +65,8 @@ class Session:
                 graph.add_operator("FlexVarHandleOp", [], handles[-1:], custom_options=flex_options("VarHandleOp", named))
             fed = variables if number == 0 else given
             inputs = [
-                graph.add_tensor(f"input{place}", TensorType[each.dtype.name.upper()], each.shape) for place, each in enumerate(fed)
+                graph.add_tensor(f"input{place}", TensorType[each.dtype.name.upper()], each.shape)
+                for place, each in enumerate(fed)
             ]
             made: list[int] = []
             if number == 0:
@@ -141,7 +144,11 @@ def test_steps_change_variables_as_tensorflow_s(op: str) -> None:
                 for name, value in zip(held.split(), found):
                     tolerance = {"float16": 2e-2, "float32": 2e-5, "float64": 1e-12}[type_name]
                     np.testing.assert_allclose(
-                        value.astype(float), kept[name].numpy().astype(float), rtol=tolerance, atol=tolerance, err_msg=f"{type_name} {name}"
+                        value.astype(float),
+                        kept[name].numpy().astype(float),
+                        rtol=tolerance,
+                        atol=tolerance,
+                        err_msg=f"{type_name} {name}",
                     )
 
 
@@ -167,7 +174,11 @@ def test_rows_of_variables_change_as_tensorflow_s(op: str) -> None:
 def test_variables_are_assigned_changed_and_asked_about() -> None:
     start, change = [np.arange(6.0).reshape(2, 3)], np.full((2, 3), 0.5)
     types = {"dtype": TensorType.FLOAT64}
-    for op, wanted in (("AssignAddVariableOp", start[0] + 0.5), ("AssignSubVariableOp", start[0] - 0.5), ("AssignVariableOp", change)):
+    for op, wanted in (
+        ("AssignAddVariableOp", start[0] + 0.5),
+        ("AssignSubVariableOp", start[0] - 0.5),
+        ("AssignVariableOp", change),
+    ):
         session = Session(op, types, start, [change], [])
         np.testing.assert_array_equal(session.run([change])[0], wanted)
     shape, _ = Session("VariableShape", {"out_type": TensorType.INT32}, start, [], [TensorType.INT32]).run([])

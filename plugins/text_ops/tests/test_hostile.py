@@ -101,11 +101,13 @@ def test_every_op_has_a_model_that_is_damaged() -> None:
     assert set(OPS) <= served
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_damaged_models_run_or_are_refused() -> None:
     counts = check(range(600))
     assert min(counts["ok"], counts["refused"]) > 60
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_twenty_thousand_damaged_models_run_or_are_refused() -> None:
     check(range(1000, 21000))

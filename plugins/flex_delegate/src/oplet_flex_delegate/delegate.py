@@ -8,12 +8,12 @@ from typing import Any
 from oplet import BuiltinOperator, DelegateContext, DelegateFlags, DelegateParams, Node, SimpleDelegate
 from oplet.errors import PluginError, PrepareError
 from oplet.kernels.options import tensorflow_node
-from oplet_flex_delegate.dangers import never
 from oplet_flex_delegate.graph import RefusedError
+from oplet_flex_delegate.guards.dangers import never
+from oplet_flex_delegate.guards.served import SERVED
 from oplet_flex_delegate.kernel import FlexKernel
 from oplet_flex_delegate.library import tensorflow
 from oplet_flex_delegate.operation import Operation, read_definition, signature_of
-from oplet_flex_delegate.served import SERVED
 
 __all__ = ["FlexDelegate"]
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from oplet import Context, DelegateKernel, DelegateParams, Node, Tensor, TensorType, charge, checkpoint
 from oplet.errors import InvokeError, LimitError, OpletError, PrepareError
-from oplet_flex_delegate.conditions import is_cut
 from oplet_flex_delegate.container import Container
 from oplet_flex_delegate.graph import Read, RefusedError, Shape, Source, import_nodes, shapes_of
-from oplet_flex_delegate.guard import Guard, output_bytes
+from oplet_flex_delegate.guards.conditions import is_cut
+from oplet_flex_delegate.guards.guard import Guard, output_bytes
 from oplet_flex_delegate.library import cpu, reason_of, tensorflow
 from oplet_flex_delegate.operation import Operation
 from oplet_flex_delegate.values import OPAQUE, TYPES, TensorFlowValue, reader
@@ -102,7 +102,7 @@ class FlexKernel(DelegateKernel):
         readers = [(places[tensor], reader(tensor)) for tensor in self._inputs if not tensor.is_constant]
         steps = self._steps(places)
         writers = [(places[tensor], _writer(context, tensor)) for tensor in self._outputs]
-        container = self._container
+        container = self._joined
 
         def run() -> None:
             values = template.copy()

@@ -17,7 +17,7 @@ from typing import Any
 
 from oplet.errors import PluginError, text_of
 
-__all__ = ["cpu", "cpu_kernel", "executor", "is_loaded", "reason_of", "tensorflow"]
+__all__ = ["cpu", "cpu_kernel", "executor", "is_loaded", "op_def", "reason_of", "tensorflow"]
 
 logger = logging.getLogger("oplet.plugins")
 
@@ -73,7 +73,8 @@ def _set_threads(module: Any, num_threads: int) -> None:
         config.set_intra_op_parallelism_threads(num_threads)
     except RuntimeError:
         logger.warning(
-            "TensorFlow was in use before, and keeps its number of threads; num_threads=%d has no effect on Flex operators.", num_threads
+            "TensorFlow was in use before, and keeps its number of threads; num_threads=%d has no effect on Flex operators.",
+            num_threads,
         )
 
 
@@ -120,6 +121,13 @@ def cpu_kernel(op: str, attributes: Mapping[str, Any]) -> bool:
 
     found = kernels.get_registered_kernels_for_op(op).kernel
     return any(each.device_type in ("CPU", "DEFAULT") and all(map(allows, each.constraint)) for each in found)
+
+
+def op_def(op: str) -> Any:
+    """TensorFlow's definition of an operator, an OpDef; None if it has none of that name."""
+    from tensorflow.python.framework import op_def_registry
+
+    return op_def_registry.get(op)
 
 
 def reason_of(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from oplet import Node
 from oplet_flex_delegate.graph import RefusedError, Source, import_nodes
-from oplet_flex_delegate.library import cpu_kernel, executor, tensorflow
+from oplet_flex_delegate.library import cpu_kernel, executor, op_def, tensorflow
 from oplet_flex_delegate.values import RESOURCE_TYPE, TYPES
 
 __all__ = ["Operation", "Signature", "read_definition", "signature_of"]
@@ -55,6 +55,10 @@ class Operation:
 
     def __init__(self, definition: Any, signature: Signature) -> None:
         reads, writes = signature
+        described = op_def(definition.op)
+        if described is None:
+            raise RefusedError(f"this TensorFlow has no operator {definition.op}")
+        _check_counts(definition, described, len(reads) + len(writes))
         [imported] = import_nodes([Source(type) for type in reads], [(definition, range(len(reads)))])
         made = tuple(each.dtype.as_datatype_enum for each in imported.outputs)
         if made != writes:
@@ -62,7 +66,6 @@ class Operation:
         self.op: str = imported.type
         self.definition = imported.node_def
         self.signature = signature
-        described = imported.op_def
         if any(each.is_ref for each in (*described.input_arg, *described.output_arg)):
             raise RefusedError(f"{self.op} works on the reference variables of TensorFlow 1")
         given = self.definition.attr
@@ -113,6 +116,13 @@ class Operation:
 
         function = tf.compat.v1.wrap_function(body, [tf.TensorSpec(None, tf.as_dtype(type)) for type in reads])
         return lambda inputs: function(*inputs)
+
+
+def _check_counts(definition: Any, described: Any, most: int) -> None:
+    """Refuse a number of inputs or outputs that the node does not have: TensorFlow would count up to it first."""
+    for name in {each.number_attr for each in (*described.input_arg, *described.output_arg)} & set(definition.attr):
+        if not 0 <= (count := definition.attr[name].i) <= most:
+            raise RefusedError(f"the attribute '{name}' is {count}, and the node has {most} inputs and outputs")
 
 
 def signature_of(node: Node) -> Signature:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from oplet import Tensor, TensorType, ensure
+from oplet import Tensor, TensorType
+from oplet.errors import InvokeError
 from oplet_flex_delegate.library import tensorflow
 
 __all__ = ["ITEM_SIZES", "OPAQUE", "OPAQUE_TYPES", "RESOURCE_TYPE", "STRING_TYPE", "TYPES", "TensorFlowValue", "reader"]
@@ -61,7 +62,7 @@ def reader(tensor: Tensor) -> Callable[[], Any]:
     """A function that returns the tensor's present value as TensorFlow's: a copy, as the memory may be used again.
 
     Raises:
-        EnsureError: the function does, where the value of a VARIANT or RESOURCE is another package's.
+        InvokeError: the function does, where the value of a VARIANT or RESOURCE is another package's.
     """
     if tensor.type not in OPAQUE:
         tf = tensorflow()
@@ -70,14 +71,12 @@ def reader(tensor: Tensor) -> Callable[[], Any]:
 
     def value() -> Any:
         found = tensor.data.item() if tensor.data.size == 1 else None
-        ensure(
-            type(found) is TensorFlowValue,
-            lambda: (
-                f"{tensor} holds {_kind(found)}, which TensorFlow did not make; have all operators that share the value served by one "
-                "package, with the delegate 'flex' or without it."
-            ),
+        if isinstance(found, TensorFlowValue):
+            return found.value
+        raise InvokeError(
+            f"{tensor} holds {_kind(found)}, which TensorFlow did not make; have all operators that share the value served by one "
+            "package, with the delegate 'flex' or without it."
         )
-        return found.value
 
     return value
 

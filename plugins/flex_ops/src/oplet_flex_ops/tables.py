@@ -6,7 +6,7 @@ lookup_table_init_op.cc.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ class Table:
         value_type: the type of the values.
         value_shape: the shape of each value.
         is_static: whether it is filled once, and then only read.
-        refused: keys that it does not take, by what they are called.
+        refused: keys that it does not take, by what they are called; a table with such keys is a dense one, which takes vectors of keys.
         entries: the values by their keys: plain values, or tuples of the elements of an array; None while a static table is not filled.
     """
 
@@ -105,9 +105,7 @@ class Table:
             EnsureError: the table is static, or refuses a key.
         """
         ensure(not self.is_static, "nothing can be removed from a table that is filled once.")
-        items = keys.ravel().tolist()
-        self._check_keys(items)
-        for key in items:
+        for key in self._checked_keys(keys):
             self.filled().pop(key, None)
 
     def find(self, keys: Array, default: Array, target: Array) -> None:
@@ -116,8 +114,7 @@ class Table:
         Raises:
             EnsureError: the table refuses a key, or was not filled yet.
         """
-        entries, items = self.filled(), keys.ravel().tolist()
-        self._check_keys(items)
+        entries, items = self.filled(), self._checked_keys(keys)
         if self.value_shape:
             rows = target.reshape(len(items), *self.value_shape)
             missing = np.broadcast_to(default, target.shape).reshape(rows.shape)
@@ -130,16 +127,19 @@ class Table:
             target.reshape(-1)[:] = list(map(entries.get, items, default.ravel().tolist()))
 
     def _pairs(self, keys: Array, values: Array) -> list[tuple[Any, Any]]:
-        items = keys.ravel().tolist()
-        self._check_keys(items)
+        items = self._checked_keys(keys)
         if not self.value_shape:
             return list(zip(items, values.ravel().tolist()))
         return list(zip(items, np.array(values).reshape(len(items), *self.value_shape)))
 
-    def _check_keys(self, items: Iterable[Any]) -> None:
-        if self.refused and (wrong := self.refused.keys() & set(items)):
-            key = wrong.pop()
-            ensure(False, f"{key!r:.60} is the {self.refused[key]} of the table, and no key that it can hold.")
+    def _checked_keys(self, keys: Array) -> list[Any]:
+        items: list[Any] = keys.ravel().tolist()
+        if self.refused:
+            ensure(keys.ndim <= 1, lambda: f"keys of shape {list(keys.shape)} are given; a dense table takes a vector of keys.")
+            if wrong := self.refused.keys() & set(items):
+                key = wrong.pop()
+                ensure(False, f"{key!r:.60} is the {self.refused[key]} of the table, and no key that it can hold.")
+        return items
 
     def _charge(self, entries: dict[Any, Any]) -> None:
         each = _ENTRY + (0 if not self.value_shape else 112)

@@ -13,6 +13,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
 from ai_edge_litert.interpreter import OpResolverType
 from ai_edge_litert.interpreter import load_delegate as load_in_litert
+from flatbuffers import flexbuffers
 from plugins.native_ops.tests.delegates.conftest import (
     Counts,
     answers,
@@ -26,6 +27,10 @@ from tests.places import REAL
 
 from oplet import Interpreter, load_delegate
 from oplet.errors import DelegateError, DelegateLoadError, InvokeError, OpletError
+from oplet.schema.enums import Padding
+from oplet.schema.options import Conv2DOptions
+from oplet.schema.stablehlo_options import StableHLOCompositeOptions
+from oplet.testing import Graph, Op, Spec, graph_model
 
 
 def test_it_claims_what_it_says_and_its_numbers_are_right(my_delegate: str) -> None:
@@ -33,6 +38,24 @@ def test_it_claims_what_it_says_and_its_numbers_are_right(my_delegate: str) -> N
     interpreter = Interpreter(model_content=content, experimental_delegates=[load_delegate(my_delegate)])
     interpreter.allocate_tensors()
     assert partitions(interpreter) == [(0, True, [[0], [2], [4], [6]])]
+    for seed in range(3):
+        np.testing.assert_allclose(run(interpreter, seed)[0], answers(content, seed=seed)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_it_gets_the_nodes_of_composites_that_nobody_serves(my_delegate: str) -> None:
+    x = Spec("float32", [1, 4, 4, 2])
+    weights, bias = np.ones((2, 3, 3, 2), np.float32), np.zeros(2, np.float32)
+    options = Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1)
+    attributes = np.frombuffer(bytes(flexbuffers.Dumps({})), np.uint8)
+    composite = StableHLOCompositeOptions(name="my.layer", decomposition_subgraph_index=1, composite_attributes=attributes)
+    constants = {"w": weights, "b": bias}
+    conv = Op("CONV_2D", "x w b", "m", options)
+    main = Graph({"x": x, **constants, "m": x, "y": x}, "x", "y", [conv, Op("STABLEHLO_COMPOSITE", "m", "y", composite)])
+    inner = Graph({"x": x, **constants, "m": x, "y": x}, "x", "y", [conv, Op("CONV_2D", "m w b", "y", options)])
+    content = graph_model(main, inner)
+    interpreter = Interpreter(model_content=content, experimental_delegates=[load_delegate(my_delegate)])
+    interpreter.allocate_tensors()
+    assert partitions(interpreter) == [(0, True, [[0, 2, 3]])]
     for seed in range(3):
         np.testing.assert_allclose(run(interpreter, seed)[0], answers(content, seed=seed)[0], rtol=1e-5, atol=1e-5)
 

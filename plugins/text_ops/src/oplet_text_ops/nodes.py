@@ -49,7 +49,7 @@ def ensure_row_splits(splits: Tensor, values: int) -> NDArray[np.int64]:
     """
     found = splits.data.astype(np.int64)
     ensure(
-        found.ndim == 1 and found.size > 0 and found[0] == 0 and found[-1] == values and not (np.diff(found) < 0).any(),
+        found.ndim == 1 and found.size > 0 and found[0] == 0 and found[-1] == values and not (found[1:] < found[:-1]).any(),
         lambda: f"{splits} must have row splits that begin with 0, never fall and end with the number of values, {values}.",
     )
     return found

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oplet.model.reachability import named_subgraphs
+from oplet.model.reachability import entry_subgraphs, named_subgraphs
 from oplet.ops.context import Node
 from oplet.ops.serving.registration import Registration
 from oplet.ops.tensor import Allocation, Quantization, Tensor
@@ -139,6 +139,7 @@ class InlinedNodes:
             nodes = self._nodes_of(node)
             if nodes is not None:
                 self._subgraph.inlined[node.index] = nodes
+                self._release_callee(node)
         self._update()
 
     def restore(self, composites: Iterable[Node]) -> None:
@@ -146,6 +147,13 @@ class InlinedNodes:
         for node in composites:
             self._subgraph.inlined.pop(node.index, None)
         self._update()
+
+    def _release_callee(self, composite: Node) -> None:
+        """Release the memory that the decomposition took while the composite called it; callers that are left prepare it again."""
+        session, options = self._executor.session, composite.options(StableHLOCompositeOptions)
+        session.memory.release(composite)
+        if options.decomposition_subgraph_index not in entry_subgraphs(session.model.lazy_root):
+            session.runners[options.decomposition_subgraph_index].release()
 
     def _update(self) -> None:
         subgraph = self._subgraph

@@ -60,13 +60,14 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
     """
     reports = []
     for subgraph in subgraphs:
+        homes = {index: subgraph.nodes[home] for home, indices in subgraph.inlined.items() for index in indices}
         for index in subgraph.execution_plan:
             node = subgraph.nodes[index]
             registration = node.registration
             if node.op is BuiltinOperator.DELEGATE:
                 why = CLAIMED
             else:
-                why = _chosen(node, resolver) + _left_alone(subgraph, index)
+                why = _chosen(node, resolver, homes.get(index)) + _left_alone(subgraph, index)
             if choice:
                 why += f"; {choice}"
             source = registration if node.delegate is None else node.delegate
@@ -89,18 +90,25 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
     return reports
 
 
-def _chosen(node: Node, resolver: OpResolver) -> str:
-    """Why the node's registration was taken, and which ones declined it before."""
-    registration, declined = node.registration, () if node.providers is None else node.providers.declined
+def _chosen(node: Node, resolver: OpResolver, composite: Node | None) -> str:
+    """Why the node's registration was taken, and which ones declined it, or the composite that it was inlined from, before."""
+    registration = node.registration
     why = resolver.why(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
     if name := node.composite_name:
         who = resolver.why(Composite(name), node.composite_version)
         served = registration is not None and registration.custom_name == name
         decomposed = "" if served else f"; its decomposition runs ({why})"
         why = f"{name} version {node.composite_version}: {who}{decomposed}"
-    if node.origin:
-        why += f"; inlined from the composite {node.origin}"
-    return plain("; ".join([why, *(f"{who.provenance} declined it: {reason.rstrip('.')}" for who, reason in declined)]), LONGEST)
+    told = [why, *_declined(node)]
+    if composite is not None:
+        told += [f"inlined from the composite {node.origin}", *_declined(composite)]
+    return plain("; ".join(told), LONGEST)
+
+
+def _declined(node: Node) -> list[str]:
+    """Who declined a node, and why."""
+    declined = () if node.providers is None else node.providers.declined
+    return [f"{who.provenance} declined it: {reason.rstrip('.')}" for who, reason in declined]
 
 
 def _left_alone(subgraph: Subgraph, node: int) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 
 from oplet.kernels.arrays import Array
 from oplet_builtin_ops.layers.program import Call
-from oplet_builtin_ops.shaping.row_folds import fold_rows
 
 __all__ = ["normalized_rows"]
 
@@ -33,11 +32,12 @@ def normalized_rows(
     """
     rows, length = x.shape
     step = max(1, _BLOCK // max(length, 1))
+    ones = np.ones((length, 1), np.float32)
     share, least = np.array(1 / max(length, 1), np.float32), np.array(epsilon, np.float32)
     for start in range(0, rows, step):
         source, result, each = (array[start : start + step] for array in (x, y, work))
         if centred:
-            yield fold_rows(np.add, source, each), ()
+            yield partial(np.matmul, out=each), (source, ones)
             yield np.multiply, (each, share, each)
             yield np.subtract, (source, each, result)
             source = result
@@ -45,7 +45,8 @@ def normalized_rows(
         yield np.multiply, (each, share, each)
         yield np.add, (each, least, each)
         yield np.sqrt, (each, each)
-        yield np.divide, (source, each, result)
+        yield np.reciprocal, (each, each)
+        yield np.multiply, (source, each, result)
         yield np.multiply, (result, weight, result)
         if bias is not None:
             yield np.add, (result, bias, result)

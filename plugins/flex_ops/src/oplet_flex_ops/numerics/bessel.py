@@ -105,7 +105,7 @@ def _wave(order: int, x: Array) -> tuple[Array, Array]:
 def _first_kind(order: int, x: Array) -> Array:
     size = np.abs(x)
     near = np.minimum(size, _FAR)
-    result = _evaluate(_table("j", order), near, 0, _FAR) * near**order
+    result: Array = _evaluate(_table("j", order), near, 0, _FAR) * near**order
     if (far := size > _FAR).any():
         result[far] = _wave(order, size[far])[0]
     result[np.isinf(size)] = 0
@@ -151,7 +151,7 @@ def y1(x: Array) -> Array:
 def _modified_first_kind(order: int, x: Array) -> Array:
     size = np.abs(x)
     near = np.minimum(size, _FAR)
-    result = _evaluate(_table("i", order), near, 0, _FAR) * near**order
+    result: Array = _evaluate(_table("i", order), near, 0, _FAR) * near**order
     if (far := size > _FAR).any():
         even, odd = _hankel(order, size[far], 1)
         result[far] = (even - odd) / np.sqrt(2 * np.pi * size[far])

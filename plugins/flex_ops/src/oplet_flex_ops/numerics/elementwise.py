@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from oplet import Node, Registration, TensorType, checkpoint
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.broadcasting import broadcast_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import SHORT_FLOATS
 
 __all__ = ["IN_DOUBLE", "binary", "broadcast_pair", "in_parts", "same_shape", "special", "unary"]
@@ -34,7 +34,10 @@ def broadcast_pair(node: Node, attributes: Attributes) -> Sequence[Shape]:
 
 
 def unary(
-    function: Callable[[Array, Array], Any], *types: TensorType, result: TensorType | str = "T", widened: Mapping[Any, Any] | None = None
+    function: Callable[[Array, Array], Any],
+    *types: TensorType,
+    result: TensorType | str = "T",
+    widened: Mapping[Any, Any] | None = None,
 ) -> Registration:
     """The registration of an operator of one operand.
 
@@ -45,7 +48,7 @@ def unary(
         widened: as for `operator`.
     """
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return partial(function, inputs[0], outputs[0])
 
     return operator(Signature(["T"], [result], {"T": types}), same_shape, formula, widened=widened)
@@ -60,8 +63,8 @@ def binary(
 ) -> Registration:
     """The registration of an operator of two operands that broadcast; `function` takes them and the array for the result."""
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
-        return partial(function, *inputs, outputs[0])
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        return partial(function, inputs[0], inputs[1], outputs[0])
 
     return operator(Signature(["T", "T"], [result], {"T": types}, defaults), broadcast_pair, formula, widened=widened)
 

@@ -120,7 +120,7 @@ def dawsn(x: Array) -> Array:
     result = np.where(size < 10, total / math.sqrt(math.pi), far / (2 * size))
     square = size * size
     result = np.where(size < 0.05, size * (1 - square * (2 / 3) * (1 - square * (2 / 5) * (1 - square * (2 / 7)))), result)
-    return np.copysign(np.where(np.isinf(size), 0.0, result), x) + 0 * np.where(np.isinf(x), 0.0, x)
+    return np.where(np.isnan(x), np.nan, np.copysign(np.where(np.isinf(size), 0.0, result), x))
 
 
 def expint(x: Array) -> Array:
@@ -192,7 +192,6 @@ def _fresnel_tables() -> tuple[Array, Array]:
 def _fresnel(x: Array) -> tuple[Array, Array]:
     size = np.abs(x)
     near = np.minimum(size, _FRESNEL_NEAR)
-    square = (np.pi / 2 * near * near) ** 2
     cosine, sine, term = np.zeros_like(x), np.zeros_like(x), np.array(near)
     for k in range(30):
         cosine = cosine + term / (4 * k + 1)

@@ -21,7 +21,7 @@ def bernoulli(count: int) -> tuple[float, ...]:
     """Bernoulli's numbers B2, B4, ..., as many as asked for."""
     numbers = [Fraction(1)]
     for m in range(1, 2 * count + 1):
-        numbers.append(-sum(math.comb(m + 1, k) * numbers[k] for k in range(m)) / (m + 1))
+        numbers.append(-sum((math.comb(m + 1, k) * numbers[k] for k in range(m)), Fraction(0)) / (m + 1))
     return tuple(float(numbers[2 * k]) for k in range(1, count + 1))
 
 
@@ -204,7 +204,8 @@ def _log1pmx(x: Array) -> Array:
         total = total + power / k
         power = power * square
     # log(1 + x) = 2 (s + s^3/3 + ...), and 2 s - x = -x s
-    return 2 * total - x * s
+    result: Array = 2 * total - x * s
+    return result
 
 
 def igamma(a: Array, x: Array) -> Array:

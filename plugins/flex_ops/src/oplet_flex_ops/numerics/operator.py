@@ -19,13 +19,15 @@ from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.types import SHORT_FLOATS
 
-__all__ = ["Formula", "Shapes", "Signature", "attributes_of", "operator", "quietly"]
+__all__ = ["Formula", "Shapes", "Signature", "Step", "attributes_of", "operator", "quietly"]
 
 #: The shapes of the outputs. It reads values only of the inputs that `operator` names as `values`, and refuses what cannot be computed.
 Shapes = Callable[[Node, Attributes], Sequence[Shape]]
-#: The thunk that computes the arrays of the outputs from those of the inputs: `formula(attributes, inputs, outputs)`, and the state of
+#: A function without arguments that computes a node; what it returns does not count.
+Step = Callable[[], object]
+#: The step that computes the arrays of the outputs from those of the inputs: `formula(attributes, inputs, outputs)`, and the state of
 #: the node as a fourth argument where it has one.
-Formula = Callable[..., Thunk]
+Formula = Callable[..., Step]
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,9 @@ class Signature:
             if isinstance(kind, TensorType):
                 ensure_type(tensor, kind)
             elif tensor.type is not found[kind]:
-                ensure(False, f"the attribute '{kind}' of {attributes.op} is {found[kind].name}, but {tensor} is {tensor.type.name}.")
+                ensure(
+                    False, f"the attribute '{kind}' of {attributes.op} is {found[kind].name}, but {tensor} is {tensor.type.name}."
+                )
         return attributes
 
     def main_types(self) -> tuple[TensorType, ...]:
@@ -111,7 +115,8 @@ def operator(
                     context.add_temporary(node, tensor.shape, wider[tensor.type])
 
     def bind_arrays(node: Node) -> Thunk:
-        before, after = [], []
+        before: list[tuple[Array, Array]] = []
+        after: list[tuple[Array, Array]] = []
         temporaries = [temporary.data for temporary in node.temporaries]
         arrays = []
         for position, tensor in enumerate((*node.inputs, *node.outputs)):
@@ -143,7 +148,7 @@ def _scratch(tensor: Tensor, type: TensorType) -> Array:
     return np.empty(tensor.shape, np.float64 if type is TensorType.FLOAT64 else np.float32)
 
 
-def _between(before: list[tuple[Array, Array]], thunk: Thunk, after: list[tuple[Array, Array]]) -> Thunk:
+def _between(before: list[tuple[Array, Array]], thunk: Step, after: list[tuple[Array, Array]]) -> Thunk:
     if not before and not after:
         return quietly(thunk)
 
@@ -158,7 +163,7 @@ def _between(before: list[tuple[Array, Array]], thunk: Thunk, after: list[tuple[
     return run
 
 
-def quietly(thunk: Thunk) -> Thunk:
+def quietly(thunk: Step) -> Thunk:
     """The thunk with numpy's warnings of overflow, division by zero and invalid values switched off."""
 
     def run() -> None:

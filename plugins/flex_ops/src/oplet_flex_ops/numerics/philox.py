@@ -15,7 +15,18 @@ from numpy.typing import NDArray
 from oplet import checkpoint
 from oplet.kernels.arrays import Array
 
-__all__ = ["RESERVED", "Philox", "categories", "doubles", "integers", "normal", "scrambled", "shuffled", "truncated_normal", "uniform"]
+__all__ = [
+    "RESERVED",
+    "Philox",
+    "categories",
+    "doubles",
+    "integers",
+    "normal",
+    "scrambled",
+    "shuffled",
+    "truncated_normal",
+    "uniform",
+]
 
 Words = NDArray[np.uint32]
 
@@ -190,7 +201,8 @@ def categories(draws: Array, logits: Array) -> Array:
     largest = row[finite].max(initial=-np.inf)
     weights = np.where(finite, np.exp(row - largest), 0.0) if finite.any() else np.zeros_like(row)
     cumulated = np.cumsum(weights)
-    return np.searchsorted(cumulated, draws * cumulated[-1], side="right")
+    found: Array = np.searchsorted(cumulated, draws * cumulated[-1], side="right")
+    return found
 
 
 def shuffled(words: Words, size: int) -> Array:

@@ -77,7 +77,9 @@ def ensure_planes(*tensors: Tensor) -> None:
         ensure(tensor.size > 0, f"{tensor} holds no values.")
 
 
-def plane_of(attributes: Attributes, source: Shape, filter: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Plane:
+def plane_of(
+    attributes: Attributes, source: Shape, filter: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> Plane:
     """The windows over a plane of shape `source`, by the attributes `padding`, `explicit_paddings` and `data_format`.
 
     Args:

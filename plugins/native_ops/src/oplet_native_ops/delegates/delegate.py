@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from oplet import Context, Delegate, DelegateContext, DelegateFlags, Node, Tensor
+from oplet import Context, Delegate, DelegateContext, DelegateFlags, Tensor
 from oplet.errors import DelegateError
 from oplet_native_ops.delegates.claim import Claim
 from oplet_native_ops.delegates.entry import create_delegate, destroy_delegate, is_opaque
@@ -75,10 +75,6 @@ class NativeDelegate(Shared, Delegate):
         """Never: the library is given no profiler."""
         return False
 
-    def wanted_composites(self, context: DelegateContext, composites: Sequence[Node]) -> Sequence[Node]:
-        """All of them: a library keeps what it has seen of a graph, which must not change under it."""
-        return composites
-
     def prepare(self, context: DelegateContext) -> None:
         graph = self._graph_of(context)
         graph.show(context)
@@ -95,11 +91,16 @@ class NativeDelegate(Shared, Delegate):
                 context.report_unsupported(index, graph.left(index))
 
     def _graph_of(self, context: DelegateContext) -> DelegateGraph:
-        """The subgraph as the library has it from an earlier time, or a new one."""
+        """The subgraph as the library has it from an earlier time, or a new one, also where composites were inlined since."""
+        earlier = None
         for known in self._contexts:
             if known.tensors is context.tensors and (graph := self._graph_in(known)) is not None:
-                return graph
-        return DelegateGraph(context)
+                if graph.has_all_of(context):
+                    return graph
+                earlier = graph
+        made = DelegateGraph(context)
+        made.earlier = earlier
+        return made
 
     def remember(self, context: Context, graph: DelegateGraph) -> None:
         """Keep a graph for as long as its interpreter lives."""

@@ -57,6 +57,7 @@ class DelegateGraph(Shared, NativeGraph):
         withheld: why nodes are shown as ones that nobody knows, by index.
         others: other subgraphs of the model that the library looked at from here, by index.
         dynamic: outputs whose memory is the library's own, by index, with the partition that makes each.
+        earlier: the graph as the library saw it before it had more tensors, which it may still look at.
     """
 
     def __init__(self, context: DelegateContext) -> None:
@@ -64,6 +65,7 @@ class DelegateGraph(Shared, NativeGraph):
         self.withheld: dict[int, str] = {}
         self.dynamic: dict[int, PartitionNode] = {}
         self.others: dict[int, DelegateGraph] = {}
+        self.earlier: DelegateGraph | None = None
         self._count = len(context.tensors)
         self._described: set[int] = set()
         self._nodes: dict[int, _Shown] = {}
@@ -127,6 +129,12 @@ class DelegateGraph(Shared, NativeGraph):
             self._shim.oplet_native_data(self.pointer, tensor.index, None, self.tensor(tensor.index).bytes)
 
     # The whole ---------------------------------------------------------------------------------------------------------
+
+    def has_all_of(self, context: DelegateContext) -> bool:
+        """Whether it has all tensors that the plan's nodes use."""
+        nodes = (context.node(index) for index in context.execution_plan)
+        used = (tensor for node in nodes for tensor in (*node.inputs, *node.outputs, *node.intermediates) if tensor is not None)
+        return max((tensor.index for tensor in used), default=-1) < self._count
 
     def show(self, context: DelegateContext) -> None:
         """Bring everything up to date before the library looks at it."""

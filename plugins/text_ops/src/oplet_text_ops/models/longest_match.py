@@ -48,7 +48,10 @@ def cut_all(model: WordpieceModel, texts: Sequence[bytes]) -> Columns:
     unknown = sizes > model.longest
     unknown[short[failed]] = True
     hard |= unknown & runs.marks
-    special = {index for index, text in enumerate(texts) if 0 in text or (model.plain_suffix and model.suffix in text)}
+    special: set[int] = set()
+    for sign in (b"\0", model.suffix) if model.plain_suffix else (b"\0",):
+        if sign in joined.data:
+            special.update(index for index, text in enumerate(texts) if sign in text)
     special.update(runs.rows[hard].tolist())
     token_runs = short[token_runs]
     kept = ~unknown[token_runs]
@@ -150,7 +153,7 @@ def _match(model: WordpieceModel, data: bytes, starts: Array, ends: Array) -> tu
         values = trie.values(nodes)
         new = on & (values >= 0)
         best_ends, best = np.where(new, places, best_ends), np.where(new, values, best)
-        stopped = np.flatnonzero(~on)
+        stopped = np.flatnonzero(~on | (places == ends))
         if not len(stopped):
             continue
         lost = best_ends[stopped] < 0

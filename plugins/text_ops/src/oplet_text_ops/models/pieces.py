@@ -65,7 +65,7 @@ class WordCache:
         try:
             return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
         except KeyError:
-            self._add(sorted(set(words).difference(known)))
+            self._add(list(set(words).difference(known)))
             return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
 
     def tokens(self, words: Sequence[bytes], places: Array, rows: Array) -> Columns:

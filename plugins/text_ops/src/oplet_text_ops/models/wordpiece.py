@@ -51,6 +51,10 @@ class WordpieceModel:
         self.links, self.pops = failures["link"], failures["pops"]
         self.pool = table.vector(2, np.int32)
         self.suffix_root: int = table.number(3, "I")
+        ensure(
+            self.suffix_root < len(self.trie.array),
+            lambda: f"the WordPiece vocabulary goes on at node {self.suffix_root} of a trie of {len(self.trie.array)} nodes.",
+        )
         self.longest: int = table.number(4, "i")
         self.suffix, self.unknown_token = table.string(5), table.string(6)
         self.unknown: int = table.number(7, "i")

@@ -68,7 +68,7 @@ def _checked(tensor: Tensor, most: int) -> Ints:
     """Row splits that never fall and stay within `most`."""
     splits = tensor.data.astype(np.int64)
     ensure(
-        len(splits) > 0 and splits[0] >= 0 and splits[-1] <= most and not (np.diff(splits) < 0).any(),
+        len(splits) > 0 and splits[0] >= 0 and splits[-1] <= most and not (splits[1:] < splits[:-1]).any(),
         lambda: f"{tensor} must have row splits that never fall and lie within 0 and {most}, the number of what they part.",
     )
     return splits

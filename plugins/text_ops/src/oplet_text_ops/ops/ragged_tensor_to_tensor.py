@@ -124,7 +124,7 @@ def _by_splits(tensor: Tensor, rows: int, count: int) -> tuple[_Partition, int]:
     """The partition of the first `count` values, and how many values there are."""
     splits = tensor.data.astype(np.int64)
     ensure(
-        0 < len(splits) <= rows + 1 and splits[0] == 0 and not (np.diff(splits) < 0).any(),
+        0 < len(splits) <= rows + 1 and splits[0] == 0 and not (splits[1:] < splits[:-1]).any(),
         lambda: f"{tensor} must have row splits of at most {rows} rows that begin with 0 and never fall.",
     )
     values = np.arange(min(count, int(splits[-1])))
@@ -138,7 +138,7 @@ def _by_rows(tensor: Tensor, rows: int) -> tuple[_Partition, int]:
     """The partition, and how many values there are."""
     owners = tensor.data.astype(np.int64)
     ensure(
-        len(owners) == 0 or (owners[0] >= 0 and owners[-1] < rows and not (np.diff(owners) < 0).any()),
+        len(owners) == 0 or (owners[0] >= 0 and owners[-1] < rows and not (owners[1:] < owners[:-1]).any()),
         lambda: f"{tensor} must have rows from 0 up to before {rows} that never fall.",
     )
     begins = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1]))) if len(owners) else owners

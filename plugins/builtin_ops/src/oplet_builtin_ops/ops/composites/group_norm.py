@@ -17,7 +17,7 @@ and _convert/fx_passes/optimize_layout_transposes_pass/layout_rewrite.py call th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -26,7 +26,10 @@ from oplet import Context, Node, Registration, TensorType, decline
 from oplet.kernels.arrays import Array, Thunk
 from oplet_builtin_ops.layers.attributes import Attributes, ensure_single
 from oplet_builtin_ops.layers.normalization import normalized_rows
-from oplet_builtin_ops.layers.program import Call, run_calls, run_program
+from oplet_builtin_ops.layers.program import Call, repeats, run_calls, run_program
+
+#: The positions of an image that are added up in single precision.
+_POSITIONS = 128
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -49,10 +52,13 @@ def prepare(context: Context, node: Node) -> None:
         groups = attributes.whole("num_groups")
         if len(shape) != 4 or weight.shape != shape[3:] or groups < 1 or shape[3] % groups:
             decline(f"{weight} and {groups} groups do not fit {x}.")
-        for of in ((shape[0], groups), (shape[0], shape[3])):
-            context.add_temporary(node, of, TensorType.FLOAT64)
-        context.add_temporary(node, (shape[0], 1, groups, 1))
-        context.add_temporary(node, shape)
+        batch, channels = shape[0], shape[3]
+        context.add_temporary(node, (batch, -(-(shape[1] * shape[2]) // _POSITIONS), channels))
+        context.add_temporary(node, (batch, channels), TensorType.FLOAT64)
+        context.add_temporary(node, (batch, groups), TensorType.FLOAT64)
+        times = repeats(shape[1] * shape[2], channels)
+        context.add_temporary(node, (batch, 1, times, channels))
+        context.add_temporary(node, (times, channels))
     else:
         decline(f"the attributes {rest} are none that litert-torch writes.")
     node.prepared = epsilon, groups
@@ -79,34 +85,51 @@ def _grouped(
     groups: int,
     weight: Array,
     bias: Array,
-    sums: Array,
+    parts: Array,
     columns: Array,
-    each: Array,
-    squares: Array,
+    means: Array,
+    vector: Array,
+    shift: Array,
 ) -> Iterator[Call]:
-    """The calls; sums over an image's many positions are of double precision."""
+    """The calls; what is added up over few positions is of single precision, over all of them of double precision."""
     batch, height, width, channels = x.shape
-    split = batch, height * width, groups, channels // groups
-    source, result, square = x.reshape(split), y.reshape(split), squares.reshape(split)
-    flat = each.reshape(batch, groups)
-    share = 1 / (split[1] * split[3])
+    count = height * width
+    source, result = x.reshape(batch, count, channels), y.reshape(batch, count, channels)
+    whole, share = count // _POSITIONS, groups / (count * channels)
 
-    def mean_of(values: Array) -> Iterator[Call]:
-        yield partial(np.add.reduce, axis=1, dtype=np.float64, out=columns), (values.reshape(batch, -1, channels),)
-        yield partial(np.add.reduce, axis=2, out=sums), (columns.reshape(batch, groups, -1),)
-        yield np.multiply, (sums, share, sums)
+    def mean(values: Array, add_up: Callable[[Array, Array], Call]) -> Iterator[Call]:
+        if whole:
+            blocks = values[:, : whole * _POSITIONS].reshape(batch, whole, _POSITIONS, channels)
+            yield add_up(blocks, parts[:, :whole])
+        if count % _POSITIONS:
+            yield add_up(values[:, None, whole * _POSITIONS :], parts[:, whole:])
+        yield partial(np.add.reduce, axis=1, dtype=np.float64, out=columns), (parts,)
+        yield partial(np.add.reduce, axis=2, out=means), (columns.reshape(batch, groups, -1),)
+        yield np.multiply, (means, share, means)
 
-    yield from mean_of(x)
-    yield np.copyto, (flat, sums, "same_kind")
-    yield np.subtract, (source, each, result)
-    yield np.square, (result, square)
-    yield from mean_of(squares)
-    yield np.add, (sums, epsilon, sums)
-    yield np.sqrt, (sums, sums)
-    yield np.copyto, (flat, sums, "same_kind")
-    yield np.divide, (result, each, result)
-    yield np.multiply, (y, weight, y)
-    yield np.add, (y, bias, y)
+    def values_of(blocks: Array, target: Array) -> Call:
+        ones = np.ones((1, blocks.shape[2]), np.float32)
+        return np.matmul, (ones, blocks, target[:, :, None])
+
+    def squares_of(blocks: Array, target: Array) -> Call:
+        return partial(np.einsum, "nkpc,nkpc->nkc", out=target), (blocks, blocks)
+
+    # One value per channel, repeated, so that numpy's inner loops are long.
+    each = vector.reshape(batch, -1, groups, channels // groups)
+    joined = vector.reshape(batch, 1, -1)
+    rows, results = (array.reshape(batch, -1, joined.shape[2]) for array in (source, result))
+    yield from mean(source, values_of)
+    yield np.copyto, (each, means[:, None, :, None], "same_kind")
+    yield np.subtract, (rows, joined, results)
+    yield from mean(result, squares_of)
+    yield np.add, (means, epsilon, means)
+    yield np.sqrt, (means, means)
+    yield np.reciprocal, (means, means)
+    yield np.copyto, (each, means[:, None, :, None], "same_kind")
+    yield np.multiply, (vector, weight, vector)
+    yield np.multiply, (results, joined, results)
+    yield np.copyto, (shift, bias)
+    yield np.add, (results, shift.reshape(-1), results)
 
 
 REGISTRATION = Registration(

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from oplet import Registration, TensorType
-from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.arrays import Array
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.elementwise import same_shape, unary
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import FLOATS, REAL
 
 __all__ = ["SELU_ALPHA", "SELU_SCALE"]
@@ -47,7 +47,7 @@ def _softsign(x: Array, out: Array) -> None:
 
 
 def _leaky_relu() -> Registration:
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [x], [out] = inputs, outputs
         alpha = np.array(attributes.number("alpha", default=np.float32(0.2).item())).astype(x.dtype)
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from oplet import Node, Registration, TensorType
 from oplet.errors import PrepareError
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.broadcasting import broadcast_shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.elementwise import binary, broadcast_pair
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import EVERY, REAL, WIDE_FLOATS
 
 _BOOL = TensorType.BOOL
@@ -35,7 +35,7 @@ def _equality(function: np.ufunc, when_apart: bool) -> Registration:
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         return [()] if apart(node, attributes) else broadcast_pair(node, attributes)
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [x, y], [out] = inputs, outputs
         if out.shape != (x.shape if x.shape == y.shape else np.broadcast(x, y).shape if _broadcasts(x, y) else None):
             return lambda: out.fill(when_apart)
@@ -49,7 +49,7 @@ def _broadcasts(x: Array, y: Array) -> bool:
 
 
 def _logic(function: np.ufunc) -> Registration:
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return lambda: function(inputs[0], inputs[1], outputs[0])
 
     return operator(Signature([_BOOL, _BOOL], [_BOOL]), broadcast_pair, formula)
@@ -60,7 +60,7 @@ def _approximate() -> Registration:
         ensure_same_shape(*node.inputs)
         return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         tolerance = np.array(attributes.number("tolerance", default=float(np.float32(1e-5))), inputs[0].dtype)
         return lambda: np.less(np.abs(inputs[0] - inputs[1]), tolerance, outputs[0])
 

@@ -8,10 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oplet import Node, Registration, TensorType
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
-from oplet_flex_ops.numerics.planes import Plane, attributes_strides, convolution, depthwise, ensure_filters, ensure_planes, plane_of
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.planes import (
+    Plane,
+    attributes_strides,
+    convolution,
+    depthwise,
+    ensure_filters,
+    ensure_planes,
+    plane_of,
+)
 from oplet_flex_ops.numerics.types import FLOATS
 
 
@@ -26,7 +34,7 @@ def _registration(*, separate: bool) -> Registration:
         results = filters[2] * filters[3] if separate else filters[3]
         return [(source[0], *plane(attributes, source, filters).out, results)]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         (source, filters), [output] = inputs, outputs
         windows = plane(attributes, source.shape, filters.shape)
         if separate:

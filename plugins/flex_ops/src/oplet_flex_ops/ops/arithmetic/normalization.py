@@ -11,9 +11,9 @@ from math import prod
 import numpy as np
 
 from oplet import Node, Registration, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import SHORT_FLOATS
 
 __all__ = ["batch_norm_signature", "channel_axis", "ensure_statistics"]
@@ -54,10 +54,13 @@ def _registration(version: int) -> Registration:
         ensure(node.inputs[1].size == node.inputs[2].size == channels, f"scale and offset must have {channels} values.")
         factor = attributes.number("exponential_avg_factor", default=1.0)
         if attributes.flag("is_training", default=True) and factor != 1:
-            ensure(node.inputs[3].size == node.inputs[4].size == channels, f"the running mean and variance must have {channels} values.")
+            ensure(
+                node.inputs[3].size == node.inputs[4].size == channels,
+                f"the running mean and variance must have {channels} values.",
+            )
         return [node.inputs[0].shape, *[(channels,)] * 4, *([()] if version == 3 else [])]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         source, scale, offset, mean, variance = inputs
         axis = channel_axis(attributes) % source.ndim
         others = tuple(each for each in range(source.ndim) if each != axis)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from oplet import Node, Registration, TensorType, checkpoint, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.planes import Plane, ensure_planes, plane_of
 from oplet_flex_ops.numerics.types import FLOATS, SIGNED
 
@@ -40,7 +40,7 @@ def _max_pool(*, second: bool) -> Registration:
         plane = pool_plane(attributes, source.shape, *sizes(attributes, [read_ints(each) for each in node.inputs[1:]]))
         return [(source.shape[0], *plane.out, source.shape[3])]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         source, [output] = inputs[0], outputs
         plane = pool_plane(attributes, source.shape, *sizes(attributes, [each.ravel().tolist() for each in inputs[1:]]))
         lowest = -np.inf if source.dtype.kind == "f" else np.iinfo(source.dtype).min
@@ -56,7 +56,7 @@ def _max_pool(*, second: bool) -> Registration:
 
         return run
 
-    inputs = ["T", _INT32, _INT32] if second else ["T"]
+    inputs: list[str | TensorType] = ["T", _INT32, _INT32] if second else ["T"]
     signature = Signature(inputs, ["T"], {"T": _TYPES}, {"T": TensorType.FLOAT32})
     return operator(signature, shapes, formula, values=[1, 2] if second else [])
 
@@ -70,7 +70,7 @@ def _avg_pool() -> Registration:
         ensure_planes(source)
         return [(source.shape[0], *plane_for(attributes, source.shape).out, source.shape[3])]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [source], [output] = inputs, outputs
         plane = plane_for(attributes, source.shape)
         padded = np.zeros((*plane.padded, source.shape[3]), source.dtype)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from oplet import Node, Registration, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, NUMBERS
 
 _TYPES = (*FLOATS, *COMPLEX, *INDEX)
@@ -26,11 +26,14 @@ def _product(left: Shape, right: Shape, flips: tuple[bool, bool], node: Node) ->
     """The last two dimensions of the product."""
     rows, inner = left[-2:][:: -1 if flips[0] else 1]
     other, columns = right[-2:][:: -1 if flips[1] else 1]
-    ensure(inner == other, f"the inner dimensions of {node.inputs[0]} and {node.inputs[1]} are {inner} and {other}; they must be equal.")
+    ensure(
+        inner == other,
+        f"the inner dimensions of {node.inputs[0]} and {node.inputs[1]} are {inner} and {other}; they must be equal.",
+    )
     return rows, columns
 
 
-def _thunk(x: Array, y: Array, output: Array) -> Thunk:
+def _thunk(x: Array, y: Array, output: Array) -> Step:
     if not x.shape[-1]:
         return lambda: output.fill(0)
     if x.dtype == y.dtype == output.dtype:
@@ -49,7 +52,7 @@ def _matmul() -> Registration:
             ensure(tensor.ndim == 2, f"{tensor} must be a matrix.")
         return [_product(node.inputs[0].shape, node.inputs[1].shape, flips(attributes), node)]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         x, y = (array.T if flip else array for array, flip in zip(inputs, flips(attributes)))
         return _thunk(x, y, outputs[0])
 
@@ -69,7 +72,7 @@ def _batch_matmul(signature: Signature, broadcasts: bool) -> Registration:
         ensure(fits, f"the batches of {left} and {right} do not {'broadcast' if broadcasts else 'have the same shape'}.")
         return [(*np.broadcast_shapes(batch, other), *_product(left.shape, right.shape, flips(attributes), node))]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         adjoint = flips(attributes)
         x, y = (array.swapaxes(-1, -2) if flip else array for array, flip in zip(inputs, adjoint))
         if outputs[0].dtype.kind != "c" or not any(adjoint):
@@ -97,7 +100,7 @@ def _bias_add(*, data_format: bool) -> Registration:
         ensure(bias.shape == (channels,), f"the bias {bias} must have one value for each of the {channels} channels of {value}.")
         return [value.shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         value, bias = inputs
         if by_channels(attributes):
             bias = bias.reshape(-1, *[1] * (value.ndim - 2))

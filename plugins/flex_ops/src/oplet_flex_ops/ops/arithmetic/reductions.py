@@ -1,4 +1,6 @@
-"""Reductions over the axes that the second input names. Numerics: tensorflow/core/kernels/reduction_ops_*.cc.
+"""Reductions over the axes that the second input names, and up to each place along one.
+
+Numerics: tensorflow/core/kernels/reduction_ops_*.cc and scan_ops.cc.
 
 Halves are added up in single precision; integers wrap around, and means of integers are truncated.
 """
@@ -13,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from oplet import Node, Registration, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
-from oplet.kernels.axes import read_ints, resolve_axes, resolve_axis
+from oplet.kernels.arrays import Array, Shape
+from oplet.kernels.axes import read_ints, resolve_axis
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import FLOATS, INDEX, NUMBERS, REAL
 
 #: Writes the reduction over some axes, which the target keeps with size 1.
@@ -42,7 +44,7 @@ def _reduction(reduce: _Reduce, types: Sequence[TensorType] | TensorType) -> Reg
         keep = attributes.flag("keep_dims", default=False)
         return [tuple(1 if i in axes else size for i, size in enumerate(source.shape) if keep or i not in axes)]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         source, [output] = inputs[0], outputs
         axes = _axes(inputs[1].ravel().tolist(), source.ndim)
         kept = tuple(1 if i in axes else size for i, size in enumerate(source.shape))
@@ -52,11 +54,11 @@ def _reduction(reduce: _Reduce, types: Sequence[TensorType] | TensorType) -> Reg
 
 
 def _sum(source: Array, axes: tuple[int, ...], target: Array) -> None:
-    np.add.reduce(source, axes, target.dtype, target, True)
+    np.add.reduce(source, axes, target.dtype, out=target, keepdims=True)
 
 
 def _prod(source: Array, axes: tuple[int, ...], target: Array) -> None:
-    np.multiply.reduce(source, axes, target.dtype, target, True)
+    np.multiply.reduce(source, axes, target.dtype, out=target, keepdims=True)
 
 
 def _mean(source: Array, axes: tuple[int, ...], target: Array) -> None:
@@ -80,11 +82,11 @@ def _highest(dtype: np.dtype[Any]) -> Any:
 
 
 def _max(source: Array, axes: tuple[int, ...], target: Array) -> None:
-    np.maximum.reduce(source, axes, None, target, True, initial=_lowest(source.dtype))
+    np.maximum.reduce(source, axes, out=target, keepdims=True, initial=_lowest(source.dtype))
 
 
 def _min(source: Array, axes: tuple[int, ...], target: Array) -> None:
-    np.minimum.reduce(source, axes, None, target, True, initial=_highest(source.dtype))
+    np.minimum.reduce(source, axes, out=target, keepdims=True, initial=_highest(source.dtype))
 
 
 def _norm(source: Array, axes: tuple[int, ...], target: Array) -> None:
@@ -94,17 +96,17 @@ def _norm(source: Array, axes: tuple[int, ...], target: Array) -> None:
 
 
 def _all(source: Array, axes: tuple[int, ...], target: Array) -> None:
-    np.logical_and.reduce(source, axes, None, target, True)
+    np.logical_and.reduce(source, axes, out=target, keepdims=True)
 
 
 def _any(source: Array, axes: tuple[int, ...], target: Array) -> None:
-    np.logical_or.reduce(source, axes, None, target, True)
+    np.logical_or.reduce(source, axes, out=target, keepdims=True)
 
 
 def _l2_loss() -> Registration:
     """L2Loss: half the sum of all squares, a scalar."""
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         values, [output] = inputs[0].reshape(-1), outputs
 
         def run() -> None:
@@ -119,13 +121,14 @@ def _position(function: Callable[..., Any], results: Sequence[TensorType]) -> Re
     """ArgMax or ArgMin along the axis that the second input names."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        source, axis = node.inputs
-        ensure(axis.size == 1, f"{axis} names {axis.size} axes; it must name one.")
-        [axis] = resolve_axes(read_ints(axis), source.ndim) or _no_axis(source.ndim)
+        source, named = node.inputs
+        ensure(named.size == 1, f"{named} names {named.size} axes; it must name one.")
+        ensure(source.ndim > 0, f"{source} has no axis to search along.")
+        axis = resolve_axis(read_ints(named)[0], source.ndim)
         ensure(source.shape[axis] > 0, f"axis {axis} of {source} is empty.")
         return [source.shape[:axis] + source.shape[axis + 1 :]]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         source, axis = inputs[0], inputs[1].item()
         return lambda: np.copyto(outputs[0], function(source, axis), "unsafe")
 
@@ -134,15 +137,43 @@ def _position(function: Callable[..., Any], results: Sequence[TensorType]) -> Re
     return operator(Signature(["T", "Tidx"], ["output_type"], types, defaults), shapes, formula, values=[1])
 
 
-def _no_axis(rank: int) -> tuple[int, ...]:
-    ensure(False, f"a tensor of rank {rank} has no axis to search along.")
-    return ()
+def _scan(ufunc: np.ufunc, types: Sequence[TensorType], start: float) -> Registration:
+    """A reduction up to each place along an axis; `exclusive` leaves out the place itself, `reverse` begins at the other end."""
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        source, axis = node.inputs
+        ensure(axis.size == 1 and axis.ndim == 0, f"{axis} is the axis; it must be a scalar.")
+        ensure(source.ndim >= 1, f"{source} has no axis to go along.")
+        return [source.shape]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        (source, axis), [output] = inputs, outputs
+        exclusive, reverse = attributes.flag("exclusive", default=False), attributes.flag("reverse", default=False)
+
+        def run() -> None:
+            along = resolve_axis(axis.item(), source.ndim)
+            given, made = np.moveaxis(source, along, 0), np.moveaxis(output, along, 0)
+            if reverse:
+                given, made = given[::-1], made[::-1]
+            if exclusive:
+                made[:1] = start
+                given, made = given[:-1], made[1:]
+            if len(given):
+                ufunc.accumulate(given, 0, output.dtype, made)
+
+        return run
+
+    signature = Signature(["T", "Tidx"], ["T"], {"T": types, "Tidx": INDEX}, {"Tidx": TensorType.INT32})
+    return operator(signature, shapes, formula)
 
 
 ALL = _reduction(_all, TensorType.BOOL)
 ANY = _reduction(_any, TensorType.BOOL)
 ARG_MAX = _position(np.argmax, (*INDEX, TensorType.INT16, TensorType.UINT16))
 ARG_MIN = _position(np.argmin, INDEX)
+CUMPROD = _scan(np.multiply, NUMBERS, 1)
+CUMSUM = _scan(np.add, NUMBERS, 0)
+CUMULATIVE_LOGSUMEXP = _scan(np.logaddexp, FLOATS, -np.inf)
 EUCLIDEAN_NORM = _reduction(_norm, NUMBERS)
 L2_LOSS = _l2_loss()
 MAX = _reduction(_max, REAL)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from oplet import Node, Registration, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.elementwise import same_shape
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, EVERY, FLOATS, NUMBERS, SIGNED
 
 
@@ -20,7 +20,7 @@ def _add_n() -> Registration:
         ensure_same_shape(*node.inputs)
         return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         (first, *others), [output] = inputs, outputs
 
         def run() -> None:
@@ -41,7 +41,7 @@ def _clip_by_value() -> Registration:
             ensure(fits, f"{bound} is a bound of {values}; it must be a scalar or of the same shape.")
         return [values.shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [values, low, high], [output] = inputs, outputs
 
         def run() -> None:
@@ -57,7 +57,7 @@ def _clip_by_value() -> Registration:
 def _cast() -> Registration:
     """Cast: floats are truncated towards zero, complex numbers give their real part, and what is not 0 is true."""
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [source], [output] = inputs, outputs
         truncated = attributes.flag("Truncate", default=False)
         short = output.dtype.itemsize == 2 and output.dtype.kind not in "iu"

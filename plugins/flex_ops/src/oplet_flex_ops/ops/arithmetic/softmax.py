@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from oplet import Node, Registration, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.elementwise import same_shape
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import FLOATS
 
 
@@ -22,7 +22,7 @@ def _softmax(*, logarithm: bool) -> Registration:
         ensure(node.inputs[0].ndim >= 1, f"{node.inputs[0]} must have one dimension or more.")
         return same_shape(node, attributes)
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [logits], [output] = inputs, outputs
         if not logits.size:
             return lambda: None
@@ -57,7 +57,7 @@ def _lrn() -> Registration:
         ensure(node.inputs[0].ndim == 4, f"{node.inputs[0]} must have four dimensions.")
         return same_shape(node, attributes)
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [source], [output] = inputs, outputs
         exponent = -attributes.number("beta", default=0.5)
         return lambda: np.multiply(source, lrn_sums(attributes, source) ** np.array(exponent, source.dtype), output)

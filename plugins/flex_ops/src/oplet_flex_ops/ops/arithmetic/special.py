@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oplet import Node, Registration
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import bessel, error_functions, gamma
 from oplet_flex_ops.numerics.elementwise import IN_DOUBLE, in_parts, special
 from oplet_flex_ops.numerics.incomplete_beta import betainc
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import FLOATS, WIDE_FLOATS, WITH_HALF
 
 
@@ -21,7 +21,7 @@ def _betainc() -> Registration:
         ensure_same_shape(*full)
         return [full[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return lambda: in_parts(betainc)(*inputs, outputs[0])
 
     return operator(Signature(["T", "T", "T"], ["T"], {"T": WIDE_FLOATS}), shapes, formula, widened=IN_DOUBLE)

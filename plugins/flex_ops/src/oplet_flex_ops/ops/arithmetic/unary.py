@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from oplet import Registration, TensorType
-from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.arrays import Array
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.elementwise import same_shape, unary
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, INTEGERS, SIGNED, UNSIGNED, WIDE_FLOATS
 
 _ANALYTIC = (*FLOATS, *COMPLEX)
@@ -58,7 +58,7 @@ _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1, dt
 
 
 def _logical_not() -> Registration:
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return lambda: np.logical_not(inputs[0], outputs[0])
 
     return operator(Signature([TensorType.BOOL], [TensorType.BOOL]), same_shape, formula)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from oplet import Node, Registration, TensorType
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, REAL
 from oplet_flex_ops.ops.arithmetic.activations import SELU_ALPHA, SELU_SCALE
 
@@ -30,14 +30,14 @@ def _shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
 def _gradient(function: Callable[[Array, Array, Array], Any], *types: TensorType) -> Registration:
     """`function` takes the two operands and the array for the result."""
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return partial(function, inputs[0], inputs[1], outputs[0])
 
     return operator(Signature(["T", "T"], ["T"], {"T": types}), _shapes, formula)
 
 
 def _leaky() -> Registration:
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         (gradient, features), [output] = inputs, outputs
         alpha = np.array(attributes.number("alpha", default=np.float32(0.2).item()), gradient.dtype)
 

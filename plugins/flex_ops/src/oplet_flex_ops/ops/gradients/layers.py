@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from oplet import Node, Registration, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.planes import (
     Plane,
     attributes_strides,
@@ -44,7 +44,7 @@ def _convolution(wanted: str, *, separate: bool) -> Registration:
         ensure(gradient.shape == given, f"the gradient {gradient} must have the shape {list(given)} of the convolution's result.")
         return [made]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         gradient, [output] = inputs[2], outputs
         source, filters = (output, inputs[1]) if wanted == "source" else (inputs[0], output)
         windows = plane(attributes, source.shape, filters.shape)
@@ -54,7 +54,7 @@ def _convolution(wanted: str, *, separate: bool) -> Registration:
             return input_gradient(windows, filters, gradient, output)
         return filter_gradient(windows, source, gradient, output)
 
-    inputs = [TensorType.INT32, "T", "T"] if wanted == "source" else ["T", TensorType.INT32, "T"]
+    inputs: list[str | TensorType] = [TensorType.INT32, "T", "T"] if wanted == "source" else ["T", TensorType.INT32, "T"]
     types = (*FLOATS, TensorType.INT32) if wanted == "source" and not separate else FLOATS
     return operator(Signature(inputs, ["T"], {"T": types}), shapes, formula, values=[place])
 
@@ -71,10 +71,10 @@ def _bias() -> Registration:
         ensure(source.ndim >= least, f"{source} has too few dimensions for the gradient of a bias; it must have {least}.")
         return [(source.shape[axis(attributes)],)]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [source], [output] = inputs, outputs
         others = tuple(each for each in range(source.ndim) if each != axis(attributes) % source.ndim)
-        return lambda: np.add.reduce(source, others, output.dtype, output)
+        return lambda: np.add.reduce(source, others, output.dtype, out=output)
 
     return operator(Signature(["T"], ["T"], {"T": NUMBERS}), shapes, formula)
 

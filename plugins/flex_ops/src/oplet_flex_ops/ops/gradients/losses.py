@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from oplet import Node, Registration, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.broadcasting import broadcast_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import FLOATS, INDEX
 
 
@@ -27,10 +27,12 @@ def _dense() -> Registration:
         for tensor in node.inputs:
             ensure(tensor.ndim <= 2, f"{tensor} must have at most two dimensions, a row for each example.")
         shape = broadcast_shape(*node.inputs)
-        ensure(len(shape) == 2 and shape[1] > 0, f"{node.inputs[0]} and {node.inputs[1]} must make a matrix with one class or more.")
+        ensure(
+            len(shape) == 2 and shape[1] > 0, f"{node.inputs[0]} and {node.inputs[1]} must make a matrix with one class or more."
+        )
         return [shape[:1], shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         (features, labels), (loss, gradient) = inputs, outputs
 
         def run() -> None:
@@ -53,13 +55,16 @@ def _sparse() -> Registration:
         ensure(labels.shape == features.shape[:1], f"{labels} must have one label for each row of {features}.")
         return [labels.shape, features.shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         (features, labels), (loss, gradient) = inputs, outputs
         rows, classes = np.arange(features.shape[0]), features.shape[1]
 
         def run() -> None:
             outside = (labels < 0) | (labels >= classes)
-            ensure(not outside.any(), lambda: f"Received a label value of {labels[outside][0]}, outside the valid range of [0, {classes}).")
+            ensure(
+                not outside.any(),
+                lambda: f"Received a label value of {labels[outside][0]}, outside the valid range of [0, {classes}).",
+            )
             logarithms = _log_softmax(features)
             np.negative(logarithms[rows, labels], loss)
             np.exp(logarithms, gradient)

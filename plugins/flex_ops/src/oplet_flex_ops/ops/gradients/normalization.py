@@ -8,10 +8,10 @@ from math import prod
 import numpy as np
 
 from oplet import Node, Registration, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.ops.arithmetic.normalization import batch_norm_signature, channel_axis, ensure_statistics
 from oplet_flex_ops.ops.arithmetic.softmax import lrn_sums
 
@@ -25,7 +25,7 @@ def _batch_norm(version: int) -> Registration:
             ensure(each.shape == (channels,), f"{each} must have one value for each of the {channels} channels of {source}.")
         return [source.shape, (channels,), (channels,), (), ()]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         gradient, source, scale, mean, variance = inputs[:5]
         axis = channel_axis(attributes) % source.ndim
         others = tuple(each for each in range(source.ndim) if each != axis)
@@ -61,7 +61,7 @@ def _lrn() -> Registration:
         ensure(node.inputs[0].ndim == 4, f"{node.inputs[0]} must have four dimensions.")
         return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         (gradient, source, result), [output] = inputs, outputs
         radius = attributes.integer("depth_radius", default=5, least=0)
         alpha, beta = attributes.number("alpha", default=1.0), attributes.number("beta", default=0.5)

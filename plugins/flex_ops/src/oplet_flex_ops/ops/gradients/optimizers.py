@@ -210,7 +210,9 @@ def _proximal_adagrad(var: Array, accum: Array, lr: Array, l1: Array, l2: Array,
     var[...] = _shrunk(var - grad * rate, rate, l1, l2)
 
 
-def _ftrl(var: Array, accum: Array, linear: Array, grad: Array, lr: Array, l1: Array, l2: Array, power: Array, scaled: bool) -> None:
+def _ftrl(
+    var: Array, accum: Array, linear: Array, grad: Array, lr: Array, l1: Array, l2: Array, power: Array, scaled: bool
+) -> None:
     _ftrl_v2(var, accum, linear, grad, lr, l1, l2, np.zeros_like(l2), power, scaled)
 
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.planes import Plane, ensure_planes
 from oplet_flex_ops.numerics.types import FLOATS, REAL
 from oplet_flex_ops.ops.arithmetic.pooling import pool_plane
@@ -39,7 +39,7 @@ def _max_pool(*, second: bool) -> Registration:
             _ensure_gradient(node, plane, source.shape, position)
         return [source.shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         (source, _, gradient), [output] = inputs[:3], outputs
         plane = pool_plane(attributes, source.shape, *sizes(attributes, [each.ravel().tolist() for each in inputs[3:]]))
         charge(source.itemsize * int(np.prod(plane.padded, dtype=object)) * source.shape[3])
@@ -64,7 +64,7 @@ def _max_pool(*, second: bool) -> Registration:
 
         return run
 
-    inputs = ["T", "T", "T", *([_INT32, _INT32] if second else [])]
+    inputs: list[str | TensorType] = ["T", "T", "T", *([_INT32, _INT32] if second else [])]
     signature = Signature(inputs, ["T"], {"T": REAL}, {"T": TensorType.FLOAT32})
     return operator(signature, shapes, formula, values=[3, 4] if second else [])
 
@@ -80,7 +80,7 @@ def _max_pool_by_place() -> Registration:
         ensure(places.shape == gradient.shape, f"the places {places} must have the shape of the gradient {gradient}.")
         return [source.shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         (_, gradient, places), [output] = inputs, outputs
         batch = output.shape[0]
         picture = output.size // batch
@@ -111,7 +111,7 @@ def _avg_pool() -> Registration:
         _ensure_gradient(node, plane_for(attributes, source), source, 1)
         return [source]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         gradient, [output] = inputs[1], outputs
         plane = plane_for(attributes, output.shape)
         charge(output.itemsize * int(np.prod(plane.padded, dtype=object)) * output.shape[3])

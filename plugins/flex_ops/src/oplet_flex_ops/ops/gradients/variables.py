@@ -76,7 +76,10 @@ def _read(context: Context, node: Node) -> None:
 def _assign(context: Context, node: Node) -> None:
     handle, source = node.inputs
     variable = find(context, handle)
-    ensure(variable.type is source.type or variable.value is None, f"the variable of {handle} is of type {variable.type.name}, not {source}.")
+    ensure(
+        variable.type is source.type or variable.value is None,
+        f"the variable of {handle} is of type {variable.type.name}, not {source}.",
+    )
     held = variable.value
     if held is not None and attributes_of(node).flag("validate_shape", default=False):
         ensure(held.shape == source.shape, f"the variable of {handle} has the shape {list(held.shape)}, not that of {source}.")

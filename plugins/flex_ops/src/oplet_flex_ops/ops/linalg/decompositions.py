@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from oplet import Node, Registration, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.matrices import each, ensure_matrices, ensure_square, lu, refusing, solve_triangular
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, INDEX, WIDE, WIDE_FLOATS
 
 _NOT_UNIQUE = "signs (complex: phases) of vectors are those of LAPACK, which need not be TensorFlow's"
@@ -33,7 +33,7 @@ def _cholesky() -> Registration:
         except np.linalg.LinAlgError:
             return np.tril(np.full_like(matrix, np.nan))
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [source], [output] = inputs, outputs
 
         def run() -> None:
@@ -56,7 +56,7 @@ def _cholesky_grad() -> Registration:
         ensure(factor.shape == gradient.shape, f"{factor} and its gradient {gradient} must have the same shape.")
         return [factor.shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [factor, gradient], [output] = inputs, outputs
 
         def compute() -> None:
@@ -82,11 +82,12 @@ def _qr() -> Registration:
         inner = rows if full(attributes) else min(rows, columns)
         return [(*batch, rows, inner), (*batch, inner, columns)]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
-        mode = "complete" if full(attributes) else "reduced"
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        whole = full(attributes)
 
         def run() -> None:
-            for output, factor in zip(outputs, np.linalg.qr(inputs[0], mode)):
+            factors = np.linalg.qr(inputs[0], "complete") if whole else np.linalg.qr(inputs[0], "reduced")
+            for output, factor in zip(outputs, factors):
                 np.copyto(output, factor)
 
         return run
@@ -109,7 +110,7 @@ def _svd() -> Registration:
             return [(*batch, inner), (), ()]
         return [(*batch, inner), (*batch, rows, rows if full else inner), (*batch, columns, columns if full else inner)]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [source], (values, left, right) = inputs, outputs
         vectors, full = options(attributes)
 
@@ -144,7 +145,7 @@ def _self_adjoint_eig(*, one_output: bool) -> Registration:
         vectors = attributes.flag("compute_v", default=True)
         return [(*batch, size), (*batch, size, size) if vectors else ()]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [source] = inputs
         vectors = one_output or attributes.flag("compute_v", default=True)
 
@@ -176,11 +177,14 @@ def _eig() -> Registration:
         ensure_square(node.inputs[0])
         double = node.inputs[0].type in (TensorType.FLOAT64, TensorType.COMPLEX128)
         wanted = TensorType.COMPLEX128 if double else TensorType.COMPLEX64
-        ensure(node.outputs[0].type is wanted, f"the eigenvalues of {node.inputs[0]} are {wanted.name}, not {node.outputs[0].type.name}.")
+        ensure(
+            node.outputs[0].type is wanted,
+            f"the eigenvalues of {node.inputs[0]} are {wanted.name}, not {node.outputs[0].type.name}.",
+        )
         *batch, size, _ = node.inputs[0].shape
         return [(*batch, size), (*batch, size, size) if attributes.flag("compute_v", default=True) else ()]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         vectors = attributes.flag("compute_v", default=True)
 
         def compute() -> None:
@@ -204,7 +208,7 @@ def _lu() -> Registration:
         ensure_square(node.inputs[0])
         return [node.inputs[0].shape, node.inputs[0].shape[:-1]]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         def compute() -> None:
             for output, found in zip(outputs, lu(inputs[0])):
                 np.copyto(output, found, "unsafe")

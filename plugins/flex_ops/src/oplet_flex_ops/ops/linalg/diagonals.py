@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from oplet import Node, Registration, Tensor, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.matrices import ensure_matrices
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import EVERY, INDEX
 
 _ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
@@ -58,7 +58,10 @@ class _Band(NamedTuple):
     def ensure(self, subject: Tensor) -> None:
         """Refuse diagonals that the matrices do not have."""
         for k in (self.low, self.high):
-            ensure(k == 0 or -self.rows < k < self.columns, f"the matrices of {subject}, {self.rows} by {self.columns}, have no diagonal {k}.")
+            ensure(
+                k == 0 or -self.rows < k < self.columns,
+                f"the matrices of {subject}, {self.rows} by {self.columns}, have no diagonal {k}.",
+            )
 
     def places(self) -> Iterator[tuple[int, slice, Array, Array]]:
         """For each diagonal its row in storage, the part of it, and the rows and columns in the matrix."""
@@ -100,7 +103,9 @@ def _matrix_diag(version: int) -> Registration:
         single = low == high
         ensure(len(shape) >= (1 if single else 2), "the diagonals must have one dimension, and two where there are several.")
         longest = shape[-1]
-        ensure(single or shape[-2] == high - low + 1, f"there are {shape[-2:][0]} rows of diagonals for those from {low} to {high}.")
+        ensure(
+            single or shape[-2] == high - low + 1, f"there are {shape[-2:][0]} rows of diagonals for those from {low} to {high}."
+        )
         least_rows, least_columns = longest - min(high, 0), longest + max(low, 0)
         rows, columns = sizes
         if rows == columns == -1:
@@ -127,11 +132,11 @@ def _matrix_diag(version: int) -> Registration:
         found.ensure(diagonal)
         return [(*diagonal.shape[: -len(found.shape)], found.rows, found.columns)]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [output], diagonal = outputs, inputs[0]
         align = _alignment(attributes, version)
         ks = [0] if version == 1 else inputs[1].ravel().tolist()
-        found = _Band(ks[0], ks[-1], *output.shape[-2:], align)
+        found = _Band(ks[0], ks[-1], output.shape[-2], output.shape[-1], align)
         stored = _stored(diagonal, found)
 
         def run() -> None:
@@ -141,7 +146,7 @@ def _matrix_diag(version: int) -> Registration:
 
         return run
 
-    inputs = ["T"] if version == 1 else ["T", _INT32, _INT32, _INT32, "T"]
+    inputs: list[str | TensorType] = ["T"] if version == 1 else ["T", _INT32, _INT32, _INT32, "T"]
     return operator(Signature(inputs, ["T"], {"T": EVERY}), shapes, formula, values=[] if version == 1 else [1, 2, 3], widened={})
 
 
@@ -155,14 +160,15 @@ def _matrix_diag_part(version: int) -> Registration:
         ensure_matrices(source)
         if version > 1:
             _ensure_padding(node.inputs[2])
-        found = _Band(*_bounds(node.inputs[1] if version > 1 else None), *source.shape[-2:], _alignment(attributes, version))
+        low, high = _bounds(node.inputs[1] if version > 1 else None)
+        found = _Band(low, high, source.shape[-2], source.shape[-1], _alignment(attributes, version))
         found.ensure(source)
         return [(*source.shape[:-2], *found.shape)]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [output], source = outputs, inputs[0]
         ks = [0] if version == 1 else inputs[1].ravel().tolist()
-        found = _Band(ks[0], ks[-1], *source.shape[-2:], _alignment(attributes, version))
+        found = _Band(ks[0], ks[-1], source.shape[-2], source.shape[-1], _alignment(attributes, version))
         stored = _stored(output, found)
 
         def run() -> None:
@@ -173,7 +179,7 @@ def _matrix_diag_part(version: int) -> Registration:
 
         return run
 
-    inputs = ["T"] if version == 1 else ["T", _INT32, "T"]
+    inputs: list[str | TensorType] = ["T"] if version == 1 else ["T", _INT32, "T"]
     return operator(Signature(inputs, ["T"], {"T": EVERY}), shapes, formula, values=[] if version == 1 else [1], widened={})
 
 
@@ -181,18 +187,19 @@ def _matrix_set_diag(version: int) -> Registration:
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         source, diagonal = node.inputs[:2]
         ensure_matrices(source)
-        found = _Band(*_bounds(node.inputs[2] if version > 1 else None), *source.shape[-2:], _alignment(attributes, version))
+        low, high = _bounds(node.inputs[2] if version > 1 else None)
+        found = _Band(low, high, source.shape[-2], source.shape[-1], _alignment(attributes, version))
         found.ensure(source)
         wanted = (*source.shape[:-2], *found.shape)
         ensure(diagonal.shape == wanted, f"{diagonal} must have the shape {list(wanted)} of the diagonals of {source}.")
         return [source.shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [output], (source, diagonal) = outputs, inputs[:2]
 
         def run() -> None:
             ks = [0] if version == 1 else inputs[2].ravel().tolist()
-            found = _Band(ks[0], ks[-1], *source.shape[-2:], _alignment(attributes, version))
+            found = _Band(ks[0], ks[-1], source.shape[-2], source.shape[-1], _alignment(attributes, version))
             stored = _stored(diagonal, found)
             np.copyto(output, source)
             for number, part, rows, columns in found.places():
@@ -200,7 +207,7 @@ def _matrix_set_diag(version: int) -> Registration:
 
         return run
 
-    inputs = ["T", "T"] if version == 1 else ["T", "T", _INT32]
+    inputs: list[str | TensorType] = ["T", "T"] if version == 1 else ["T", "T", _INT32]
     return operator(Signature(inputs, ["T"], {"T": EVERY}), shapes, formula, values=[] if version == 1 else [2], widened={})
 
 
@@ -213,7 +220,7 @@ def _band_part() -> Registration:
             ensure(tensor.ndim == 0, f"{tensor} is a number of diagonals; it must be a scalar.")
         return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [output], (source, lower, upper) = outputs, inputs
         rows, columns = source.shape[-2:]
         below = np.arange(rows)[:, None] - np.arange(columns)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from oplet import Node, Registration, decline, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX
 
 _LABELS = frozenset(string.ascii_letters)
@@ -26,7 +26,9 @@ def _parts(attributes: Attributes, inputs: int) -> tuple[list[str], str]:
         plain = labels.replace("...", "", 1)
         ensure(set(plain) <= _LABELS, f"the equation '{equation:.60}' holds other than letters and one '...' for each operand.")
     unknown = set(right) - set(left)
-    ensure(not unknown, f"the result of the equation '{equation:.60}' has labels that no operand has: {''.join(sorted(unknown))}.")
+    ensure(
+        not unknown, f"the result of the equation '{equation:.60}' has labels that no operand has: {''.join(sorted(unknown))}."
+    )
     plain = right.replace("...", "")
     if len(set(plain)) < len(plain):
         decline(f"numpy's einsum cannot repeat a label in the result, as the equation '{equation:.60}' does.")
@@ -57,7 +59,7 @@ def _shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
     return [(*(sizes[label] for label in plain[:before]), *batch, *(sizes[label] for label in plain[before:]))]
 
 
-def _formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+def _formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
     operands, result = _parts(attributes, len(inputs))
     equation = f"{','.join(operands)}->{result}"
     return lambda: np.copyto(outputs[0], np.einsum(equation, *inputs, optimize=True))

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from oplet import Node, Registration, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.matrices import each, ensure_square, exponential, logarithm, refusing, square_root
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, REAL, WIDE
 
 
@@ -19,7 +19,7 @@ def _determinant() -> Registration:
         ensure_square(node.inputs[0])
         return [node.inputs[0].shape[:-2]]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return lambda: np.copyto(outputs[0], np.linalg.det(inputs[0]))
 
     return operator(Signature(["T"], ["T"], {"T": WIDE}), shapes, formula)
@@ -32,7 +32,7 @@ def _log_determinant() -> Registration:
         ensure_square(node.inputs[0])
         return [node.inputs[0].shape[:-2]] * 2
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         def run() -> None:
             for output, found in zip(outputs, np.linalg.slogdet(inputs[0])):
                 np.copyto(output, found, "unsafe")
@@ -47,7 +47,7 @@ def _function(function: Callable[[Array], Array], message: str, *, complex_only:
         ensure_square(node.inputs[0])
         return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return refusing(lambda: each(function, inputs[0], outputs[0]), message)
 
     return operator(Signature(["T"], ["T"], {"T": COMPLEX if complex_only else WIDE}), shapes, formula)
@@ -62,7 +62,7 @@ def _cross() -> Registration:
         ensure(a.ndim >= 1 and a.shape[-1] == 3, f"{a} must hold vectors of three values along its last axis.")
         return [a.shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [a, b], [output] = inputs, outputs
 
         def run() -> None:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from oplet import Node, Registration, TensorType, checkpoint, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.matrices import broadcast_batches, ensure_matrices, ensure_square, refusing, solve_triangular
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import WIDE
 
 _SINGULAR = "Input matrix is not invertible."
@@ -31,7 +31,7 @@ def _inverse() -> Registration:
         ensure_square(node.inputs[0])
         return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         adjoint = _adjoint(attributes)
 
         def compute() -> None:
@@ -59,7 +59,7 @@ def _solve() -> Registration:
         ensure_square(node.inputs[0])
         return [node.inputs[1].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [matrix, right], adjoint = inputs, _adjoint(attributes)
         return refusing(
             lambda: np.copyto(outputs[0], np.linalg.solve(_conjugate(matrix) if adjoint else matrix, right)), _SINGULAR
@@ -80,7 +80,7 @@ def _least_squares() -> Registration:
         *batch, _, columns = node.inputs[0].shape
         return [(*batch, columns, node.inputs[1].shape[-1])]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [matrix, right, regularizer], [output] = inputs, outputs
         rows, columns = matrix.shape[-2:]
         fast = attributes.flag("fast", default=True)
@@ -117,9 +117,9 @@ def _triangular() -> Registration:
         ensure(fits, f"the right-hand side {right} must have as many rows as {matrix}, {matrix.shape[-1]}.")
         return [(*broadcast_batches(node), *right.shape[-2:])]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         lower, adjoint = attributes.flag("lower", default=True), _adjoint(attributes)
-        return lambda: np.copyto(outputs[0], solve_triangular(*inputs[:2], lower, adjoint))
+        return lambda: np.copyto(outputs[0], solve_triangular(inputs[0], inputs[1], lower, adjoint))
 
     return operator(_TWO, shapes, formula)
 
@@ -131,11 +131,15 @@ def _banded() -> Registration:
         ensure_matrices(*node.inputs)
         bands, right = node.inputs
         size = bands.shape[-1]
-        ensure(size == right.shape[-2], f"the right-hand side {right} must have as many rows as the bands {bands} are long, {size}.")
-        ensure(1 <= bands.shape[-2] <= max(size, 1), f"{bands} has {bands.shape[-2]} bands; a matrix of {size} rows has 1 to {size}.")
+        ensure(
+            size == right.shape[-2], f"the right-hand side {right} must have as many rows as the bands {bands} are long, {size}."
+        )
+        ensure(
+            1 <= bands.shape[-2] <= max(size, 1), f"{bands} has {bands.shape[-2]} bands; a matrix of {size} rows has 1 to {size}."
+        )
         return [(*broadcast_batches(node), *right.shape[-2:])]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [bands, right], [output] = inputs, outputs
         lower, adjoint = attributes.flag("lower", default=True), _adjoint(attributes)
         count, size = bands.shape[-2:]
@@ -170,7 +174,7 @@ def _tridiagonal() -> Registration:
         ensure(fits, f"the right-hand side {right} must have the batch of {diagonals} and {diagonals.shape[-1]} rows.")
         return [right.shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [diagonals, right], [output] = inputs, outputs
         pivoting = attributes.flag("partial_pivoting", default=True)
         size = diagonals.shape[-1]
@@ -225,7 +229,7 @@ def _tridiagonal_product() -> Registration:
             ensure(fits, f"the diagonal {diagonal} must be a row of {right.shape[-2]} values for each matrix of {right}.")
         return [right.shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         *diagonals, right = inputs
         above, main, below = (diagonal.swapaxes(-1, -2) for diagonal in diagonals)
         [output] = outputs

@@ -36,7 +36,8 @@ def _registration(*, static: bool = False, tensors: bool = False, markers: int =
     def prepare(context: Context, node: Node) -> None:
         attributes = checked_attributes(node, markers)
         table_types(attributes)
-        _value_shape(attributes)
+        if tensors:
+            _value_shape(attributes)
         for tensor in node.inputs:
             attributes.ensure_type("key_dtype", tensor)
         ensure(

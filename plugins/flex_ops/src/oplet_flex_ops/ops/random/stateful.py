@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from oplet import Node, Registration, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import philox
-from oplet_flex_ops.numerics.operator import Shapes, Signature, operator
+from oplet_flex_ops.numerics.operator import Shapes, Signature, Step, operator
 from oplet_flex_ops.numerics.philox import RESERVED, Philox
 from oplet_flex_ops.numerics.types import EVERY, FLOATS, INDEX
 from oplet_flex_ops.ops.random.stateless import draw_classes, multinomial_shape, shape_of, shuffle_rows
@@ -42,7 +42,7 @@ class _State:
 def _stateful(signature: Signature, shapes: Shapes, draw: _Draw, values: Sequence[int] = ()) -> Registration:
     """The registration of an operator with a generator; `values` as for `operator`."""
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array], state: _State) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array], state: _State) -> Step:
         return lambda: draw(state.generator(attributes), inputs, outputs[0])
 
     return operator(signature, shapes, formula, values=values, widened={}, state=_State)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from oplet import Node, Registration, Tensor, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import philox
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.philox import Philox
 from oplet_flex_ops.numerics.types import EVERY, FLOATS, INDEX
 
@@ -68,12 +68,14 @@ def _signature(second: bool, values: Sequence[TensorType], default: TensorType |
     return Signature([shape, *([_UINT64, _UINT64, _INT32] if second else ["Tseed"]), *more], ["dtype"], types, defaults)
 
 
-def _drawn(draw: Callable[[Philox, Array], None], second: bool, values: Sequence[TensorType], default: TensorType) -> Registration:
+def _drawn(
+    draw: Callable[[Philox, Array], None], second: bool, values: Sequence[TensorType], default: TensorType
+) -> Registration:
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         _ensure_generator(node, second)
         return [shape_of(node.inputs[0])]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return lambda: draw(_generator(inputs, second), outputs[0])
 
     return operator(_signature(second, values, default), shapes, formula, values=[0], widened={})
@@ -88,7 +90,7 @@ def _integers(second: bool) -> Registration:
             ensure(bound.ndim == 0, f"the bound {bound} must be a scalar.")
         return [shape_of(node.inputs[0])]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         def run() -> None:
             low, high = (bound.item() for bound in inputs[-2:])
             ensure(low < high, f"minval is {low} and maxval {high}; Need minval < maxval.")
@@ -104,7 +106,7 @@ def _key_and_counter(*, algorithm: bool) -> Registration:
         _ensure_seed(node.inputs[0])
         return [(1,), (2,), *([()] if algorithm else [])]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         def run() -> None:
             generator = philox.scrambled(tuple(inputs[0].tolist()))
             outputs[0][0] = generator.key
@@ -119,7 +121,7 @@ def _key_and_counter(*, algorithm: bool) -> Registration:
 
 
 def _algorithm() -> Registration:
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return lambda: outputs[0].fill(_PHILOX)
 
     return operator(Signature([], [_INT32]), lambda node, attributes: [()], formula)
@@ -152,7 +154,7 @@ def _multinomial() -> Registration:
         _ensure_seed(node.inputs[2])
         return [multinomial_shape(node)]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         logits, _, seed = inputs
         return lambda: draw_classes(philox.scrambled(tuple(seed.tolist())), logits, outputs[0])
 
@@ -168,7 +170,7 @@ def _shuffle() -> Registration:
         _ensure_generator(node, True)
         return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         def run() -> None:
             shuffle_rows(_generator(inputs, True), inputs[0], outputs[0])
 

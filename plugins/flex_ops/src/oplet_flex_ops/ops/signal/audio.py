@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 
 _FLOAT32, _INT32 = TensorType.FLOAT32, TensorType.INT32
 #: The samples that are transformed at a time, in whole windows.
@@ -33,7 +33,7 @@ def _spectrogram() -> Registration:
         count = 0 if samples < window else 1 + (samples - window) // stride
         return [(channels, count, 1 + length // 2)]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [source], [output] = inputs, outputs
         window, stride, length = window_of(attributes)
         squared = attributes.flag("magnitude_squared", default=False)
@@ -62,7 +62,7 @@ class _Bands(NamedTuple):
 
     upper: float
     lower: float
-    count: int
+    channels: int
     coefficients: int
 
 
@@ -73,8 +73,10 @@ def _bands(attributes: Attributes) -> _Bands:
         attributes.integer("filterbank_channel_count", default=40, least=1, most=1 << 16),
         attributes.integer("dct_coefficient_count", default=13, least=1),
     )
-    fits = found.coefficients <= found.count
-    ensure(fits, f"dct_coefficient_count is {found.coefficients}; it must be from 1 to filterbank_channel_count, {found.count}.")
+    fits = found.coefficients <= found.channels
+    ensure(
+        fits, f"dct_coefficient_count is {found.coefficients}; it must be from 1 to filterbank_channel_count, {found.channels}."
+    )
     fits = 0 <= found.lower < found.upper
     ensure(fits, f"the frequency limits {found.lower:g} and {found.upper:g} must ascend and not be negative.")
     return found
@@ -89,17 +91,17 @@ def _filter_bank(bands: _Bands, bins: int, rate: int) -> tuple[int, Array]:
     """The first bin that counts, and the weights of it and the following ones for each band."""
     ensure(rate > 0, f"the sample rate is {rate}; it must be above zero.")
     low, high = _mel(np.array([bands.lower, bands.upper]))
-    centres = low + (high - low) / (bands.count + 1) * np.arange(1, bands.count + 2)
+    centres = low + (high - low) / (bands.channels + 1) * np.arange(1, bands.channels + 2)
     hertz_per_bin = 0.5 * rate / (bins - 1)
     start, end = int(1.5 + bands.lower / hertz_per_bin), int(bands.upper / hertz_per_bin)
     if end >= bins:  # all bands are empty if one reaches beyond the last bin
-        return start, np.zeros((0, bands.count))
+        return start, np.zeros((0, bands.channels))
     places = _mel(np.arange(start, end + 1) * hertz_per_bin)
     band = np.searchsorted(centres[:-1], places, side="left") - 1
     before = np.where(band >= 0, centres[band], low)
     share = (centres[band + 1] - places) / (centres[band + 1] - before)
     # A column on each side for the halves of bins that belong to no band.
-    weights = np.zeros((len(places), bands.count + 2))
+    weights = np.zeros((len(places), bands.channels + 2))
     row = np.arange(len(places))
     weights[row, band + 1] = share
     weights[row, band + 2] = 1 - share
@@ -116,12 +118,12 @@ def _mfcc() -> Registration:
         ensure(rate.size == 1, f"the sample rate {rate} must be one value.")
         return [(*spectrogram.shape[:2], _bands(attributes).coefficients)]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [spectrogram, rate], [output] = inputs, outputs
         bands = _bands(attributes)
-        charge(8 * bands.count * (bands.coefficients + spectrogram.shape[2]))
-        angles = np.pi / bands.count * (np.arange(bands.count) + 0.5)
-        cosines = np.sqrt(2.0 / bands.count) * np.cos(angles[:, None] * np.arange(bands.coefficients))
+        charge(8 * bands.channels * (bands.coefficients + spectrogram.shape[2]))
+        angles = np.pi / bands.channels * (np.arange(bands.channels) + 0.5)
+        cosines = np.sqrt(2.0 / bands.channels) * np.cos(angles[:, None] * np.arange(bands.coefficients))
         known: dict[int, tuple[int, Array]] = {}
 
         def run() -> None:

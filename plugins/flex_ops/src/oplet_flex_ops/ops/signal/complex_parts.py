@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from oplet import Node, Registration, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.elementwise import broadcast_pair, unary
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import WIDE_FLOATS
 
 _COMPLEX = (TensorType.COMPLEX64, TensorType.COMPLEX128)
@@ -30,7 +30,7 @@ def _part(function: Callable[[Array, Array], Any]) -> Registration:
         _ensure_parts(node, 0)
         return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return lambda: function(inputs[0], outputs[0])
 
     types = {"T": _COMPLEX, "Tout": WIDE_FLOATS}
@@ -43,7 +43,7 @@ def _complex() -> Registration:
         _ensure_parts(node, 1)
         return broadcast_pair(node, attributes)
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         (real, imaginary), [output] = inputs, outputs
 
         def run() -> None:

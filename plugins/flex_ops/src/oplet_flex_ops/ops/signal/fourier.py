@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from oplet import Node, Registration, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, WIDE_FLOATS
 
 _TYPES = {"Treal": WIDE_FLOATS, "Tcomplex": COMPLEX}
@@ -31,7 +31,7 @@ def _complex(function: Callable[..., Any], axes: int) -> Registration:
         _ensure_axes(node, axes)
         return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [source], [output] = inputs, outputs
         if not source.size:
             return lambda: None
@@ -60,7 +60,7 @@ def _of_real(axes: int, *, inverse: bool) -> Registration:
             sizes = [*sizes[:-1], sizes[-1] // 2 + 1 if sizes[-1] else 0]
         return [(*source.shape[:-axes], *sizes)]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         (source, length), [output] = inputs, outputs
         if not output.size:
             return lambda: None

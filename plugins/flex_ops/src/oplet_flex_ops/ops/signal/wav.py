@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from oplet import Node, Registration, Tensor, TensorType, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import Signature, Step, operator
 
 _FLOAT32, _INT32, _STRING = TensorType.FLOAT32, TensorType.INT32, TensorType.STRING
 #: Format tags: plain samples, and the one that has its true tag further back.
@@ -19,7 +19,10 @@ _PCM, _EXTENSIBLE = 1, 0xFFFE
 
 def _samples(data: bytes) -> tuple[Array, int]:
     """The samples as int16 of shape (samples, channels), and how many there are per second."""
-    ensure(len(data) >= 12 and data[:4] == b"RIFF" and data[8:12] == b"WAVE", "the contents are no WAV file: 'RIFF' and 'WAVE' are missing.")
+    ensure(
+        len(data) >= 12 and data[:4] == b"RIFF" and data[8:12] == b"WAVE",
+        "the contents are no WAV file: 'RIFF' and 'WAVE' are missing.",
+    )
     at, channels, rate = 12, 0, 0
     while at + 8 <= len(data):
         name, size = struct.unpack_from("<4sI", data, at)
@@ -57,7 +60,7 @@ def _decode() -> Registration:
         ensure(node.inputs[0].size == 1, f"{node.inputs[0]} must hold one file.")
         return [wanted(attributes, *_samples(_contents(node.inputs[0]))[0].shape), ()]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         def run() -> None:
             samples, rate = _samples(bytes(inputs[0].item()))
             audio, channels = outputs[0], samples.shape[1]
@@ -83,7 +86,7 @@ def _encode() -> Registration:
         ensure(rate.size == 1, f"the sample rate {rate} must be one value.")
         return [()]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         audio, rate = inputs
 
         def run() -> None:

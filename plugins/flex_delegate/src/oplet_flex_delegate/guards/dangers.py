@@ -89,7 +89,7 @@ _NAMES = {
     _SPEAKS: "Print PrintV2",
     _TRUSTS: """
         BlockLSTM BlockLSTMGrad BlockLSTMGradV2 BlockLSTMV2 GRUBlockCell GRUBlockCellGrad LSTMBlockCell LSTMBlockCellGrad LookupTableExportV2
-        ParseSingleSequenceExample RaggedTensorToVariantGradient
+        ParseSingleSequenceExample RaggedTensorToVariantGradient StatefulRandomBinomial
         """,
 }  # fmt: skip
 

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import charge, ensure
-from oplet_flex_delegate.conditions import CONDITIONS
 from oplet_flex_delegate.graph import RefusedError, Shape, Source, import_nodes, shapes_of
+from oplet_flex_delegate.guards.conditions import CONDITIONS
+from oplet_flex_delegate.guards.sizes import BOUNDED, ESTIMATES
+from oplet_flex_delegate.guards.text_sizes import KEEPS_TEXT, longest
 from oplet_flex_delegate.operation import Operation
-from oplet_flex_delegate.sizes import BOUNDED, ESTIMATES, KEEPS_TEXT, longest
 from oplet_flex_delegate.values import ITEM_SIZES, OPAQUE_TYPES, STRING_TYPE
 
 __all__ = ["Guard", "output_bytes"]

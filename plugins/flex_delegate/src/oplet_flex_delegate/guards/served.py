@@ -8,8 +8,7 @@ from __future__ import annotations
 
 __all__ = ["SERVED"]
 
-SERVED = frozenset(
-    """
+_SERVED = """
     Abs Acos Acosh Add AddN AddV2 AdjustContrast AdjustContrastv2 AdjustHue AdjustSaturation All Angle AnonymousHashTable
     AnonymousMutableDenseHashTable AnonymousMutableHashTable AnonymousMutableHashTableOfTensors Any ApproxTopK
     ApproximateEqual ArgMax ArgMin AsString Asin Asinh Assert AssignAddVariableOp AssignSubVariableOp AssignVariableOp Atan
@@ -25,7 +24,7 @@ SERVED = frozenset(
     Conv3DBackpropFilter Conv3DBackpropFilterV2 Conv3DBackpropInput Conv3DBackpropInputV2 Cos Cosh CropAndResize
     CropAndResizeGradBoxes CropAndResizeGradImage Cross Cumprod Cumsum CumulativeLogsumexp DataFormatDimMap
     DataFormatVecPermute Dawsn DebugGradientIdentity DecodeAndCropJpeg DecodeBase64 DecodeBmp DecodeCSV DecodeGif DecodeImage
-    DecodeJpeg DecodePaddedRaw DecodePng DecodeRaw DecodeWav DecodeWebP DenseBincount DenseCountSparseOutput
+    DecodeJpeg DecodePaddedRaw DecodePng DecodeRaw DecodeWav DenseBincount DenseCountSparseOutput
     DenseToDenseSetOperation DenseToSparseSetOperation DepthToSpace DepthwiseConv2dNative DepthwiseConv2dNativeBackpropFilter
     DepthwiseConv2dNativeBackpropInput DeserializeManySparse DeserializeSparse DestroyResourceOp Diag DiagPart Digamma
     Dilation2D Dilation2DBackpropFilter Dilation2DBackpropInput Div DivNoNan DrawBoundingBoxes DrawBoundingBoxesV2
@@ -82,25 +81,25 @@ SERVED = frozenset(
     SparseSegmentSqrtNGradV2 SparseSegmentSqrtNWithNumSegments SparseSegmentSum SparseSegmentSumGrad SparseSegmentSumGradV2
     SparseSegmentSumWithNumSegments SparseSlice SparseSliceGrad SparseSoftmax SparseSoftmaxCrossEntropyWithLogits
     SparseSparseMaximum SparseSparseMinimum SparseSplit SparseTensorDenseAdd SparseTensorDenseMatMul SparseToDense
-    SparseToSparseSetOperation Spence Split SplitV Sqrt SqrtGrad Square SquaredDifference Squeeze StatefulRandomBinomial
-    StatefulStandardNormal StatefulStandardNormalV2 StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt
-    StatefulUniformInt StatelessMultinomial StatelessParameterizedTruncatedNormal StatelessRandomBinomial
-    StatelessRandomGammaV2 StatelessRandomGammaV3 StatelessRandomGetAlg StatelessRandomGetKeyCounter
-    StatelessRandomGetKeyCounterAlg StatelessRandomNormal StatelessRandomNormalV2 StatelessRandomPoisson
-    StatelessRandomUniform StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2 StatelessRandomUniformInt
-    StatelessRandomUniformIntV2 StatelessRandomUniformV2 StatelessSampleDistortedBoundingBox StatelessShuffle
-    StatelessTruncatedNormal StatelessTruncatedNormalV2 StaticRegexFullMatch StaticRegexReplace StochasticCastToInt
-    StopGradient StridedSlice StridedSliceGrad StringFormat StringJoin StringLength StringLower StringNGrams StringSplit
-    StringSplitV2 StringStrip StringToHashBucket StringToHashBucketFast StringToHashBucketStrong StringToNumber StringUpper
-    Sub Substr Sum Svd Tan Tanh TanhGrad TensorListConcat TensorListConcatLists TensorListConcatV2 TensorListElementShape
-    TensorListFromTensor TensorListGather TensorListGetItem TensorListLength TensorListPopBack TensorListPushBack
-    TensorListPushBackBatch TensorListReserve TensorListResize TensorListScatter TensorListScatterIntoExistingList
-    TensorListScatterV2 TensorListSetItem TensorListSplit TensorListStack TensorMapErase TensorMapHasKey TensorMapInsert
-    TensorMapLookup TensorMapSize TensorMapStackKeys TensorScatterAdd TensorScatterMax TensorScatterMin TensorScatterSub
-    TensorScatterUpdate TensorStridedSliceUpdate Tile TileGrad Timestamp ToBool TopK TopKV2 Transpose TridiagonalMatMul
-    TridiagonalSolve TruncateDiv TruncateMod TruncatedNormal UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode
-    UnicodeScript UnicodeTranscode UniformCandidateSampler Unique UniqueV2 UniqueWithCounts UniqueWithCountsV2 Unpack
-    UnravelIndex UnsortedSegmentJoin UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum UpperBound
-    VarHandleOp VarIsInitializedOp VariableShape Where Xdivy Xlog1py Xlogy ZerosLike Zeta
-    """.split()
-)
+    SparseToSparseSetOperation Spence Split SplitV Sqrt SqrtGrad Square SquaredDifference Squeeze StatefulStandardNormal
+    StatefulStandardNormalV2 StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt StatefulUniformInt
+    StatelessMultinomial StatelessParameterizedTruncatedNormal StatelessRandomBinomial StatelessRandomGammaV2
+    StatelessRandomGammaV3 StatelessRandomGetAlg StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg
+    StatelessRandomNormal StatelessRandomNormalV2 StatelessRandomPoisson StatelessRandomUniform StatelessRandomUniformFullInt
+    StatelessRandomUniformFullIntV2 StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformV2
+    StatelessSampleDistortedBoundingBox StatelessShuffle StatelessTruncatedNormal StatelessTruncatedNormalV2
+    StaticRegexFullMatch StaticRegexReplace StochasticCastToInt StopGradient StridedSlice StridedSliceGrad StringFormat
+    StringJoin StringLength StringLower StringNGrams StringSplit StringSplitV2 StringStrip StringToHashBucket
+    StringToHashBucketFast StringToHashBucketStrong StringToNumber StringUpper Sub Substr Sum Svd Tan Tanh TanhGrad
+    TensorListConcat TensorListConcatLists TensorListConcatV2 TensorListElementShape TensorListFromTensor TensorListGather
+    TensorListGetItem TensorListLength TensorListPopBack TensorListPushBack TensorListPushBackBatch TensorListReserve
+    TensorListResize TensorListScatter TensorListScatterIntoExistingList TensorListScatterV2 TensorListSetItem TensorListSplit
+    TensorListStack TensorMapErase TensorMapHasKey TensorMapInsert TensorMapLookup TensorMapSize TensorMapStackKeys
+    TensorScatterAdd TensorScatterMax TensorScatterMin TensorScatterSub TensorScatterUpdate TensorStridedSliceUpdate Tile
+    TileGrad Timestamp ToBool TopK TopKV2 Transpose TridiagonalMatMul TridiagonalSolve TruncateDiv TruncateMod TruncatedNormal
+    UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode UnicodeScript UnicodeTranscode UniformCandidateSampler Unique
+    UniqueV2 UniqueWithCounts UniqueWithCountsV2 Unpack UnravelIndex UnsortedSegmentJoin UnsortedSegmentMax UnsortedSegmentMin
+    UnsortedSegmentProd UnsortedSegmentSum UpperBound VarHandleOp VarIsInitializedOp VariableShape Where Xdivy Xlog1py Xlogy
+    ZerosLike Zeta
+"""
+SERVED = frozenset(_SERVED.split())

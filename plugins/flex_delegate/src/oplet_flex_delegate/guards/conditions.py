@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from oplet_flex_delegate.guards.served import SERVED
 from oplet_flex_delegate.library import executor, reason_of, tensorflow
-from oplet_flex_delegate.served import SERVED
 
 __all__ = ["CONDITIONS", "is_cut"]
 
@@ -140,9 +140,26 @@ def _single(*places: int) -> Condition:
     return condition
 
 
+def _crossing(*wanted: list[int]) -> Condition:
+    """A condition for the shapes of what stands behind the columns: a separator, or how to hash."""
+
+    def condition(attributes: Attributes, inputs: Inputs) -> str:
+        given = [each.shape.as_list() for each in inputs[-len(wanted) :]]
+        return "" if given == list(wanted) else f"its last inputs have the shapes {given}; they must have {list(wanted)}"
+
+    return condition
+
+
+def _splitting(attributes: Attributes, inputs: Inputs) -> str:
+    """It reads sizes of int8 as if they were int64, and looks at their number only."""
+    if attributes["Tlen"] == 6:
+        return "the sizes are int8, which its kernel does not read"
+    return "" if inputs[1].shape.rank == 1 else f"the sizes have the shape {inputs[1].shape.as_list()}; they must be a vector"
+
+
 #: Operators that draw from a distribution with parameters, by rejecting what does not fit.
 _REJECT = (
-    "ParameterizedTruncatedNormal", "RandomGamma", "RandomPoisson", "RandomPoissonV2", "StatefulRandomBinomial",
+    "ParameterizedTruncatedNormal", "RandomGamma", "RandomPoisson", "RandomPoissonV2",
     "StatelessParameterizedTruncatedNormal", "StatelessRandomBinomial", "StatelessRandomGammaV2", "StatelessRandomGammaV3",
     "StatelessRandomPoisson",
 )  # fmt: skip
@@ -164,12 +181,17 @@ CONDITIONS: dict[str, Condition] = {
     "Conv3DBackpropInput": _convolution(-1, 5),
     "Conv3DBackpropInputV2": _convolution(0, 5),
     "GatherV2": _gather,
+    "SparseCrossHashed": _crossing([], [], [2]),
+    "SparseCrossV2": _crossing([]),
+    "SplitV": _splitting,
     "RaggedGather": _ragged_gather,
     **{op: _variables for op in SERVED if op.startswith("Resource")},
     **dict.fromkeys(_GENERATORS, _generator),
     **dict.fromkeys(_REJECT, _finite),
     **dict.fromkeys(("TensorListGather", "TensorListScatter", "TensorListScatterV2"), _list_places(1)),
     "TensorListScatterIntoExistingList": _list_places(2),
-    **dict.fromkeys(("EmptyTensorList", "TensorListGetItem", "TensorListReserve", "TensorListResize", "TensorListSetItem"), _single(1)),
+    **dict.fromkeys(
+        ("EmptyTensorList", "TensorListGetItem", "TensorListReserve", "TensorListResize", "TensorListSetItem"), _single(1)
+    ),
     **dict.fromkeys(("IRFFT", "IRFFT2D", "IRFFT3D", "RFFT", "RFFT2D", "RFFT3D"), _fourier),
 }
