@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +51,7 @@ class MapSettings:
         return cls(workers, bool(processes), bool(ordered), errors, progress or False)
 
 
-def map_items(predictor: RunsItems, iterable: Iterable[Any], settings: MapSettings) -> Iterator[Any]:
+def map_items(predictor: RunsItems, iterable: Iterable[Any], settings: MapSettings) -> Generator[Any, None, None]:
     """The iterator that `Predictor.map` returns; workers start when its first result is asked for.
 
     Raises:
@@ -65,7 +65,7 @@ def map_items(predictor: RunsItems, iterable: Iterable[Any], settings: MapSettin
     return _mapped(predictor, iterable, settings)
 
 
-def _mapped(predictor: RunsItems, iterable: Iterable[Any], settings: MapSettings) -> Iterator[Any]:
+def _mapped(predictor: RunsItems, iterable: Iterable[Any], settings: MapSettings) -> Generator[Any, None, None]:
     total = len(iterable) if isinstance(iterable, Sized) else None
     with (
         closing(make_workers(predictor, settings.workers, settings.processes)) as workers,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -157,7 +157,7 @@ class Predictor:
         ordered: Literal[True] = True,
         errors: Literal["raise"] = "raise",
         progress: bool | Callable[[int, int | None], object] = False,
-    ) -> Iterator[dict[str, NDArray[Any]]]: ...
+    ) -> Generator[dict[str, NDArray[Any]], None, None]: ...
 
     @overload
     def map(
@@ -169,7 +169,7 @@ class Predictor:
         ordered: bool = True,
         errors: Literal["raise", "return"] = "raise",
         progress: bool | Callable[[int, int | None], object] = False,
-    ) -> Iterator[Any]: ...
+    ) -> Generator[Any, None, None]: ...
 
     def map(
         self,
@@ -180,7 +180,7 @@ class Predictor:
         ordered: bool = True,
         errors: Literal["raise", "return"] = "raise",
         progress: bool | Callable[[int, int | None], object] = False,
-    ) -> Iterator[Any]:
+    ) -> Generator[Any, None, None]:
         """Run the model on each item of an iterable, and yield the results in the same order.
 
         Items are read in the thread that takes the results, a few ahead of the workers, so that an endless generator needs bounded memory.
@@ -200,7 +200,7 @@ class Predictor:
                 called with the number of results so far and the number of items, None if the iterable has no length.
 
         Returns:
-            An iterator of dictionaries with a row for each output.
+            A generator of dictionaries with a row for each output.
 
         Raises:
             TensorError: an argument is wrong (a ValueError).
