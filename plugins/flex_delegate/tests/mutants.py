@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flatbuffers import flexbuffers
 from fuzz.choices import SeededChoices
-from fuzz.mutate import mutated
+from fuzz.mutate import mutate, mutated
 from plugins.flex_delegate.tests.record import RECORDED
 from plugins.flex_ops.tests.record.recording import RECORDED as LISTED
 
@@ -66,12 +66,13 @@ def _with_other_node(seed: bytes, choices: Any) -> bytes:
         operator
         for graph in root.subgraphs or []
         for operator in graph.operators or []
-        if operator.custom_options is not None and len(operator.custom_options)
+        if operator.custom_options is not None and _parts(operator) is not None
     ]
+    if not nodes:
+        return mutate(seed, choices)
     for _ in range(1 + choices.below(2)):
         operator = nodes[choices.below(len(nodes))]
-        parts = flexbuffers.GetRoot(bytearray(bytes(operator.custom_options))).AsVector
-        op, definition = bytes(parts[0].AsStringBytes), bytes(parts[1].AsStringBytes)
+        op, definition = _parts(operator) or (b"", b"")
         operator.custom_options = np.frombuffer(_options(op, _changed(definition, choices)), np.uint8)
     if choices.chance(40):
         filled = [buffer for buffer in root.buffers or [] if buffer.data is not None and len(buffer.data)]
@@ -80,6 +81,15 @@ def _with_other_node(seed: bytes, choices: Any) -> bytes:
         buffer = filled[choices.below(len(filled))]
         buffer.data = np.resize(data, len(buffer.data))
     return encode(root)
+
+
+def _parts(operator: Any) -> tuple[bytes, bytes] | None:
+    """A Flex node's operator and NodeDef; None for any other custom op."""
+    try:
+        parts = flexbuffers.GetRoot(bytearray(bytes(operator.custom_options))).AsVector
+        return bytes(parts[0].AsStringBytes), bytes(parts[1].AsStringBytes)
+    except (IndexError, TypeError, ValueError):
+        return None
 
 
 def _options(op: bytes, definition: bytes) -> bytes:
