@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
-__all__ = ["CONFORMANCE", "EXAMPLES", "REAL", "ROOT", "SHARED", "name_of"]
+__all__ = ["CONFORMANCE", "EXAMPLES", "REAL", "ROOT", "SHARED", "SWEEP", "name_of"]
 
 #: The repository.
 ROOT = Path(__file__).resolve().parents[1]
@@ -16,6 +17,9 @@ CONFORMANCE = SHARED / "conformance"
 #: Models of real projects, with the answers that LiteRT gave.
 REAL = CONFORMANCE / "real"
 EXAMPLES = ROOT / "examples"
+
+#: The longest sweeps run one case in so many; with OPLET_EVERY_CASE in the environment all of them, which takes an hour.
+SWEEP = 1 if os.environ.get("OPLET_EVERY_CASE") else 10
 
 
 def name_of(folder: Path) -> str:

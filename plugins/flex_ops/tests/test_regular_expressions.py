@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from plugins.flex_ops.tests.nodedefs import flex_options
+from tests.places import SWEEP
 
 from oplet import TensorType
 from oplet.errors import OpletError
@@ -73,7 +74,7 @@ def test_patterns_match_and_replace_as_in_tensorflow() -> None:
 
 @pytest.mark.slow
 def test_many_patterns_match_and_replace_as_in_tensorflow() -> None:
-    _sweep(50_000, 1)
+    _sweep(100_000 // SWEEP, 1)
 
 
 def _node(op: str, inputs: list[Any], type: TensorType, **attributes: Any) -> Any:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plugins.flex_ops.tests.chains import Step, assert_same, chain_model, oplet_chain
+from tests.places import SWEEP
 
 from oplet import Interpreter, Limits, TensorType
 from oplet.errors import LimitError, OpletError
@@ -166,7 +167,7 @@ def test_random_programs_on_lists_give_what_tensorflow_gives() -> None:
 @pytest.mark.slow
 def test_many_random_programs_on_lists_give_what_tensorflow_gives() -> None:
     pytest.importorskip("tensorflow")
-    _sweep(5000, 1000)
+    _sweep(10_000 // SWEEP, 1000)
 
 
 def test_a_batch_of_lists_is_appended_to() -> None:
