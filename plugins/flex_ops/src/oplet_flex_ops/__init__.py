@@ -225,7 +225,6 @@ OPS: dict[str, dict[str, str]] = {
         "LSTMBlockCell": "cells:LSTM_BLOCK_CELL", "EditDistance": "comparing:EDIT_DISTANCE",
         "ReverseSequence": "comparing:REVERSE_SEQUENCE", "CTCBeamSearchDecoder": "ctc_decoding:CTC_BEAM_SEARCH_DECODER",
         "CTCGreedyDecoder": "ctc_decoding:CTC_GREEDY_DECODER", "CTCLoss": "ctc_loss:CTC_LOSS",
-        "CTCLossV2": "ctc_loss:CTC_LOSS_V2",
     },
     "signal": {
         "Angle": "complex_parts:ANGLE", "AudioSpectrogram": "audio:AUDIO_SPECTROGRAM", "Complex": "complex_parts:COMPLEX",
@@ -291,7 +290,7 @@ UNPREFIXED = (
     "Acos", "Acosh", "Asin", "Asinh", "Atanh", "BandedTriangularSolve", "BatchCholeskyGrad", "BatchMatMulV3",
     "BatchMatrixSolve", "BatchMatrixSolveLs", "BatchSelfAdjointEig", "BatchSelfAdjointEigV2", "BatchSvd", "BesselI0",
     "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0",
-    "BesselY1", "Betainc", "BlockLSTM", "BlockLSTMV2", "CTCLoss", "CTCLossV2", "CholeskyGrad", "Cross", "Dawsn",
+    "BesselY1", "Betainc", "BlockLSTM", "BlockLSTMV2", "CTCLoss", "CholeskyGrad", "Cross", "Dawsn",
     "DenseCountSparseOutput", "Digamma", "DrawBoundingBoxes", "DrawBoundingBoxesV2", "EditDistance", "Eig", "Erfc", "Erfinv",
     "EuclideanNorm", "Expint", "Expm1", "ExtractGlimpse", "ExtractGlimpseV2", "ExtractVolumePatches", "FresnelCos",
     "FresnelSin", "GRUBlockCell", "GuaranteeConst", "HistogramFixedWidth", "Igamma", "Igammac", "IsInf", "L2Loss", "LRNGrad",

@@ -1,4 +1,4 @@
-"""CTCLoss and CTCLossV2: the negative log-likelihood of label sequences, and its gradient.
+"""CTCLoss: the negative log-likelihood of label sequences, and its gradient.
 
 Numerics: tensorflow/core/kernels/ctc_loss_op.cc, tensorflow/core/util/ctc/{ctc_loss_calculator.h,ctc_loss_calculator.cc}
 """
@@ -15,9 +15,9 @@ from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.ops.sequences.ctc_decoding import ensure_lengths
-from oplet_flex_ops.signature import Signature, Types
+from oplet_flex_ops.signature import Signature
 
-__all__ = ["CTC_LOSS", "CTC_LOSS_V2"]
+__all__ = ["CTC_LOSS"]
 
 _Doubles = NDArray[np.float64]
 
@@ -41,18 +41,15 @@ def _shapes(node: Node, given: _Settings) -> list[Shape]:
     return [(inputs.shape[1],), inputs.shape]
 
 
-def _loss(
-    given: _Settings, outputs: list[Array], inputs: Array, indices: Array, values: Array, lengths: Array, *, first: bool = False
-) -> None:
-    """The losses and gradients; the blank is the last class, or the `first`."""
+def _loss(given: _Settings, outputs: list[Array], inputs: Array, indices: Array, values: Array, lengths: Array) -> None:
+    """The losses and gradients; the blank is the last class."""
     ensure_lengths(inputs, lengths)
     _, batch, classes = inputs.shape
     ensure(indices.shape == (values.size, 2), f"indices of shape {list(indices.shape)} do not fit {values.size} labels.")
     rows = indices[:, 0]
     ensure(bool(((rows >= 0) & (rows < batch)).all()) and bool((indices[:, 1] >= 0).all()), "a label is outside of the batch.")
     ensure(bool((rows[1:] >= rows[:-1]).all()), "the labels are not in the order of their sequences.")
-    low, high = (1, classes) if first else (0, classes - 1)
-    ensure(bool(((values >= low) & (values < high)).all()), f"a label is not in {low} to {high - 1}.")
+    ensure(bool(((values >= 0) & (values < classes - 1)).all()), f"a label is not in 0 to {classes - 2}.")
     losses, gradients = outputs
     losses.fill(0)
     gradients.fill(0)
@@ -69,7 +66,7 @@ def _loss(
             continue
         if given.collapse:
             labels = labels[np.concatenate(([True], labels[1:] != labels[:-1]))]
-        loss, gradient = _one(inputs[:length, number].astype(np.float64), labels, 0 if first else classes - 1, given.merge)
+        loss, gradient = _one(inputs[:length, number].astype(np.float64), labels, classes - 1, given.merge)
         losses[number], gradients[:length, number] = loss, gradient
 
 
@@ -116,15 +113,13 @@ def _forward(logs: _Doubles, stays: NDArray[np.bool_], skips: NDArray[np.bool_])
     return found
 
 
-def _op(op: str, type: str, types: Types, first: bool) -> Registration:
-    text = f"inputs: {type}[3], labels_indices: INT64[2], labels_values: INT32[1], sequence_length: INT32[1]"
-
-    def compute(given: _Settings, outputs: list[Array], *operands: Array) -> None:
-        _loss(given, outputs, *operands, first=first)
-
-    signature = Signature(op, f"{text} -> loss: {type}, gradient: {type}", T=types)
-    return filled(signature, _shapes, compute, settings=_settings)
-
-
-CTC_LOSS: Registration = _op("CTCLoss", "T", (TensorType.FLOAT32, TensorType.FLOAT64), False)
-CTC_LOSS_V2: Registration = _op("CTCLossV2", "FLOAT32", (), True)
+CTC_LOSS: Registration = filled(
+    Signature(
+        "CTCLoss",
+        "inputs: T[3], labels_indices: INT64[2], labels_values: INT32[1], sequence_length: INT32[1] -> loss: T, gradient: T",
+        T=(TensorType.FLOAT32, TensorType.FLOAT64),
+    ),
+    _shapes,
+    _loss,
+    settings=_settings,
+)
