@@ -169,6 +169,18 @@ def _splitting(attributes: Attributes, inputs: Inputs) -> str:
     return "" if inputs[1].shape.rank == 1 else f"the sizes have the shape {inputs[1].shape.as_list()}; they must be a vector"
 
 
+def _at_most(most: int, *names: str) -> Condition:
+    """A condition for attributes that are sizes of tables, which a kernel makes before it looks at its inputs."""
+
+    def condition(attributes: Attributes, inputs: Inputs) -> str:
+        for name in names:
+            if attributes[name] > most:
+                return f"the attribute '{name}' is {attributes[name]}; it must be at most {most}"
+        return ""
+
+    return condition
+
+
 #: Operators that draw from a distribution with parameters, by rejecting what does not fit.
 _REJECT = (
     "ParameterizedTruncatedNormal", "RandomGamma", "RandomPoisson", "RandomPoissonV2",
@@ -192,8 +204,10 @@ CONDITIONS: dict[str, Condition] = {
     "Conv3DBackpropFilterV2": _convolution(1, 5),
     "Conv3DBackpropInput": _convolution(-1, 5),
     "Conv3DBackpropInputV2": _convolution(0, 5),
+    "AudioSpectrogram": _at_most(1 << 20, "window_size", "stride"),
     "GatherV2": _gather,
     "LookupTableExportV2": _exporting,
+    "Mfcc": _at_most(1 << 16, "filterbank_channel_count", "dct_coefficient_count"),
     "SparseCrossHashed": _crossing([], [], [2]),
     "SparseCrossV2": _crossing([]),
     "SplitV": _splitting,
