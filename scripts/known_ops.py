@@ -16,6 +16,8 @@ __all__ = ["LIST", "text"]
 LIST = ROOT / "core/src/oplet/plugins/known_ops.txt"
 #: Its kernels take the place of others, so it is never what a model lacks.
 _NOT_ADVISED = ("numba_ops",)
+#: Registered only to be refused with a sentence: no package helps.
+_REFUSED = ("Placeholder",)
 
 
 def text() -> str:
@@ -29,7 +31,7 @@ def text() -> str:
         resolver = MutableOpResolver()
         module.register_ops(resolver=resolver)
         for op in dict.fromkeys(entry.op for entry in resolver.entries()):
-            if isinstance(op, (str, Composite)):
+            if isinstance(op, (str, Composite)) and op not in _REFUSED:
                 lines.append(f"{'composite' if isinstance(op, Composite) else 'custom'} {op} {package[1]}")
     return "\n".join([*sorted(lines), ""])
 
