@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plugins.flex_ops.tests.nodedefs import flex_options
 from plugins.flex_ops.tests.sweeps import Case, difference, dtype_of
 
 from oplet import TensorType as T
+from oplet.errors import OpletError
+from oplet.testing import Spec, call_op
 
 rng = np.random.default_rng(7)
 I32, I64 = np.int32, np.int64
@@ -371,3 +374,9 @@ SWEEPS = [shapes, passing, creation, layout, joining, padding, slicing, blocks, 
 @pytest.mark.parametrize("cases", SWEEPS)
 def test_they_agree_with_tensorflow(cases: Callable[[], Iterator[Case]]) -> None:
     assert max(difference(case) for case in cases()) < 1e-6
+
+
+@pytest.mark.parametrize("op", ["Pack", "ConcatV2", "DynamicStitch", "ParallelDynamicStitch", "ShapeN"])
+def test_no_inputs_at_all_are_refused(op: str) -> None:
+    with pytest.raises(OpletError, match="the attribute 'N' of .* is 0; it must be at least 1"):
+        call_op(f"Flex{op}", [np.int32(0)] * (op == "ConcatV2"), [Spec("int32", [1])], custom_options=flex_options(op, {"N": 0}))

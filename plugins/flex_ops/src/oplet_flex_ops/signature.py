@@ -131,7 +131,8 @@ class Signature:
                 ensure(not allowed or type in allowed, f"{self.op} takes no {type.name} in {argument.name}.")
                 yield _Slot(f"{argument.name}[{number}]", type, argument.rank)
         elif argument.number is not None:
-            for number in range(attributes.integer(argument.number, least=0, most=1 << 16)):
+            least = 1 if argument.number == "N" else 0  # every OpDef says so
+            for number in range(attributes.integer(argument.number, least=least, most=1 << 16)):
                 yield _Slot(f"{argument.name}[{number}]", argument.type, argument.rank)
         else:
             yield _Slot(argument.name, argument.type, argument.rank)
