@@ -17,7 +17,7 @@ from oplet_flex_delegate.guards.conditions import is_cut
 from oplet_flex_delegate.guards.guard import Guard, output_bytes
 from oplet_flex_delegate.library import cpu, reason_of, tensorflow
 from oplet_flex_delegate.operation import Operation
-from oplet_flex_delegate.values import OPAQUE, TYPES, TensorFlowValue, reader
+from oplet_flex_delegate.values import OPAQUE, TYPES, elements_of, reader
 
 __all__ = ["FlexKernel"]
 
@@ -82,9 +82,7 @@ class FlexKernel(DelegateKernel):
             charge(output_bytes(operation, shapes))
         for tensor in self._outputs:
             shape = made[tensor]
-            if tensor.type in OPAQUE:
-                context.resize_tensor(tensor, ())
-            elif shape is not None and None not in shape:
+            if shape is not None and None not in shape:
                 context.resize_tensor(tensor, [size for size in shape if size is not None])
             else:
                 context.set_dynamic(tensor)
@@ -213,9 +211,7 @@ def _static(shape: Shape, tensor: Tensor) -> bool:
 
 
 def _source(tensor: Tensor) -> Source:
-    if tensor.type in OPAQUE:
-        return Source(TYPES[tensor.type])
-    says = tensor.is_constant and tensor.type is not TensorType.STRING and tensor.size <= _VALUES
+    says = tensor.is_constant and tensor.type not in (*OPAQUE, TensorType.STRING) and tensor.size <= _VALUES
     return Source(TYPES[tensor.type], tensor.shape, tensor.data if says else None)
 
 
@@ -224,7 +220,14 @@ def _writer(context: Context, tensor: Tensor) -> Callable[[Any], None]:
     if tensor.type in OPAQUE:
 
         def keep(value: Any) -> None:
-            tensor.data[()] = TensorFlowValue(value)
+            shape, elements = elements_of(value)
+            if tensor.is_dynamic:
+                context.resize_tensor(tensor, shape)
+            elif shape != tensor.shape:
+                raise _unforeseen(tensor, shape)
+            data = tensor.data.reshape(-1)
+            for place, element in enumerate(elements):
+                data[place] = element
 
         return keep
 
@@ -234,10 +237,14 @@ def _writer(context: Context, tensor: Tensor) -> Callable[[Any], None]:
         if tensor.is_dynamic:
             context.resize_tensor(tensor, shape)
         elif shape != tensor.shape:
-            raise InvokeError(f"TensorFlow gives {tensor} the shape {list(shape)}, which its shape function did not foresee.")
+            raise _unforeseen(tensor, shape)
         tensor.data[...] = array
 
     return write
+
+
+def _unforeseen(tensor: Tensor, shape: Sequence[int]) -> InvokeError:
+    return InvokeError(f"TensorFlow gives {tensor} the shape {list(shape)}, which its shape function did not foresee.")
 
 
 def _named(error: OpletError, node: Node) -> OpletError:

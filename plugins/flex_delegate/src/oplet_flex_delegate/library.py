@@ -116,8 +116,11 @@ def cpu_kernel(op: str, attributes: Mapping[str, Any]) -> bool:
         value = attributes.get(constraint.name)
         if value is None:
             return True
+        allowed = constraint.allowed_values.list
+        if allowed.s:  # of a string, as GatherNd's bad_indices_policy
+            return value.s in allowed.s
         given = list(value.list.type) if value.HasField("list") else [value.type]
-        return set(given) <= set(constraint.allowed_values.list.type)
+        return set(given) <= set(allowed.type)
 
     found = kernels.get_registered_kernels_for_op(op).kernel
     return any(each.device_type in ("CPU", "DEFAULT") and all(map(allows, each.constraint)) for each in found)

@@ -9,7 +9,17 @@ from oplet import Tensor, TensorType
 from oplet.errors import InvokeError
 from oplet_flex_delegate.library import tensorflow
 
-__all__ = ["ITEM_SIZES", "OPAQUE", "OPAQUE_TYPES", "RESOURCE_TYPE", "STRING_TYPE", "TYPES", "TensorFlowValue", "reader"]
+__all__ = [
+    "ITEM_SIZES",
+    "OPAQUE",
+    "OPAQUE_TYPES",
+    "RESOURCE_TYPE",
+    "STRING_TYPE",
+    "TYPES",
+    "TensorFlowValue",
+    "elements_of",
+    "reader",
+]
 
 #: TensorFlow's DataType of each element type that both have.
 TYPES = {
@@ -33,7 +43,7 @@ TYPES = {
     TensorType.UINT64: 23,
 }
 
-#: Types whose values are TensorFlow's own objects; oplet's tensor holds one object, whatever shape it has there.
+#: Types whose values are TensorFlow's own objects; oplet's tensor holds one for each of its elements.
 OPAQUE = frozenset({TensorType.RESOURCE, TensorType.VARIANT})
 
 OPAQUE_TYPES = frozenset(TYPES[each] for each in OPAQUE)
@@ -49,7 +59,7 @@ class TensorFlowValue:
     """A value of type VARIANT or RESOURCE that TensorFlow made, as oplet's tensors hold it.
 
     Attributes:
-        value: the tensor of TensorFlow.
+        value: the tensor of TensorFlow, without dimensions.
     """
 
     __slots__ = ("value",)
@@ -70,15 +80,33 @@ def reader(tensor: Tensor) -> Callable[[], Any]:
         return lambda: make(data, kind)
 
     def value() -> Any:
-        found = tensor.data.item() if tensor.data.size == 1 else None
-        if isinstance(found, TensorFlowValue):
-            return found.value
-        raise InvokeError(
-            f"{tensor} holds {_kind(found)}, which TensorFlow did not make; have all operators that share the value served by one "
-            "package, with the delegate 'flex' or without it."
-        )
+        found = [_made_by_tensorflow(tensor, each) for each in tensor.data.ravel().tolist()]
+        if tensor.data.ndim == 0:
+            return found[0]
+        if not found:
+            raise InvokeError(f"{tensor} has no elements; TensorFlow is given values of its type one by one.")
+        tf = tensorflow()
+        return tf.reshape(tf.stack(found), tensor.data.shape)
 
     return value
+
+
+def elements_of(value: Any) -> tuple[tuple[int, ...], list[TensorFlowValue]]:
+    """The shape of a tensor of TensorFlow's of type VARIANT or RESOURCE, and its elements in order."""
+    shape = tuple(value.shape.as_list())
+    if not shape:
+        return shape, [TensorFlowValue(value)]
+    tf = tensorflow()
+    return shape, [TensorFlowValue(each) for each in tf.unstack(tf.reshape(value, [-1]))]
+
+
+def _made_by_tensorflow(tensor: Tensor, value: object) -> Any:
+    if isinstance(value, TensorFlowValue):
+        return value.value
+    raise InvokeError(
+        f"{tensor} holds {_kind(value)}, which TensorFlow did not make; have all operators that share the value served by one "
+        "package, with the delegate 'flex' or without it."
+    )
 
 
 def _kind(value: object) -> str:
