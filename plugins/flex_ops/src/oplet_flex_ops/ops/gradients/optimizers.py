@@ -87,7 +87,7 @@ def _by_rows(
 ) -> None:
     """One step for each index, in order: an index that comes twice takes two steps."""
     gradient = names.index("grad")
-    flat = arguments[gradient].reshape(-1, *variables[0].shape[1:])
+    flat = arguments[gradient].reshape(rows.size, *variables[0].shape[1:])
     for row, part in zip(rows.ravel().tolist(), flat):
         # Of one row, so that vectors do not become scalars, which cannot be changed in place.
         parts = [value[row : row + 1] for value in variables]

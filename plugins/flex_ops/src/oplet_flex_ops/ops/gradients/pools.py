@@ -83,13 +83,15 @@ def _max_pool_by_place() -> Registration:
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         (_, gradient, places), [output] = inputs, outputs
         batch = output.shape[0]
-        picture = output.size // batch
+        picture = output.size // max(batch, 1)
         starts = 0 if attributes.flag("include_batch_in_index", default=False) else np.arange(batch)[:, None] * picture
 
         def run() -> None:
+            output.fill(0)
+            if not places.size:
+                return
             rows = places.reshape(batch, -1) + starts
             ensure(rows.min() >= 0 and rows.max() < output.size, f"a place is outside of the {output.size} values of the input.")
-            output.fill(0)
             np.add.at(output.reshape(-1), rows.ravel(), gradient.ravel())
 
         return run

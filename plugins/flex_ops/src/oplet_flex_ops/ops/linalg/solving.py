@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -180,7 +181,8 @@ def _tridiagonal() -> Registration:
         size = diagonals.shape[-1]
 
         def compute() -> None:
-            above, main, below = (np.array(diagonals[..., row, :]).reshape(-1, size) for row in range(3))
+            count = prod(diagonals.shape[:-2])
+            above, main, below = (np.array(diagonals[..., row, :]).reshape(count, size) for row in range(3))
             values = np.array(right).reshape(len(main), size, right.shape[-1])
             further = np.zeros_like(above)
             for row in range(size - 1):

@@ -182,7 +182,7 @@ def _dense_shapes(node: Node, validate: bool) -> list[Shape]:
 
 def _dense(validate: bool, outputs: list[Array], indices: Array, shape: Array, values: Array, default: Array) -> None:
     output = outputs[0]
-    places = row_numbers(indices.reshape(-1, output.ndim), output.shape)
+    places = row_numbers(indices if indices.ndim == 2 else indices.reshape(-1, 1), output.shape)
     ensure(not validate or bool((places[1:] > places[:-1]).all()), "the indices are not in ascending order, each once.")
     output[...] = default
     output.reshape(-1)[places] = values

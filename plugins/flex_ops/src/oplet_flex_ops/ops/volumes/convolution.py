@@ -140,7 +140,8 @@ def _filter_gradient(given: Geometry, outputs: list[Array], source: Array, sizes
     for position, to, of in taps(axes):
         checkpoint()
         part, slope = pixels[of], slopes[to]
-        outputs[0][position] = part.reshape(-1, part.shape[-1]).T @ slope.reshape(-1, slope.shape[-1])
+        rows = prod(part.shape[:-1])
+        outputs[0][position] = part.reshape(rows, part.shape[-1]).T @ slope.reshape(rows, slope.shape[-1])
 
 
 CONV_3D_BACKPROP_FILTER_V2: Registration = filled(
