@@ -35,6 +35,7 @@ NOT_RUN = {
     r"sh scripts/fuzz\.sh|python -m fuzz": "takes minutes; tests/hostile/test_fuzz.py runs this module",
     r"oplet .*--delegate libneg\.so\b": "the library of docs/native-delegates.md, in tests/pages/test_native_delegates.py",
     r"oplet .*--delegate litert:library=": "a library that works in LiteRT alone; plugins/native_ops/tests/delegates/test_in_litert.py has one",
+    r"oplet doctor reviews\.tflite": "the model that docs/text-classifier.md makes, in tests/pages/test_text_classifier.py",
     r"oplet .*--delegate fast\b|oplet new-delegate fast": "the delegate that docs/writing-a-delegate.md makes, in tests/pages/test_writing_a_delegate.py",
 }
 
