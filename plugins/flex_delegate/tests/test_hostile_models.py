@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,15 @@ def test_a_number_of_inputs_that_the_node_has_not_is_a_reason() -> None:
     model = FlexModel().tensor("x", F32, [3]).tensor("y", F32, [3])
     [report] = opened(model.flex("AddN", "x", "y", T=_FLOAT, N=1 << 40).content("x", "y")).delegation_reports()
     assert report.unsupported[0] == f"the attribute 'N' is {1 << 40}, and the node has 2 inputs and outputs"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_attributes_that_are_no_numbers_are_a_reason(value: float) -> None:
+    """TensorFlow's Mfcc ends the process with such a limit."""
+    model = FlexModel().tensor("x", F32, [1, 9, 65]).tensor("rate", np.int32, [], np.int32(8000)).tensor("y", F32, [1, 9, 10])
+    content = model.flex("Mfcc", "x rate", "y", lower_frequency_limit=value).content("x", "y")
+    [report] = opened(content).delegation_reports()
+    assert report.unsupported[0].startswith(f"the attribute 'lower_frequency_limit' of Mfcc is {value}")
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,6 +37,10 @@ def read_definition(data: bytes) -> Any:
     for name in [name for name in definition.attr if name.startswith("_")]:
         del definition.attr[name]
     return definition
+
+
+#: Attributes that are values of elements, which may be any.
+_FILLS = ("extrapolation_value",)
 
 
 class Operation:
@@ -73,6 +78,11 @@ class Operation:
             raise RefusedError(f"TensorFlow has no kernel of {self.op} for CPUs and these types")
         self._kinds = {each.name: each.type for each in described.attr}
         self.attributes = {name: _attribute(given[name], kind) for name, kind in self._kinds.items()}
+        for name, value in self.attributes.items():
+            if isinstance(value, float) and not math.isfinite(value) and name not in _FILLS:
+                raise RefusedError(
+                    f"the attribute '{name}' of {self.op} is {value}; kernels compute sizes and places from such numbers"
+                )
         if self.op == "Empty":
             self.attributes["init"] = True  # else it shows what the process had in that memory
         held = "container" in self.attributes
