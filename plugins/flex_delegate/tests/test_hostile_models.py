@@ -105,6 +105,16 @@ def test_attributes_that_are_no_numbers_are_a_reason(value: float) -> None:
     assert report.unsupported[0].startswith(f"the attribute 'lower_frequency_limit' of Mfcc is {value}")
 
 
+@pytest.mark.parametrize("name", ["ksize", "strides"])
+def test_windows_of_no_size_are_a_reason(name: str) -> None:
+    """TensorFlow's MaxPoolGrad ends the process with some of them."""
+    model = FlexModel().tensor("x", F32, [1, 4, 4, 1]).tensor("made", F32, [1, 2, 2, 1]).tensor("y", F32, [1, 4, 4, 1])
+    attributes = {"T": _FLOAT, "padding": "SAME", "ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], name: [1, -(2**31), 2, 1]}
+    content = model.flex("MaxPoolGrad", "x made made", "y", **attributes).content("x made", "y")
+    [report] = opened(content).delegation_reports()
+    assert report.unsupported[0].endswith("sizes of windows and their steps are 1 or more")
+
+
 @pytest.mark.slow
 def test_mutated_models_neither_crash_nor_hang_nor_raise_what_is_not_oplet_s() -> None:
     """20,000 of them with OPLET_EVERY_CASE."""

@@ -41,6 +41,8 @@ def read_definition(data: bytes) -> Any:
 
 #: Attributes that are values of elements, which may be any.
 _FILLS = ("extrapolation_value",)
+#: Attributes that are sizes of windows, and steps of them or in them.
+_WINDOWS = ("dilations", "ksize", "ksizes", "rates", "strides")
 
 
 class Operation:
@@ -78,16 +80,22 @@ class Operation:
             raise RefusedError(f"TensorFlow has no kernel of {self.op} for CPUs and these types")
         self._kinds = {each.name: each.type for each in described.attr}
         self.attributes = {name: _attribute(given[name], kind) for name, kind in self._kinds.items()}
-        for name, value in self.attributes.items():
-            if isinstance(value, float) and not math.isfinite(value) and name not in _FILLS:
-                raise RefusedError(
-                    f"the attribute '{name}' of {self.op} is {value}; kernels compute sizes and places from such numbers"
-                )
+        self._check_values()
         if self.op == "Empty":
             self.attributes["init"] = True  # else it shows what the process had in that memory
         held = "container" in self.attributes
         self.resources = tuple(place for place, type in enumerate(made) if held and type == RESOURCE_TYPE)
         self.seeded: bool = described.is_stateful and bool(self.attributes.get("seed") or self.attributes.get("seed2"))
+
+    def _check_values(self) -> None:
+        for name, value in self.attributes.items():
+            if isinstance(value, float) and not math.isfinite(value) and name not in _FILLS:
+                why = "kernels compute sizes and places from such numbers"
+            elif name in _WINDOWS and isinstance(value, list) and not all(0 < each < 1 << 24 for each in value):
+                why = "sizes of windows and their steps are 1 or more"
+            else:
+                continue
+            raise RefusedError(f"the attribute '{name}' of {self.op} is {value}; {why}")
 
     def caller(self, container: str, name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
         """A function of the inputs that runs it and returns the outputs, all of them tensors of TensorFlow.
