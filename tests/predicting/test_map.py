@@ -279,10 +279,11 @@ def test_a_worker_process_that_is_killed_is_an_error_that_says_so() -> None:
 
 
 SCRIPT = """
-import itertools, sys
+import itertools, signal, sys
 import numpy as np
 from oplet import Predictor
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background is started without
     predict = Predictor(sys.argv[1])
     try:
         for number, _ in enumerate(predict.map(itertools.repeat(np.zeros((8, 8, 1), np.int8)), 2, processes=sys.argv[2] == "processes")):

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from flatbuffers import flexbuffers
 
-from oplet import Interpreter, load_delegate
+from oplet import Interpreter, TensorType, load_delegate
 from oplet.testing import Spec, call_op, run_op
 
 EXAMPLES = Path(sys.argv[2])
@@ -126,7 +126,7 @@ def inverse(plugin: str) -> None:
 
 
 def text_ops() -> None:
-    [found] = call_op("CaseFoldUTF8", [np.array(["Straße".encode()], object)], [Spec("string", [1])])
+    [found] = call_op("CaseFoldUTF8", [np.array(["Straße".encode()], object)], [Spec(TensorType.STRING, [1])])
     assert found.tolist() == [b"strasse"]
 
 
