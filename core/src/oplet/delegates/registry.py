@@ -10,6 +10,7 @@ from typing import Any
 
 from oplet.delegates.delegate import Delegate
 from oplet.errors import DelegateError, DelegateLoadError, failures, text_of
+from oplet.ops.custom_prefix import matches
 from oplet.ops.serving.provenance import Provenance, import_registered
 
 __all__ = ["DelegateEntry", "DelegateRegistry", "LibraryEntry", "is_library"]
@@ -41,7 +42,7 @@ class DelegateEntry:
 
     def serves_op(self, name: str) -> bool:
         """Whether it exists for the custom op of this name, among others."""
-        return any(name.startswith(each[:-1]) if each.endswith("*") else name == each for each in self.serves)
+        return any(matches(each, name) for each in self.serves)
 
     def create(self, options: Mapping[str, Any] | None = None) -> Delegate:
         """Create the delegate.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CustomPrefix"]
+__all__ = ["CustomPrefix", "matches"]
 
 
 @dataclass(frozen=True, order=True)
@@ -24,3 +24,8 @@ class CustomPrefix:
 
     def __str__(self) -> str:
         return self.name
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a pattern, an op's name or a prefix with an asterisk behind it, stands for the op of this name."""
+    return pattern == name or (pattern.endswith("*") and name.startswith(pattern[:-1]))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from oplet.errors import PluginError
+from oplet.ops.custom_prefix import matches
 
 __all__ = [
     "DISABLE_VARIABLE",
@@ -199,4 +200,4 @@ class Preference:
 
     def for_op(self, op: str) -> tuple[str, ...]:
         """The names of plugins to try for an op, in order."""
-        return tuple(name for of, name in self.by_op if of == op or (of.endswith("*") and op.startswith(of[:-1]))) + self.names
+        return tuple(name for of, name in self.by_op if matches(of, op)) + self.names

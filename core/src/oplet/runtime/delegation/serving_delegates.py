@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from oplet.delegates.delegate import Delegate
 from oplet.errors import UnservedNodeError
 from oplet.ops.context import Node
+from oplet.ops.serving.provenance import Provenance
 from oplet.schema.naming import shown
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class ServingDelegates:
     def __init__(self, manager: PluginManager, prefer: Sequence[str] | Mapping[str, str] | Preference | None) -> None:
         self._manager = manager
         self._prefer = prefer
-        self._made: dict[str, Delegate] = {}
+        self._made: dict[tuple[str, Provenance], Delegate] = {}
 
     def missing(self, ops: Iterable[str], applied: Iterable[Delegate]) -> list[Delegate]:
         """The delegates that exist for these custom ops and are not applied yet, in the order of the ops.
@@ -47,12 +48,12 @@ class ServingDelegates:
         found: list[Delegate] = []
         for op in dict.fromkeys(ops):
             entry = self._manager.delegate_for(op, self._prefer)
-            if entry is None or (entry.name, entry.provenance) in there:
+            if entry is None or (key := (entry.name, entry.provenance)) in there:
                 continue
-            there.add((entry.name, entry.provenance))
-            if entry.name not in self._made:
-                self._made[entry.name] = entry.create()
-            found.append(self._made[entry.name])
+            there.add(key)
+            if key not in self._made:
+                self._made[key] = entry.create()
+            found.append(self._made[key])
         return found
 
 
@@ -60,9 +61,8 @@ def left_alone(node: Node, subgraph: Subgraph, model: str) -> UnservedNodeError:
     """The error for a node without a kernel that a delegate ran before a resize and leaves alone now."""
     reports = subgraph.delegation_reports.values()
     reasons = "; ".join(f"{report.delegate}: {why}" for report in reports if (why := report.unsupported.get(node.index)))
-    error = UnservedNodeError(
+    return UnservedNodeError(
         f"No kernel serves node {node.index} ({shown(node.op_name)}) of {subgraph} of {model}, and the delegate that ran it leaves it "
-        f"alone with the present shapes{f' ({reasons})' if reasons else ''}; resize the inputs to others."
+        f"alone with the present shapes{f' ({reasons})' if reasons else ''}; resize the inputs to others.",
+        node.op_name,
     )
-    error.op = node.op_name
-    return error

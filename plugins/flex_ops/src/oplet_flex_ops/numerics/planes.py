@@ -107,9 +107,9 @@ def plane_of(
     return Plane(*axes)
 
 
-def attributes_strides(attributes: Attributes, name: str = "dilations") -> list[int]:
+def dilations_of(attributes: Attributes) -> list[int]:
     """The dilations of a convolution."""
-    return attributes.integers(name, default=[1, 1, 1, 1])
+    return attributes.integers("dilations", default=[1, 1, 1, 1])
 
 
 class _Rows:

@@ -13,9 +13,9 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.planes import (
     Plane,
-    attributes_strides,
     convolution,
     depthwise,
+    dilations_of,
     ensure_filters,
     ensure_planes,
     plane_of,
@@ -25,7 +25,7 @@ from oplet_flex_ops.numerics.types import FLOATS
 
 def _registration(*, separate: bool) -> Registration:
     def plane(attributes: Attributes, source: Shape, filters: Shape) -> Plane:
-        return plane_of(attributes, source, filters[:2], attributes.integers("strides"), attributes_strides(attributes))
+        return plane_of(attributes, source, filters[:2], attributes.integers("strides"), dilations_of(attributes))
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         ensure_planes(*node.inputs)

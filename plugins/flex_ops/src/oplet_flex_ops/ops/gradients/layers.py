@@ -13,8 +13,8 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.planes import (
     Plane,
-    attributes_strides,
     depthwise,
+    dilations_of,
     ensure_filters,
     ensure_planes,
     filter_gradient,
@@ -29,7 +29,7 @@ def _convolution(wanted: str, *, separate: bool) -> Registration:
     place = 0 if wanted == "source" else 1
 
     def plane(attributes: Attributes, source: Shape, filters: Shape) -> Plane:
-        return plane_of(attributes, source, filters[:2], attributes.integers("strides"), attributes_strides(attributes))
+        return plane_of(attributes, source, filters[:2], attributes.integers("strides"), dilations_of(attributes))
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         sizes, gradient = node.inputs[place], node.inputs[2]
