@@ -1,0 +1,120 @@
+"""The callable that Ray Data's actors hold: batches of columns in, batches of columns out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Predictor
+from oplet.errors import OpletError
+
+__all__ = ["ERRORS", "PredictBatches"]
+
+#: The column with an error's sentence in each row, "" where the row was run.
+ERRORS = "error"
+
+Columns = dict[str, NDArray[Any]]
+
+
+class PredictBatches:
+    """A model as a class for `Dataset.map_batches`: one instance for each actor, which opens the model when its first batch comes.
+
+    Args:
+        model: the model's path, which each node of the cluster must have, or its bytes.
+        inputs: the column of each input of the model; None for the columns that are called as the inputs, or for a model with one input and
+            batches with one column besides the kept ones, that column.
+        outputs: the new column of each output; None for columns that are called as the outputs.
+        keep: the columns of the batch that are kept; None for all.
+        errors: "raise" ends the job with the error of a row that cannot be run; "column" gives each row a column `error`, and zeros of the
+            outputs' types where it is not "".
+        predictor: the further arguments of `oplet.Predictor`.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | bytes,
+        *,
+        inputs: Mapping[str, str] | None = None,
+        outputs: Mapping[str, str] | None = None,
+        keep: Sequence[str] | None = None,
+        errors: Literal["raise", "column"] = "raise",
+        **predictor: Any,
+    ) -> None:
+        if errors not in ("raise", "column"):
+            raise ValueError(f"errors is {errors!r}; it must be 'raise' or 'column'.")
+        self._predict = Predictor(model, **predictor)
+        self._inputs, self._outputs, self._keep, self._errors = inputs, outputs, keep, errors
+
+    def __call__(self, batch: Columns) -> Columns:
+        """Run the model on a batch.
+
+        Args:
+            batch: columns of N values each, as numpy arrays; rows of tensors as an array (N, *row), or of dtype object for rows of several
+                shapes. Types are cast where no value changes: Arrow has no other width for some of them.
+
+        Raises:
+            OpletError: a column is missing or does not fit, or a row cannot be run, with `errors="raise"`.
+        """
+        wanted = self._predict.inputs
+        columns = self._columns(wanted, batch)
+        rows = {name: _as_input(batch[column], wanted[name].dtype) for name, column in columns.items()}
+        kept = {name: batch[name] for name in (batch if self._keep is None else self._keep) if name not in columns.values() or self._keep}
+        count = len(next(iter(batch.values()), ()))
+        try:
+            results, sentences = self._predict(rows), [""] * count
+        except OpletError:
+            if self._errors == "raise":
+                raise
+            results, sentences = self._one_by_one(rows, count)
+        if self._errors == "column":
+            kept[ERRORS] = np.array(sentences, object)
+        names = self._outputs or {}
+        return {**kept, **{names.get(name, name): value for name, value in results.items()}}
+
+    def _columns(self, wanted: Mapping[str, Any], batch: Columns) -> dict[str, str]:
+        """The column of each input."""
+        if self._inputs is not None:
+            found = dict(self._inputs)
+        elif set(wanted) <= set(batch):
+            found = {name: name for name in wanted}
+        else:
+            others = [name for name in batch if name not in (self._keep or ())]
+            found = dict(zip(wanted, others)) if len(wanted) == len(others) == 1 else {name: name for name in wanted}
+        missing = sorted({column for column in found.values() if column not in batch})
+        if missing:
+            raise KeyError(
+                f"The batch has no column {', '.join(missing)}; it has {', '.join(batch) or 'none'}, and the inputs of {self._predict!r} are "
+                f"{', '.join(wanted)}: name the column of each with inputs={{...}}."
+            )
+        return found
+
+    def _one_by_one(self, rows: Columns, count: int) -> tuple[Columns, list[str]]:
+        """The results of each row, zeros for rows that cannot be run, and the errors' sentences."""
+        found: list[dict[str, NDArray[Any]] | None] = []
+        sentences = []
+        for number in range(count):
+            try:
+                found.append(self._predict({name: values[number : number + 1] for name, values in rows.items()}))
+                sentences.append("")
+            except OpletError as error:
+                found.append(None)
+                sentences.append(str(error))
+        results = {}
+        for name, column in self._predict.outputs.items():
+            shape = next((each[name].shape[1:] for each in found if each is not None), tuple(max(size, 0) for size in column.shape))
+            empty = np.full((1, *shape), b"", object) if column.dtype == object else np.zeros((1, *shape), column.dtype)
+            results[name] = np.concatenate([empty if each is None else each[name] for each in found])
+        return results, sentences
+
+
+def _as_input(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The values in the type of an input, as far as none of them changes."""
+    array = np.asarray(values)
+    if array.dtype == dtype or array.dtype == object or dtype == object:
+        return array
+    cast = array.astype(dtype)
+    return cast if np.array_equal(cast, array) else array  # the Predictor refuses it by name
