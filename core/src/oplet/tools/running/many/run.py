@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import oplet
-from oplet.errors import InvokeError, TensorError
+from oplet.errors import InvokeError, StateError, TensorError
 from oplet.model.files.atomic_write import atomic_write, is_special
 from oplet.model.files.regular_files import open_file
 from oplet.runtime.calling.mapping import MapSettings, map_items
@@ -190,6 +190,10 @@ def run_many(
         finally:
             predictor._give(lent)
         sources = open_sources(inputs, details, options.inputs, stdin, reporter.notify, reporter.say)
+        if options.resume and not sources.can_come_again:
+            raise StateError(
+                "What comes from standard input cannot be continued, as nothing tells whether it is the same again; write it into a file."
+            )
         identity = partial(_identity, model, options, sources)
         format, sink = stack.enter_context(_opened(options, forms, identity, stdout))
         before = sink.kept

@@ -128,7 +128,7 @@ class ArrowTable:
                 value = _value(batch.column(column)[place], np.dtype(self._details[name]["dtype"]).kind == "S")
                 if value is None:
                     return Row(called, error=f"'{source}' has no value for the input '{name}'.")
-                parts.append(ValuePart(name, value, source))
+                parts.append(ValuePart(name, _in_shape(value, self._details[name]), source))
         except Exception as error:  # values of types that have no arrays, uneven lists, text that is not UTF-8
             return Row(called, error=f"'{source}' cannot be read: {text_of(error).rstrip('.')}.")
         return Row(called, tuple(parts))
@@ -138,6 +138,13 @@ class ArrowTable:
             return error
         why = "there is not enough memory" if isinstance(error, MemoryError) else text_of(error).rstrip(".")[:300]
         return TensorError(f"'{self._path}' is no Parquet or Arrow file, or a damaged one: {why}; write it again.")
+
+
+def _in_shape(value: Any, details: Details) -> Any:
+    """The value; a list of all values of the input has its shape, as tables hold lists rather than lists of lists."""
+    shape = tuple(map(int, details["shape"]))
+    flat = isinstance(value, np.ndarray) and value.ndim == 1 and -1 not in details["shape_signature"]
+    return value.reshape(shape) if flat and value.size == math.prod(shape) else value
 
 
 def _value(scalar: pa.Scalar, text: bool) -> Any:

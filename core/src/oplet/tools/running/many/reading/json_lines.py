@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from oplet.errors import StateError
 from oplet.model.files.regular_files import TEXT_BYTES, open_file
 from oplet.tools.running.inputs import parse_json
 from oplet.tools.running.many.identity import file_identity
@@ -55,11 +54,7 @@ class JsonLines:
                     yield Row(self._row_name(line, source), (JsonPart(line, source, self._names),))
 
     def identity(self) -> dict[str, Any]:
-        if not isinstance(self._source, Path):
-            raise StateError(
-                "What comes from standard input cannot be continued, as nothing tells whether it is the same again; write it into a file."
-            )
-        return file_identity(self._source)
+        return file_identity(self._source) if isinstance(self._source, Path) else {"what": "standard input"}
 
     def _row_name(self, line: bytes, source: str) -> str:
         if b'"name"' not in line or "name" in self._names:

@@ -31,7 +31,6 @@ class Sources:
 
     Attributes:
         constants: the values of inputs that have the same one in each row, with the files that they came from.
-        identity: what tells whether the rows are the same as before, by the input as it was given.
     """
 
     constants: dict[str, tuple[NDArray[Any], str]] = field(default_factory=dict)
@@ -44,12 +43,13 @@ class Sources:
         return counts[0] if counts else None
 
     @property
-    def identity(self) -> dict[str, Any]:
-        """What tells whether the rows are the same as before, by the input as it was given.
+    def can_come_again(self) -> bool:
+        """Whether the rows can be read again."""
+        return all(text.rpartition("=")[2] != STDIN for text in self._sources)
 
-        Raises:
-            StateError: nothing does.
-        """
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What tells whether the rows are the same as before, by the input as it was given."""
         return {text: source.identity() for text, source in self._sources.items()}
 
     def add(self, text: str, source: RowSource) -> None:
