@@ -186,6 +186,14 @@ def test_text_goes_through() -> None:
     assert [next(iter(row.values())).tolist() for row in predict.map([["x", "y"], [b"z", b""]])] == [[b"x", b"y"], [b"z", b""]]
 
 
+def test_a_row_that_is_one_text_is_kept_as_one() -> None:
+    word = Spec("S", [1])
+    predict = Predictor(one_op_model("RESHAPE", [word, np.array([1], np.int32)], [word]), batch=False)
+    (got,) = predict(np.array([b"a", b"bc", b""], object)).values()
+    assert got.tolist() == [b"a", b"bc", b""]
+    assert [next(iter(row.values())).tolist() for row in predict.map([["x"], [b"y"]])] == [b"x", b"y"]
+
+
 def test_each_row_begins_with_the_model_s_first_state() -> None:
     """SVDF keeps what it saw: with it, a second run of the same row gives something else."""
     x, state = Spec(F32, [1, 2]), Spec(F32, [1, 4], variable=True)

@@ -94,7 +94,7 @@ def test_the_highest_scores_stand_in_place_of_the_values(
     words = labels.read_text().split()
     if kind == "jsonl":
         lines = [json.loads(line) for line in target.read_text().splitlines()]
-        assert [[(s["index"], s["label"], s["value"]) for s in line["top"]["probabilities"]][0] for line in lines] == [
+        assert [next((s["index"], s["label"], s["value"]) for s in line["top"]["probabilities"]) for line in lines] == [
             (place, words[place], max(row)) for place, row in zip(best, values)
         ]
         assert all(line["outputs"] == {} and len(line["top"]["probabilities"]) == 2 for line in lines)
@@ -221,11 +221,9 @@ def test_whatever_is_cut_off_leaves_the_whole_rows_before_it(format, rows, cut: 
     expected = Kept(whole, sum(fails for _, fails in rows[:whole]), size)
     assert format.read(io.BytesIO(content[:cut])) == expected
     assert format.read(io.BytesIO(content[:cut] + bytes(100))) == expected  # zeros, as a loss of power leaves them
-    if whole + 1 < len(rows) and cut == len(content):
-        raise AssertionError
     if len(rows) > 1:
         damaged = bytearray(content)
-        damaged[len(pieces[0]) + 2] ^= 0xFF
+        damaged[len(pieces[0])] ^= 0x40
         with pytest.raises((ValueError, KeyError)):
             format.read(io.BytesIO(bytes(damaged)))
 

@@ -166,7 +166,7 @@ def test_what_does_not_go_together_is_refused(oplet, sums: Path, tmp_path: Path)
         (["x.npy"], "No value is given for the input 'y'"),
         (["x.npy", "y=short.npy"], "has 3 rows and"),
         (["x=x.npy", "x=x.npy"], "given twice"),
-        (["x=wide.npy", "y=x.npy"], "has rows of the shape [5], input 'x' takes [1, 2]"),
+        (["x=wide.npy", "y=x.npy"], "has the shape [3, 5], input 'x' takes [1, 2]"),
         (["uneven.npz"], "different numbers of rows: 'x' 3, 'y' 2"),
         (["x=a", "y=b"], "has no file '1'"),
         (["x=empty", "y=x.npy"], "has no files that can be inputs"),
@@ -182,11 +182,12 @@ def test_what_does_not_go_together_is_refused(oplet, sums: Path, tmp_path: Path)
 
 def test_text_goes_in_and_comes_out(oplet, tmp_path: Path) -> None:
     from oplet import ModelBuilder
+    from oplet.schema.enums import TensorType
 
     builder = ModelBuilder()
     main = builder.add_subgraph()
-    x, y = (main.add_tensor(name, "string", [1]) for name in "xy")
-    shape = main.add_tensor("shape", "int32", [1], np.array([1], np.int32))
+    x, y = (main.add_tensor(name, TensorType.STRING, [1]) for name in "xy")
+    shape = main.add_tensor("shape", "int32", [1], data=np.array([1], np.int32))
     main.add_operator("RESHAPE", [x, shape], [y])
     main.set_inputs(x)
     main.set_outputs(y)

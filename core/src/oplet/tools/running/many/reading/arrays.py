@@ -53,6 +53,10 @@ class Arrays:
         self._rows = next(iter(counts.values()))
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(self._members)
+
+    @property
     def count(self) -> int:
         return self._rows
 

@@ -56,6 +56,10 @@ class ArrowTable:
         self._names = "name" if "name" in schema.names and "name" not in self._columns.values() else ""
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(self._details)
+
+    @property
     def count(self) -> int:
         return self._rows
 

@@ -26,7 +26,7 @@ class Folder:
 
     Args:
         path: the folder.
-        names: the inputs that each file has values for; of several, the file says which.
+        names: the inputs that files may have values for: the first of them, or where there is an .npz or .json those that it says.
         say: called with a sentence on what was left out.
 
     Raises:
@@ -36,7 +36,6 @@ class Folder:
 
     def __init__(self, path: Path, names: tuple[str, ...], say: Callable[[str], None]) -> None:
         self._path = path
-        self._names = names
         others: Counter[str] = Counter()
         found: list[str] = []
         for folder, folders, files in os.walk(path, onerror=_raise):
@@ -51,6 +50,8 @@ class Folder:
                 else:
                     others[suffix] += 1
         self.names = sorted(found)
+        single = not any(name.lower().endswith((".npz", ".json")) for name in found)
+        self.inputs = names[:1] if single else names
         if others:
             told = ", ".join(f"{number} {suffix or 'without a suffix'}" for suffix, number in others.most_common(5))
             say(f"'{path}': {counted(sum(others.values()), 'file')} of kinds that are no inputs left out: {told}")
@@ -63,7 +64,7 @@ class Folder:
 
     def rows(self, start: int) -> Iterator[Row]:
         for name in self.names[start:]:
-            yield Row(name, (FilePart(self._path / name, self._names),))
+            yield Row(name, (FilePart(self._path / name, self.inputs),))
 
     def identity(self) -> dict[str, Any]:
         digest = hashlib.sha256()

@@ -32,7 +32,7 @@ class JsonLines:
 
     def __init__(self, source: Path | BinaryIO, names: tuple[str, ...]) -> None:
         self._source = source
-        self._names = names
+        self.inputs = names
         self.count: int | None = None
         if isinstance(source, Path):
             with open_file(source) as file:
@@ -51,13 +51,13 @@ class JsonLines:
                 if line is None:
                     yield Row(source, error=f"'{source}' is a line of more than the {TEXT_BYTES} bytes that are read.")
                 else:
-                    yield Row(self._row_name(line, source), (JsonPart(line, source, self._names),))
+                    yield Row(self._row_name(line, source), (JsonPart(line, source, self.inputs),))
 
     def identity(self) -> dict[str, Any]:
         return file_identity(self._source) if isinstance(self._source, Path) else {"what": "standard input"}
 
     def _row_name(self, line: bytes, source: str) -> str:
-        if b'"name"' not in line or "name" in self._names:
+        if b'"name"' not in line or "name" in self.inputs:
             return source
         try:
             content = parse_json(line, source)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -63,14 +63,15 @@ class Row:
 
 
 class RowSource(Protocol):
-    """Rows of one input or several.
-
-    Attributes:
-        count: the number of rows, None if it shows only at the end.
-    """
+    """Rows of one input or several."""
 
     @property
-    def count(self) -> int | None: ...
+    def inputs(self) -> Sequence[str]:
+        """The inputs that each row has values for."""
+
+    @property
+    def count(self) -> int | None:
+        """The number of rows, None if it shows only at the end."""
 
     def rows(self, start: int) -> Iterator[Row]:
         """The rows from number `start` on."""

@@ -135,8 +135,9 @@ def open_sources(
         if len([1 for _, other, _ in split if other is None]) > 1 and name is None:
             name = free[0]
             theirs = {name: details[name]}
-        sources.add(text, _opened(path, name or "", theirs, stdin, say))
-        taken.update(theirs)
+        source = _opened(path, name or "", theirs, stdin, say)
+        sources.add(text, source)
+        taken.update(source.inputs)
     missing = [name for name in details if name not in taken]
     if missing:
         raise TensorError(f"No value is given for the input '{missing[0]}'; in a run of many rows each input needs one.")
