@@ -71,6 +71,7 @@ USES = {
     "pillow": ("MIT-CMU", "pictures as inputs of the command"),
     "pluggy": ("MIT", "calling plugins"),
     "pretty-midi": ("MIT", "the programs in tests/programs"),
+    "pyarrow": ("Apache-2.0", "Parquet and Arrow in `oplet run`"),
     "pydub": ("MIT", "the programs in tests/programs"),
     "pytest": ("MIT", "running tests"),
     "pytest-xdist": ("MIT", "running tests on several cores"),
