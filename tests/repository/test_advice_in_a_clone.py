@@ -160,7 +160,7 @@ def test_no_sentence_of_the_core_names_a_package_of_the_project_behind_pip_insta
 def test_every_command_that_is_advised_installs_the_package(clone: Path, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     commands = [install_commands.install_command(package) for package in PACKAGES] + [
-        install_commands.install_command("oplet", e) for e in ("cli", "build", "graph")
+        install_commands.install_command("oplet", e) for e in ("cli", "build", "graph", "arrow")
     ]
     for number, command in enumerate(commands):
         target = tmp_path / str(number)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from oplet.errors import TensorError
 from oplet.model.files.atomic_write import atomic_write
 from oplet.tools.running.many.keeping.results import OutputForm, Record, Records
-from oplet.tools.running.many.reading.arrow_tables import ARROW_NEEDS
+from oplet.tools.running.many.reading.arrow_tables import arrow_needs
 from oplet.tools.running.outputs import check_member
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def check_joinable(kind: str, output: Path, forms: Sequence[OutputForm]) -> None
         try:
             import pyarrow
         except ModuleNotFoundError as error:
-            raise TensorError(f"'{output}' cannot be written: {ARROW_NEEDS}.") from error
+            raise TensorError(f"'{output}' cannot be written: {arrow_needs()}.") from error
         del pyarrow
     else:
         for form in forms:

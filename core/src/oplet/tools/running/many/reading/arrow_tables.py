@@ -11,6 +11,7 @@ import numpy as np
 
 from oplet.errors import TensorError, text_of
 from oplet.model.files.regular_files import open_file
+from oplet.plugins.install_commands import install_command
 from oplet.tools.running.many.identity import file_identity
 from oplet.tools.running.many.reading.rows import Row, ValuePart, own_names
 from oplet.tools.running.model_runner import Details
@@ -18,12 +19,15 @@ from oplet.tools.running.model_runner import Details
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ARROW_NEEDS", "ArrowTable"]
+__all__ = ["ArrowTable", "arrow_needs"]
 
-#: The message that names the package these files need.
-ARROW_NEEDS = "Parquet and Arrow files need pyarrow: pip install 'oplet[arrow]'"
 #: Rows that are read together, and the longest name of a row that is kept, in characters.
 _BATCH, _LONGEST_NAME = 64, 1000
+
+
+def arrow_needs() -> str:
+    """The message that names the package these files need."""
+    return f"Parquet and Arrow files need pyarrow: {install_command('oplet', 'arrow')}"
 
 
 class ArrowTable:
@@ -45,7 +49,7 @@ class ArrowTable:
         try:
             import pyarrow
         except ModuleNotFoundError as error:
-            raise TensorError(f"'{path}' cannot be read: {ARROW_NEEDS}.") from error
+            raise TensorError(f"'{path}' cannot be read: {arrow_needs()}.") from error
         del pyarrow
         self._details = {name: details[name]} if name else details
         try:
