@@ -56,7 +56,7 @@ class Model:
         shared_values: what the interpreters of these bytes have in common; None if the bytes may change, or the model was made from
             tables.
 
-    Example:
+    Examples:
         >>> from oplet import Model
         >>> model = Model.open("examples/digits/digits_int8.tflite")  # doctest: +SKIP
         >>> [code.builtin_code.name for code in model.root.operator_codes]  # doctest: +SKIP
