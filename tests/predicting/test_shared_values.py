@@ -96,7 +96,8 @@ def test_interpreters_of_one_bytes_object_share_and_those_of_bytes_that_may_chan
     second = opened(changing)
     assert not same(first, second)
     np.testing.assert_array_equal(answer(first), before)
-    assert (answer(second)[:8, 0] == 7).all() and not (before[:8, 0] == 7).any()
+    assert (answer(second)[:8, 0] == 7).all()
+    assert not (before[:8, 0] == 7).any()
 
 
 def test_a_file_that_was_written_anew_has_its_own_values(tmp_path: Path) -> None:
@@ -123,7 +124,8 @@ def test_a_file_that_was_just_written_shares_nothing_until_time_stamps_would_tel
     first = opened(path)
     monkeypatch.setattr(mapping, "_is_settled", lambda status: True)
     second, third = opened(path), opened(path)
-    assert not same(first, second) and same(second, third)
+    assert not same(first, second)
+    assert same(second, third)
 
 
 def test_values_are_freed_with_the_last_interpreter_that_uses_them() -> None:
@@ -131,7 +133,8 @@ def test_values_are_freed_with_the_last_interpreter_that_uses_them() -> None:
     a, b = opened(content), opened(content)
     kept = [weakref.ref(array) for array in derived(a)]
     shared = a._model.shared_values
-    assert shared is not None and len(shared)
+    assert shared is not None
+    assert len(shared)
     a.close()
     del a
     gc.collect()
@@ -168,7 +171,8 @@ def test_threads_that_open_a_model_at_the_same_time_get_one_value() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 6 and all(same(found[0], other) for other in found[1:])
+    assert len(found) == 6
+    assert all(same(found[0], other) for other in found[1:])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
