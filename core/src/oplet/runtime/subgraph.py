@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from oplet.ops.context import Node
 from oplet.ops.serving.registration import Thunk
-from oplet.ops.tensor import Array, Tensor
+from oplet.ops.shared_values import Derived, SharedValues
+from oplet.ops.tensor import Tensor
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.schema.naming import shown
 
@@ -93,6 +94,7 @@ class Subgraph:
         inputs: tensor indices of the subgraph's inputs.
         outputs: tensor indices of the subgraph's outputs.
         read: tensor indices that the caller reads: the outputs, and further tensors that are outputs of a signature.
+        shared: what the interpreters of the model have in common; None where they have nothing.
         file_tensors: the number of tensors that the model has there.
         variables: the tensors whose values outlive an invoke.
         ready: whether it can be invoked: everything is prepared for the current input shapes.
@@ -100,7 +102,7 @@ class Subgraph:
         segments: the segments that are prepared so far.
         last_use: by tensor index, the position in the plan of the last node that reads it; the plan's length if the caller reads it.
         initialized: the nodes whose `init` was called and whose `free` was not, in the order of the calls.
-        folded: by index of a folded node, the input arrays that it read.
+        folded: by index of a folded node, its outputs' arrays, and the input arrays that it read.
         kernels: by index of a delegate's kernel node, the partition that it replaces.
         inlined: by index of a composite that is inlined, the indices of the nodes that run in its place, in order.
         pieces: what was made to be inlined so far.
@@ -120,6 +122,7 @@ class Subgraph:
         inputs: list[int],
         outputs: list[int],
         read: list[int],
+        shared: SharedValues | None = None,
     ) -> None:
         self.index = index
         self.name = name
@@ -129,6 +132,7 @@ class Subgraph:
         self.inputs = inputs
         self.outputs = outputs
         self.read = read
+        self.shared = shared
         self.file_tensors = len(tensors)
         self.variables = [tensor for tensor in tensors if tensor.is_variable]
         self.ready = False
@@ -136,7 +140,7 @@ class Subgraph:
         self.segments: list[Segment] = []
         self.last_use: dict[int, int] = {}
         self.initialized: dict[Node, None] = {}
-        self.folded: dict[int, list[Array | None]] = {}
+        self.folded: dict[int, Derived] = {}
         self.kernels: dict[int, DelegateParams] = {}
         self.inlined: dict[int, list[int]] = {}
         self.pieces: list[InlinedPiece] = []
