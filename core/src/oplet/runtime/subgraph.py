@@ -35,19 +35,22 @@ class Segment:
         end: the position in the plan after its last node.
         nodes: the nodes that run; folded ones do not.
         thunks: one thunk for each of these nodes.
+        steps: the same thunks, neighbours joined where they can be (`oplet.ops.joining`), and for each the position of its first node;
+            None until the segment has run.
         dynamic: the last node's outputs of dynamic shape.
         arena: the memory that its tensors share, as bytes; None if they need none.
         requests: the tensors in the arena, with their lifetimes.
         offsets: their offsets in the arena, in bytes.
     """
 
-    __slots__ = ("arena", "dynamic", "end", "nodes", "offsets", "requests", "thunks")
+    __slots__ = ("arena", "dynamic", "end", "nodes", "offsets", "requests", "steps", "thunks")
 
     def __init__(self, end: int, nodes: list[Node], dynamic: list[Tensor]) -> None:
         self.end = end
         self.nodes = nodes
         self.dynamic = dynamic
         self.thunks: list[Thunk] = []
+        self.steps: tuple[list[Thunk], list[int]] | None = None
         self.arena: NDArray[np.uint8] | None = None
         self.requests: Sequence[Request] = ()
         self.offsets: Sequence[int] = ()
