@@ -23,7 +23,7 @@ _T3, _T2, _T1, _T0 = (np.float32(value) for value in (0.12946975, 0.099637344, 0
 _THIRD, _FARTHEST = np.float32(0.3), np.float32(40)
 _SLOPE, _CUBIC = np.float32(2 * np.sqrt(2 / np.pi)), np.float32(2 * np.sqrt(2 / np.pi) * 0.044715)
 
-_contracting: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"contract"})
+_contracting: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"contract"}, forceinline=True)
 
 
 @_contracting
