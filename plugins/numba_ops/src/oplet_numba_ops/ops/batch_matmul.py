@@ -6,13 +6,11 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, Tensor, TensorType, charge, decline
 from oplet.kernels.arrays import Shape
-from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import BatchMatMulOptions
 from oplet_builtin_ops.ops.batch_matmul import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.memory import Array, address, aligned
 from oplet_numba_ops.compiling.processor import tile_rows
 from oplet_numba_ops.compiling.vectors import LANES
-from oplet_numba_ops.convolution.output_stage import float_finishing
 from oplet_numba_ops.convolution.stacks import stack_kernel
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.threads.splitting import Range, cut, each, slots
@@ -52,7 +50,6 @@ def plan(context: Context, node: Node) -> Bind:
     tile = tile_rows()[vectors] if rows > 1 else 1
     kernel = stack_kernel(vectors, tile)
     ready(kernel)
-    finish = float_finishing(None, columns, ActivationFunctionType.NONE)
     width = vectors * LANES
     panels = -(-columns // width)
     worth = count * rows * columns * depth // _WORTH
@@ -61,19 +58,20 @@ def plan(context: Context, node: Node) -> Bind:
     size = panels * width * depth
     charge(4 * size * slots(ranges) + 8 * (rows + 2 * count))
     row_starts = np.arange(rows, dtype=np.int64) * (4 * depth)
-    nothing = np.zeros(1, np.int64)
+    none, bias = np.zeros(1, np.int64), aligned((panels * width,), np.float32)
 
     def bind() -> Thunk:
         x, y, z = left.data, right.data, output.data
         scratch = [aligned((size,), np.float32) for _ in range(slots(ranges))]
-        before = *(address(array) for array in (x, y, z, first, second, row_starts, nothing, finish.table)), finish.channels
+        arrays = x, y, z, first, second, row_starts, none, bias
+        before = *map(address, arrays), bias.size
         shape = rows, columns, depth, int(options.adj_y)
 
         def part(some: Range, slot: int) -> tuple[int, ...]:
             some_rows, some_batches = (some, (0, 1)) if by_rows else ((0, rows), some)
             return *before, address(scratch[slot]), *shape, *some_batches, *some_rows
 
-        return thunk([Step(kernel, each(ranges, part))], context.num_threads, x, y, z, first, second, row_starts, nothing, *scratch, finish.table)
+        return thunk([Step(kernel, each(ranges, part))], context.num_threads, *arrays, *scratch)
 
     return bind
 
