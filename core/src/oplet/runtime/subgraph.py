@@ -158,6 +158,14 @@ class Subgraph:
         """The bytes of all segments' arenas."""
         return sum(segment.arena.nbytes for segment in self.segments if segment.arena is not None)
 
+    @property
+    def is_joined(self) -> bool:
+        """Whether all of its nodes have become one step, so that nothing but compiled kernels and copies runs in the next `invoke`."""
+        segments = self.segments
+        steps = segments[0].steps if len(segments) == 1 else None
+        whole = steps is not None and len(steps[0]) == 1 and len(segments[0].thunks) > 1
+        return whole and segments[0].end == len(self.execution_plan)
+
     def is_read(self, tensor: Tensor) -> bool:
         """Whether a node of the plan or the caller reads the tensor. Valid after `allocate`."""
         return tensor.index in self.last_use

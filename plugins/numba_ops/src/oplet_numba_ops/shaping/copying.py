@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 from oplet_numba_ops.compiling.kernels import kernel
 from oplet_numba_ops.compiling.memory import Array
 from oplet_numba_ops.compiling.vectors import I64, address
-from oplet_numba_ops.shaping.transposing import copy_items
+from oplet_numba_ops.shaping.transposing import copy_items, turn_square
 
 __all__ = ["COPY", "copy_arguments"]
 
@@ -39,10 +39,19 @@ _move: Any = intrinsic(prefer_literal=True)(_move_code)
 def COPY(source, target, size, n0, n1, n2, n3, n4, s0, s1, s2, s3, s4, t0, t1, t2, t3, t4):  # type: ignore[no-untyped-def]
     """Copy numbers of `size` bytes; lengths of the axes, then the strides of source and target in bytes."""
     whole = s4 == size and t4 == size
+    turned = t4 == size and s3 == size and (size == 1 or size == 4) and n3 >= 4 and n4 >= 4
     for a in range(n0):
         for b in range(n1):
             for c in range(n2):
                 read, write = source + a * s0 + b * s1 + c * s2, target + a * t0 + b * t1 + c * t2
+                if turned and not whole:
+                    for i in range(0, n4, 16):
+                        for j in range(0, n3, 16):
+                            if size == 4:
+                                turn_square(4, read + i * s4 + j * 4, s4, min(16, n4 - i), write + j * t3 + i * 4, t3, min(16, n3 - j))
+                            else:
+                                turn_square(1, read + i * s4 + j, s4, min(16, n4 - i), write + j * t3 + i, t3, min(16, n3 - j))
+                    continue
                 for _ in range(n3):
                     if whole:
                         if size & 3 == 0:
@@ -82,6 +91,8 @@ def copy_arguments(target: Array, source: Array) -> tuple[int, ...] | None:
             axes.append((length, read, write))
     if len(axes) > _AXES:
         return None
+    # The outer axes may come in any order; the one along which the source is contiguous comes last, for tables to be transposed.
+    axes[:-1] = sorted(axes[:-1], key=lambda axis: axis[1] == size)
     axes = [(1, 0, 0)] * (_AXES - len(axes)) + axes
     if axes[-1][0] == 1:
         axes[-1] = 1, size, size
