@@ -14,10 +14,12 @@ from oplet_numba_ops.compiling.memory import Array
 from oplet_numba_ops.compiling.vectors import I64, address
 from oplet_numba_ops.shaping.transposing import copy_items, turn_square
 
-__all__ = ["COPY", "copy_arguments"]
+__all__ = ["COPY", "COPY_WORDS", "copy_arguments"]
 
 _AXES = 5
 _SIZES = (1, 2, 4, 8)
+#: The number of COPY's arguments.
+COPY_WORDS = 3 + 3 * _AXES
 
 
 def _move_code(context: Any, size: Any, source: Any, target: Any) -> Any:
@@ -35,7 +37,7 @@ def _move_code(context: Any, size: Any, source: Any, target: Any) -> Any:
 _move: Any = intrinsic(prefer_literal=True)(_move_code)
 
 
-@kernel(f"void({', '.join(['i8'] * (3 + 3 * _AXES))})")
+@kernel(f"void({', '.join(['i8'] * COPY_WORDS)})")
 def COPY(source, target, size, n0, n1, n2, n3, n4, s0, s1, s2, s3, s4, t0, t1, t2, t3, t4):  # type: ignore[no-untyped-def]
     """Copy numbers of `size` bytes; lengths of the axes, then the strides of source and target in bytes."""
     whole = s4 == size and t4 == size

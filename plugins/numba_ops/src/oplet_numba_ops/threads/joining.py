@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,8 +12,8 @@ import numpy as np
 from oplet.kernels.arrays import Copies
 from oplet_numba_ops.compiling.memory import Array
 from oplet_numba_ops.overriding import Thunk
-from oplet_numba_ops.shaping.copying import COPY, copy_arguments
-from oplet_numba_ops.threads.jobs import JOB_WORDS
+from oplet_numba_ops.shaping.copying import COPY, COPY_WORDS, copy_arguments
+from oplet_numba_ops.threads.jobs import HEAD_WORDS, JOB_WORDS
 
 __all__ = ["JOINER", "Jobs", "mark"]
 
@@ -56,8 +57,8 @@ class _Copied:
         self.copies = copies
         entry = COPY.entry()
         own = np.zeros((len(words), JOB_WORDS), np.int64)
-        own[:, 0], own[:, 3:5] = entry.address, 1
-        own[:, 1] = words.ctypes.data + words.strides[0] * np.arange(len(words)) if len(words) else 0
+        own[:, 0], own[:, 2], own[:, 3:5] = entry.address, words.strides[0], 1
+        own[:, 1] = words.ctypes.data + words.strides[0] * np.arange(len(words))
         self.keep = entry, own, words
         self.addresses: Sequence[int] = (own.ctypes.data + own.strides[0] * np.arange(len(own))).tolist()
 
@@ -80,7 +81,7 @@ class _Joiner:
                 if found is None:
                     return None
                 arguments.append(found)
-        return _Copied(thunk, np.array(arguments, np.int64).reshape(len(arguments), -1 if arguments else 0))
+        return _Copied(thunk, np.array(arguments, np.int64).reshape(len(arguments), COPY_WORDS))
 
     def join(self, thunks: Sequence[Any]) -> Thunk:
         known = [thunk.jobs for thunk in thunks if not isinstance(thunk, _Copied)]
@@ -88,10 +89,34 @@ class _Joiner:
             return partial(_in_turn, tuple(thunk.copies for thunk in thunks))
         addresses = [where for thunk in thunks for where in (thunk if isinstance(thunk, _Copied) else thunk.jobs).addresses]
         helpers = max((jobs.helpers for jobs in known), key=len)
-        jobs = np.array(addresses, np.int64)
+        jobs, memory = _gathered(addresses)
         call: Any = partial(known[0].run, known[0].team, jobs.ctypes.data, len(jobs))
-        call.keep = jobs, tuple(thunks)
+        call.keep = jobs, memory, tuple(thunks)
         return partial(_with_helpers, call, helpers) if helpers else call  # type: ignore[no-any-return]
+
+
+def _gathered(addresses: Sequence[int]) -> tuple[Array, Array]:
+    """The addresses of copies of jobs, each followed by its arguments, so that a run reads memory from its start to its end; and their memory.
+
+    Jobs of several threads stay where they are, since helpers may know their addresses.
+    """
+    pieces: list[Array | None] = []
+    for where in addresses:
+        head: Array = np.frombuffer((ctypes.c_int64 * HEAD_WORDS).from_address(where), np.int64)
+        _, words, stride, count, threads = head.tolist()
+        if threads > 1:
+            pieces.append(None)
+            continue
+        arguments: Array = np.frombuffer((ctypes.c_int64 * (stride * count // 8)).from_address(words), np.int64)
+        pieces.append(np.concatenate((head, arguments)))
+    memory = np.concatenate([piece for piece in pieces if piece is not None] or [np.empty(0, np.int64)])
+    jobs, place = np.array(addresses, np.int64), 0
+    for number, piece in enumerate(pieces):
+        if piece is not None:
+            jobs[number] = memory.ctypes.data + 8 * place
+            memory[place + 1] = jobs[number] + 8 * HEAD_WORDS
+            place += len(piece)
+    return jobs, memory
 
 
 def _in_turn(thunks: Sequence[Thunk]) -> None:
