@@ -37,13 +37,14 @@ class Segment:
         thunks: one thunk for each of these nodes.
         steps: the same thunks, neighbours joined where they can be (`oplet.ops.joining`), and for each the position of its first node;
             None until the segment has run.
+        is_one_step: whether all of its nodes, two or more, were joined into one step.
         dynamic: the last node's outputs of dynamic shape.
         arena: the memory that its tensors share, as bytes; None if they need none.
         requests: the tensors in the arena, with their lifetimes.
         offsets: their offsets in the arena, in bytes.
     """
 
-    __slots__ = ("arena", "dynamic", "end", "nodes", "offsets", "requests", "steps", "thunks")
+    __slots__ = ("arena", "dynamic", "end", "is_one_step", "nodes", "offsets", "requests", "steps", "thunks")
 
     def __init__(self, end: int, nodes: list[Node], dynamic: list[Tensor]) -> None:
         self.end = end
@@ -51,9 +52,15 @@ class Segment:
         self.dynamic = dynamic
         self.thunks: list[Thunk] = []
         self.steps: tuple[list[Thunk], list[int]] | None = None
+        self.is_one_step = False
         self.arena: NDArray[np.uint8] | None = None
         self.requests: Sequence[Request] = ()
         self.offsets: Sequence[int] = ()
+
+    def set_steps(self, steps: tuple[list[Thunk], list[int]] | None) -> None:
+        """Set `steps`; None when a thunk has changed."""
+        self.steps = steps
+        self.is_one_step = steps is not None and len(steps[0]) == 1 and len(self.thunks) > 1
 
     def holds(self, tensor: Tensor) -> bool | None:
         """Whether no other tensor was written into the tensor's memory after its last use; None if it is not in this arena."""
@@ -162,9 +169,7 @@ class Subgraph:
     def is_joined(self) -> bool:
         """Whether all of its nodes have become one step, so that nothing but compiled kernels and copies runs in the next `invoke`."""
         segments = self.segments
-        steps = segments[0].steps if len(segments) == 1 else None
-        whole = steps is not None and len(steps[0]) == 1 and len(segments[0].thunks) > 1
-        return whole and segments[0].end == len(self.execution_plan)
+        return len(segments) == 1 and segments[0].is_one_step and segments[0].end == len(self.execution_plan)
 
     def is_read(self, tensor: Tensor) -> bool:
         """Whether a node of the plan or the caller reads the tensor. Valid after `allocate`."""

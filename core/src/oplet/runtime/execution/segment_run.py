@@ -61,7 +61,7 @@ def _run_first(context: KernelContext, segment: Segment) -> None:
         raise
     except failures() as error:
         raise _failure(context, segment, len(times) - 1, error) from error
-    segment.steps = joined(segment.thunks, [end - start for start, end in pairwise(times)])
+    segment.set_steps(joined(segment.thunks, [end - start for start, end in pairwise(times)]))
 
 
 def _run_timed(context: KernelContext, segment: Segment) -> None:
