@@ -42,7 +42,7 @@ def fake_distribution(
     Returns:
         `site`, to be put on sys.path: see `installed`.
 
-    Example:
+    Examples:
         >>> site = getfixture("tmp_path")
         >>> source = "from oplet import hookimpl, Registration"
         >>> _ = fake_distribution(site, "oplet-twice", "1.0", {"twice": "oplet_twice"}, {"oplet_twice": source})
