@@ -135,10 +135,13 @@ def test_maps_agree(case: tuple[bytes, list[Any]], agree: Callable[..., None]) -
 
 
 @pytest.mark.parametrize(
-    ("op", "options"), [("GELU", GeluOptions()), ("GELU", GeluOptions(approximate=True)), ("TANH", None), ("SQRT", None), ("RSQRT", None)]
+    ("op", "options"),
+    [("GELU", GeluOptions()), ("GELU", GeluOptions(approximate=True)), ("TANH", None), ("SQRT", None), ("RSQRT", None)],
 )
 def test_numbers_at_the_ends_agree(op: str, options: Any, agree: Callable[..., None]) -> None:
-    ends = np.array([np.inf, -np.inf, np.nan, 0, -0.0, 1e30, -1e30, 13, -13, -14, 1e-30, -1e-30, 0.625, -0.625, 9, -9], np.float32)
+    ends = np.array(
+        [np.inf, -np.inf, np.nan, 0, -0.0, 1e30, -1e30, 13, -13, -14, 1e-30, -1e-30, 0.625, -0.625, 9, -9], np.float32
+    )
     # Among others, so that they are met by a vector as well as by what remains of a row.
     x = np.concatenate([np.linspace(-20, 20, 203, dtype=np.float32), np.tile(ends, 5)])
     agree(one_op_model(op, [Spec("float32", x.shape)], [Spec("float32", x.shape)], options, version=1), [x])

@@ -12,7 +12,7 @@ from oplet_numba_ops.compiling.kernels import kernel
 from oplet_numba_ops.recurrent.gates import tanh
 from oplet_numba_ops.softmax.exponentials import exp
 
-__all__ = ["GELU", "GELU_BY_TANH", "ROOT", "INVERSE_ROOT", "TANH"]
+__all__ = ["GELU", "GELU_BY_TANH", "INVERSE_ROOT", "ROOT", "TANH"]
 
 _ZERO, _ONE, _HALF, _NAN, _LEAST = np.float32(0), np.float32(1), np.float32(0.5), np.float32(np.nan), np.float32(-np.inf)
 _LOWEST = np.float32(-87.33)

@@ -76,7 +76,9 @@ def _plan_columns(context: Context, node: Node, outer: int, count: int, inner: i
 
     def bind() -> Thunk:
         x, y = source.data.reshape(outer, count, inner), output.data.reshape(outer, inner)
-        return thunk([Step(MEAN_OF_COLUMNS, each(ranges, lambda some, _: (x[slice(*some)], y[slice(*some)])))], context.num_threads)
+        return thunk(
+            [Step(MEAN_OF_COLUMNS, each(ranges, lambda some, _: (x[slice(*some)], y[slice(*some)])))], context.num_threads
+        )
 
     return bind
 

@@ -50,7 +50,9 @@ def COPY(source, target, size, n0, n1, n2, n3, n4, s0, s1, s2, s3, s4, t0, t1, t
                     for i in range(0, n4, 16):
                         for j in range(0, n3, 16):
                             if size == 4:
-                                turn_square(4, read + i * s4 + j * 4, s4, min(16, n4 - i), write + j * t3 + i * 4, t3, min(16, n3 - j))
+                                turn_square(
+                                    4, read + i * s4 + j * 4, s4, min(16, n4 - i), write + j * t3 + i * 4, t3, min(16, n3 - j)
+                                )
                             else:
                                 turn_square(1, read + i * s4 + j, s4, min(16, n4 - i), write + j * t3 + i, t3, min(16, n3 - j))
                     continue

@@ -45,7 +45,9 @@ def _largest_code(context: Any, start: Any, count: Any) -> Any:
         lanes = LANES
         while lanes > 1:
             lanes //= 2
-            turned = b.shuffle_vector(row, row, ir.Constant(ir.VectorType(I32, LANES), [(i + lanes) % LANES for i in range(LANES)]))
+            turned = b.shuffle_vector(
+                row, row, ir.Constant(ir.VectorType(I32, LANES), [(i + lanes) % LANES for i in range(LANES)])
+            )
             row = b.select(b.fcmp_ordered(">", row, turned), row, turned)
         return b.extract_element(row, I32(0))
 

@@ -92,7 +92,7 @@ class _Joiner:
         jobs, memory = _gathered(addresses)
         call: Any = partial(known[0].run, known[0].team, jobs.ctypes.data, len(jobs))
         call.keep = jobs, memory, tuple(thunks)
-        return partial(_with_helpers, call, helpers) if helpers else call  # type: ignore[no-any-return]
+        return partial(_with_helpers, call, helpers) if helpers else call
 
 
 def _gathered(addresses: Sequence[int]) -> tuple[Array, Array]:
@@ -102,13 +102,9 @@ def _gathered(addresses: Sequence[int]) -> tuple[Array, Array]:
     """
     pieces: list[Array | None] = []
     for where in addresses:
-        head: Array = np.frombuffer((ctypes.c_int64 * HEAD_WORDS).from_address(where), np.int64)
+        head = _words(where, HEAD_WORDS)
         _, words, stride, count, threads = head.tolist()
-        if threads > 1:
-            pieces.append(None)
-            continue
-        arguments: Array = np.frombuffer((ctypes.c_int64 * (stride * count // 8)).from_address(words), np.int64)
-        pieces.append(np.concatenate((head, arguments)))
+        pieces.append(None if threads > 1 else np.concatenate((head, _words(words, stride * count // 8))))
     memory = np.concatenate([piece for piece in pieces if piece is not None] or [np.empty(0, np.int64)])
     jobs, place = np.array(addresses, np.int64), 0
     for number, piece in enumerate(pieces):
@@ -117,6 +113,12 @@ def _gathered(addresses: Sequence[int]) -> tuple[Array, Array]:
             memory[place + 1] = jobs[number] + 8 * HEAD_WORDS
             place += len(piece)
     return jobs, memory
+
+
+def _words(address: int, count: int) -> Array:
+    """The words of memory at an address."""
+    memory: Any = (ctypes.c_int64 * count).from_address(address)
+    return np.frombuffer(memory, np.int64)
 
 
 def _in_turn(thunks: Sequence[Thunk]) -> None:
