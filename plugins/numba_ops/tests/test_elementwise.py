@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from oplet import Interpreter, ModelBuilder, TensorType
 from oplet.schema.enums import ActivationFunctionType, Padding
-from oplet.schema.options import AddOptions, GeluOptions, LeakyReluOptions, MulOptions, Pool2DOptions, SoftmaxOptions, SubOptions
+from oplet.schema.options import (
+    AddOptions,
+    DivOptions,
+    GeluOptions,
+    LeakyReluOptions,
+    MulOptions,
+    Pool2DOptions,
+    SoftmaxOptions,
+    SubOptions,
+)
 from oplet.testing import Spec, invoke, one_op_model
 from oplet_numba_ops.broadcasting import Repetition, repetition
 from oplet_numba_ops.elementwise.float_pairs import (
@@ -51,8 +60,9 @@ def spec(draw: st.DrawFn, kind: str, shape: tuple[int, ...], data: Any = None) -
 @st.composite
 def pairs(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
     """A model of ADD, SUB, MUL, PRELU or SQUARED_DIFFERENCE, with an operand that repeats somehow, maybe a constant."""
-    op = draw(st.sampled_from(["ADD", "SUB", "MUL", "PRELU", "SQUARED_DIFFERENCE"]))
-    kind = "float32" if op == "SQUARED_DIFFERENCE" else draw(st.sampled_from(["float32", *QUANTIZED]))
+    of_floats = ["SQUARED_DIFFERENCE", "DIV", "MAXIMUM", "MINIMUM"]
+    op = draw(st.sampled_from(["ADD", "SUB", "MUL", "PRELU", *of_floats]))
+    kind = "float32" if op in of_floats else draw(st.sampled_from(["float32", *QUANTIZED]))
     random = np.random.default_rng(draw(SEEDS))
     large = tuple(draw(st.lists(st.sampled_from([1, 2, 3, 5, 16, 40]), min_size=1, max_size=4)))
     small = tuple(dim if draw(st.booleans()) else 1 for dim in large)[draw(st.integers(0, len(large))) :]
@@ -66,11 +76,11 @@ def pairs(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
     output = spec(draw, kind, large)
     if kind in QUANTIZED and op in ("ADD", "SUB"):  # the output's scale may not be too fine
         output = output._replace(scale=[max(output.scale[0], max(t.scale[0] for t in inputs) / 16)])
-    classes: dict[str, Any] = {"ADD": AddOptions, "SUB": SubOptions, "MUL": MulOptions}
+    classes: dict[str, Any] = {"ADD": AddOptions, "SUB": SubOptions, "MUL": MulOptions, "DIV": DivOptions}
     options = classes[op](fused_activation_function=draw(CLAMPS)) if op in classes else None
-    if options is not None and op != "MUL":
+    if op in ("ADD", "SUB"):
         options.pot_scale_int16 = False
-    version = {"ADD": 3, "SUB": 3, "MUL": 4, "PRELU": 1, "SQUARED_DIFFERENCE": 1}[op]
+    version = {"ADD": 3, "SUB": 3, "MUL": 4}.get(op, 1)
     return one_op_model(op, inputs, [output], options, version=version), [v for i, v in enumerate(fed) if i != constant]
 
 
@@ -94,7 +104,7 @@ def test_all_pairs_of_8_bit_values_agree(op: str, kind: str, agree: Callable[...
 @st.composite
 def maps(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
     """A model of an op of one operand."""
-    floats = ["LEAKY_RELU", "HARD_SWISH", "LOGISTIC", "GELU", "TANH", "SQRT", "RSQRT"]
+    floats = ["LEAKY_RELU", "HARD_SWISH", "LOGISTIC", "GELU", "TANH", "SQRT", "RSQRT", "ABS"]
     op = draw(st.sampled_from([*floats, "SOFTMAX", "LOG_SOFTMAX", "QUANTIZE", "DEQUANTIZE"]))
     shape = tuple(draw(st.lists(st.integers(1, 40), min_size=1, max_size=3)))
     random = np.random.default_rng(draw(SEEDS))

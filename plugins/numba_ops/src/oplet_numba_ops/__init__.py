@@ -14,6 +14,7 @@ OPLET_TIER = "fast"
 
 #: The operators that have a compiled kernel.
 OPERATORS = (
+    "ABS",
     "ADD",
     "ARG_MAX",
     "AVERAGE_POOL_2D",
@@ -21,6 +22,7 @@ OPERATORS = (
     "CONV_2D",
     "DEPTHWISE_CONV_2D",
     "DEQUANTIZE",
+    "DIV",
     "FULLY_CONNECTED",
     "GELU",
     "HARD_SWISH",
@@ -28,8 +30,10 @@ OPERATORS = (
     "LOGISTIC",
     "LOG_SOFTMAX",
     "LSTM",
+    "MAXIMUM",
     "MAX_POOL_2D",
     "MEAN",
+    "MINIMUM",
     "MUL",
     "NON_MAX_SUPPRESSION_V4",
     "NON_MAX_SUPPRESSION_V5",
@@ -47,6 +51,7 @@ OPERATORS = (
     "SQRT",
     "SQUARED_DIFFERENCE",
     "SUB",
+    "SUM",
     "TANH",
     "TRANSPOSE",
     "UNIDIRECTIONAL_SEQUENCE_LSTM",

@@ -12,7 +12,7 @@ from oplet_numba_ops.compiling.kernels import kernel
 from oplet_numba_ops.recurrent.gates import tanh
 from oplet_numba_ops.softmax.exponentials import exp
 
-__all__ = ["GELU", "GELU_BY_TANH", "INVERSE_ROOT", "ROOT", "TANH"]
+__all__ = ["GELU", "GELU_BY_TANH", "INVERSE_ROOT", "MAGNITUDE", "ROOT", "TANH"]
 
 _ZERO, _ONE, _HALF, _NAN, _LEAST = np.float32(0), np.float32(1), np.float32(0.5), np.float32(np.nan), np.float32(-np.inf)
 _LOWEST = np.float32(-87.33)
@@ -60,6 +60,13 @@ def GELU_BY_TANH(x, out):  # type: ignore[no-untyped-def]
     """x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))); NaN for -inf, as in LiteRT."""
     for i in range(out.size):
         out[i] = _gelu_by_tanh(x[i])
+
+
+@kernel("void(f4[::1], f4[::1])")
+def MAGNITUDE(x, out):  # type: ignore[no-untyped-def]
+    """The number without its sign."""
+    for i in range(out.size):
+        out[i] = abs(x[i])
 
 
 @kernel("void(f4[::1], f4[::1])")

@@ -12,7 +12,7 @@ from oplet import TensorType
 from oplet_numba_ops.compiling.kernels import Kernel, kernel
 from oplet_numba_ops.elementwise.fixed_point import scaled
 
-__all__ = ["MEAN", "MEAN_OF_COLUMNS", "MEAN_OF_ROWS"]
+__all__ = ["MEAN", "MEAN_OF_COLUMNS", "MEAN_OF_ROWS", "SUM_OF_ROWS"]
 
 _in_any_order: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"reassoc", "nsz"}, boundscheck=False)
 
@@ -31,6 +31,13 @@ def MEAN_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
     count = np.float32(columns)
     for row in range(out.size):
         out[row] = _total(x[row * columns : (row + 1) * columns]) / count
+
+
+@kernel("void(f4[::1], f4[::1], i8)")
+def SUM_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
+    """The sum of each row of floats."""
+    for row in range(out.size):
+        out[row] = _total(x[row * columns : (row + 1) * columns])
 
 
 @kernel("void(f4[:,:,::1], f4[:,::1])")
