@@ -71,7 +71,7 @@ def test_neighbours_are_joined_after_the_first_run_and_answer_the_same() -> None
     joiner = Joiner()
     chain = interpreter(["Joins", "Joins", "Alone", "Joins", "Copies", "Joins", "Alone"], joiner)
     assert answer(chain) == [5, 6, 7]
-    assert joiner.lengths == [2, 3]
+    assert joiner.lengths == []
     assert answer(chain, [7, 8, 9]) == [11, 12, 13]
     assert answer(chain, [0, 0, 0]) == [4, 4, 4]
     assert joiner.lengths == [2, 3]
@@ -108,7 +108,7 @@ def test_a_profiler_sees_every_node_and_may_come_and_go() -> None:
 def test_nodes_that_take_long_stay_steps_of_their_own_so_that_a_run_can_be_stopped_between_them() -> None:
     joiner = Joiner()
     chain = interpreter(["Joins"] * 4, joiner, seconds=0.004)
-    answer(chain)
+    assert answer(chain) == answer(chain) == [5, 6, 7]
     assert joiner.lengths == []
 
 

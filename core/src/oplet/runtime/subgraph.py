@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.ops.context import Node
+from oplet.ops.joining import joined
 from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Array, Tensor
 from oplet.runtime.memory.arena_planner import Lifetime
@@ -36,7 +37,8 @@ class Segment:
         nodes: the nodes that run; folded ones do not.
         thunks: one thunk for each of these nodes.
         steps: the same thunks, neighbours joined where they can be (`oplet.ops.joining`), and for each the position of its first node;
-            None until the segment has run.
+            None until the segment runs for the second time.
+        seconds: the durations of the thunks in the first run.
         is_one_step: whether all of its nodes, two or more, were joined into one step.
         dynamic: the last node's outputs of dynamic shape.
         arena: the memory that its tensors share, as bytes; None if they need none.
@@ -44,7 +46,7 @@ class Segment:
         offsets: their offsets in the arena, in bytes.
     """
 
-    __slots__ = ("arena", "dynamic", "end", "is_one_step", "nodes", "offsets", "requests", "steps", "thunks")
+    __slots__ = ("arena", "dynamic", "end", "is_one_step", "nodes", "offsets", "requests", "seconds", "steps", "thunks")
 
     def __init__(self, end: int, nodes: list[Node], dynamic: list[Tensor]) -> None:
         self.end = end
@@ -52,15 +54,21 @@ class Segment:
         self.dynamic = dynamic
         self.thunks: list[Thunk] = []
         self.steps: tuple[list[Thunk], list[int]] | None = None
+        self.seconds: list[float] | None = None
         self.is_one_step = False
         self.arena: NDArray[np.uint8] | None = None
         self.requests: Sequence[Request] = ()
         self.offsets: Sequence[int] = ()
 
-    def set_steps(self, steps: tuple[list[Thunk], list[int]] | None) -> None:
-        """Set `steps`; None when a thunk has changed."""
-        self.steps = steps
-        self.is_one_step = steps is not None and len(steps[0]) == 1 and len(self.thunks) > 1
+    def join(self, seconds: Sequence[float]) -> tuple[list[Thunk], list[int]]:
+        """Set `steps`, from the thunks and how long each takes, and return them."""
+        self.steps = joined(self.thunks, seconds)
+        self.is_one_step = len(self.steps[0]) == 1 and len(self.thunks) > 1
+        return self.steps
+
+    def unjoin(self) -> None:
+        """Drop `steps`, as a thunk has changed."""
+        self.steps, self.is_one_step = None, False
 
     def holds(self, tensor: Tensor) -> bool | None:
         """Whether no other tensor was written into the tensor's memory after its last use; None if it is not in this arena."""

@@ -7,7 +7,6 @@ import time
 from itertools import pairwise
 
 from oplet.errors import CancelledError, DeadlineError, InvokeError, OpletError, failures
-from oplet.ops.joining import joined
 from oplet.runtime.describe.profiler import Event
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.subgraph import Segment
@@ -28,13 +27,13 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
     if meter.has_deadline or (profiler is not None and profiler.enabled):
         _run_timed(context, segment)
         return
-    if segment.steps is None:
+    if segment.seconds is None:
         _run_first(context, segment)
         return
     stop = meter.reasons
     if stop:
         meter.check()
-    steps, firsts = segment.steps
+    steps, firsts = segment.steps or segment.join(segment.seconds)
     remaining = iter(steps)
     try:
         for step in remaining:
@@ -48,7 +47,7 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
 
 
 def _run_first(context: KernelContext, segment: Segment) -> None:
-    """Run the thunks for the first time, and join neighbours, up to a duration, for the runs to come."""
+    """Run the thunks and note how long each takes. Neighbours are joined in the next run, so that the first answer does not wait."""
     clock, meter = time.perf_counter, context.session.meter
     times = [clock()]
     meter.check()
@@ -61,7 +60,7 @@ def _run_first(context: KernelContext, segment: Segment) -> None:
         raise
     except failures() as error:
         raise _failure(context, segment, len(times) - 1, error) from error
-    segment.set_steps(joined(segment.thunks, [end - start for start, end in pairwise(times)]))
+    segment.seconds = [end - start for start, end in pairwise(times)]
 
 
 def _run_timed(context: KernelContext, segment: Segment) -> None:
