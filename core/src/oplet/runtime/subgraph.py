@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.ops.context import Node
+from oplet.ops.joining import joined
 from oplet.ops.serving.registration import Thunk
 from oplet.ops.shared_values import Derived, SharedValues
 from oplet.ops.tensor import Tensor
@@ -36,22 +37,39 @@ class Segment:
         end: the position in the plan after its last node.
         nodes: the nodes that run; folded ones do not.
         thunks: one thunk for each of these nodes.
+        steps: the same thunks, neighbours joined where they can be (`oplet.ops.joining`), and for each the position of its first node;
+            None until the segment runs for the second time.
+        seconds: the durations of the thunks in the first run.
+        is_one_step: whether all of its nodes, two or more, were joined into one step.
         dynamic: the last node's outputs of dynamic shape.
         arena: the memory that its tensors share, as bytes; None if they need none.
         requests: the tensors in the arena, with their lifetimes.
         offsets: their offsets in the arena, in bytes.
     """
 
-    __slots__ = ("arena", "dynamic", "end", "nodes", "offsets", "requests", "thunks")
+    __slots__ = ("arena", "dynamic", "end", "is_one_step", "nodes", "offsets", "requests", "seconds", "steps", "thunks")
 
     def __init__(self, end: int, nodes: list[Node], dynamic: list[Tensor]) -> None:
         self.end = end
         self.nodes = nodes
         self.dynamic = dynamic
         self.thunks: list[Thunk] = []
+        self.steps: tuple[list[Thunk], list[int]] | None = None
+        self.seconds: list[float] | None = None
+        self.is_one_step = False
         self.arena: NDArray[np.uint8] | None = None
         self.requests: Sequence[Request] = ()
         self.offsets: Sequence[int] = ()
+
+    def join(self, seconds: Sequence[float]) -> tuple[list[Thunk], list[int]]:
+        """Set `steps`, from the thunks and how long each takes, and return them."""
+        self.steps = joined(self.thunks, seconds)
+        self.is_one_step = len(self.steps[0]) == 1 and len(self.thunks) > 1
+        return self.steps
+
+    def unjoin(self) -> None:
+        """Drop `steps`, as a thunk has changed."""
+        self.steps, self.is_one_step = None, False
 
     def holds(self, tensor: Tensor) -> bool | None:
         """Whether no other tensor was written into the tensor's memory after its last use; None if it is not in this arena."""
@@ -158,6 +176,12 @@ class Subgraph:
     def arena_bytes(self) -> int:
         """The bytes of all segments' arenas."""
         return sum(segment.arena.nbytes for segment in self.segments if segment.arena is not None)
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether all of its nodes have become one step, so that nothing but compiled kernels and copies runs in the next `invoke`."""
+        segments = self.segments
+        return len(segments) == 1 and segments[0].is_one_step and segments[0].end == len(self.execution_plan)
 
     def is_read(self, tensor: Tensor) -> bool:
         """Whether a node of the plan or the caller reads the tensor. Valid after `allocate`."""
