@@ -286,7 +286,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not found:
         parser.error(f"{given.folder} has no .zip files of recorded cases.")
     if not runners.installed(_RIVAL):
-        parser.error("ai-edge-litert is not installed: there is nothing to compare with (pip install -r benchmarks/requirements.txt).")
+        parser.error(
+            "ai-edge-litert is not installed: there is nothing to compare with (pip install -r benchmarks/requirements.txt)."
+        )
     before = json.loads(given.before.read_text("utf-8")) if given.before else None
     tell: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True)  # noqa: E731
     section = slow(cases(given.folder, given.only), given.rounds, before, tell, given.rows)

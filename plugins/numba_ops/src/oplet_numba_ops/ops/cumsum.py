@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from math import prod
 
-from oplet import Context, Node, NodeLimits, checkpoint, decline
+from oplet import Context, Node, NodeLimits, TensorType, checkpoint, decline
 from oplet.kernels.axes import read_int, resolve_axis
 from oplet.schema.options import CumsumOptions
 from oplet_builtin_ops.ops.cumsum import REGISTRATION as BUILTIN
@@ -24,6 +24,8 @@ def plan(context: Context, node: Node) -> Bind:
     options = node.options(CumsumOptions)
     axis = resolve_axis(read_int(axis_tensor), source.ndim)
     shape = prod(source.shape[:axis]), source.shape[axis], prod(source.shape[axis + 1 :])
+    if shape[2] == 1 and source.type is not TensorType.FLOAT32:
+        decline("numpy is faster along integers that are side by side.")
     each = max(_TOGETHER // (shape[1] * shape[2]), 1)
     ranges = [(first, min(first + each, shape[0])) for first in range(0, shape[0], each)]
     compiled = CUMSUM[source.type].compiled()
