@@ -28,9 +28,10 @@ from oplet.tools.subprocesses import python_process
 
 __all__ = ["FAILURES", "Campaign"]
 
-#: Seconds after which a model counts as a hang: of processor time, as other programs may slow the machine down; and of wall-clock time.
-_HANG_SECONDS = 10.0
-_HANG_CLOCK = 60.0
+#: Seconds after which a model counts as a hang: of processor time, as other programs may slow the machine down; and of wall-clock time. With
+#: the default limits a single call of numpy or of an engine may take 20 s, on tensors of gigabytes.
+_HANG_SECONDS = 40.0
+_HANG_CLOCK = 240.0
 
 #: Additional seconds for a worker's start: Python starts, seeds are read, engines are loaded, and machine code may be compiled.
 _START_SECONDS = 240.0

@@ -9,7 +9,7 @@ __all__ = ["report_of"]
 
 _FINDINGS = {
     "crash": "**the process died**",
-    "hang": "**took longer than 10 s**",
+    "hang": "**took longer than 40 s**",
     "escaped": "**an exception outside `oplet.errors`**",
     "memory": "**grew by more than 200 MB (documented limits), 300 MB (default)**",
     "slow": "**a call took more than twice `max_seconds`**",

@@ -87,6 +87,8 @@ def test_only_one_module_starts_processes() -> None:
     assert found.pop("fuzz/campaign.py") == ["subprocess"]
     # `oplet behind` runs a program that the user names, in this process.
     assert found.pop("core/src/oplet/tools/behind/launch.py") == ["runpy"]
+    # Predictor.map(processes=True) starts the standard library's worker processes; the test below holds where those import from.
+    assert set(found.pop("core/src/oplet/runtime/calling/worker_process.py")) == {"multiprocessing"}
     # It calls the machine's compiler.
     assert found.pop("benchmarks/native.py") == ["subprocess"]
     assert found == {}, "use oplet.tools.subprocesses"
@@ -204,6 +206,27 @@ def test_without_python_s_own_switch_the_empty_folder_keeps_strangers_out(trap: 
     monkeypatch.setattr("oplet.tools.subprocesses._SAFE_PATH", ())  # as before Python 3.11
     done = run_python(["-c", "import importlib, json, numpy, statistics"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert found_marks(trap) == []
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python has no switch for it: docs/reliability.md says so")
+def test_a_worker_process_of_predictor_map_runs_nothing_of_the_current_folder(trap: Path, tmp_path: Path) -> None:
+    (tmp_path / "stranger" / "multiprocessing.py").write_text(
+        f"open({str(trap / 'multiprocessing')!r}, 'w').close()\nraise ImportError"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, numpy as np, oplet\n"
+        "if __name__ == '__main__':\n"
+        "    predict = oplet.Predictor('model.tflite')\n"
+        "    rows = [np.zeros(5, np.float32)] * 4\n"
+        "    print(len(list(predict.map(rows, workers=1, processes=True))), os.environ.get('PYTHONSAFEPATH'))\n"
+    )
+    hidden = {"PYTHONPATH": "", "OPLET_DISABLE_PLUGINS": "oplet-numba-ops"}
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **hidden}, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["4", "None"]
     assert found_marks(trap) == []
 
 

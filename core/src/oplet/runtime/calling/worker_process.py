@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,10 @@ __all__ = ["WorkerProcess"]
 
 #: Seconds for a process to end before it is killed.
 _GRACE = 1.0
+
+#: Python's own switch (3.11 and later) that puts no folder before the standard library, as the current folder may be a stranger's.
+_SAFE_PATH = "PYTHONSAFEPATH"
+_starting = threading.Lock()
 
 
 class WorkerProcess:
@@ -66,8 +72,9 @@ class WorkerProcess:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         mine, its = context.Pipe()
-        process = context.Process(target=_serve, args=(self._predictor, its), name="oplet-map", daemon=True)
-        with _without_interrupts():
+        safe = os.environ.get(_SAFE_PATH)
+        process = context.Process(target=_serve, args=(self._predictor, its, safe), name="oplet-map", daemon=True)
+        with _with_safe_path(), _without_interrupts():
             process.start()
         its.close()  # so that the pipe ends with the process
         self._process, self._pipe = process, mine
@@ -88,6 +95,25 @@ class WorkerProcess:
 
 
 @contextmanager
+def _with_safe_path() -> Iterator[None]:
+    """The environment of a process that starts now: it imports nothing from the current folder before it has this process's `sys.path`."""
+    with _starting:
+        before = os.environ.get(_SAFE_PATH)
+        os.environ[_SAFE_PATH] = "1"
+        try:
+            yield
+        finally:
+            _restore(before)
+
+
+def _restore(safe: str | None) -> None:
+    if safe is None:
+        os.environ.pop(_SAFE_PATH, None)
+    else:
+        os.environ[_SAFE_PATH] = safe
+
+
+@contextmanager
 def _without_interrupts() -> Iterator[None]:
     """SIGINT blocked in this thread, so that a process which starts now inherits that: Ctrl-C would print a traceback of its imports."""
     if not hasattr(signal, "pthread_sigmask"):
@@ -103,8 +129,9 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(predictor: RunsItems, pipe: Connection) -> None:
-    """Run what comes through the pipe until it ends."""
+def _serve(predictor: RunsItems, pipe: Connection, safe: str | None) -> None:
+    """Run what comes through the pipe until it ends; `safe` is what the user's environment says of safe paths."""
+    _restore(safe)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what becomes of it
     lent = None
     while True:
