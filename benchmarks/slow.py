@@ -138,27 +138,33 @@ def _empty() -> Case:
     return Case("empty", "", builder.to_bytes(), {})
 
 
-def _turns(call: Callable[[], object]) -> Callable[[], object]:
-    """A callable that makes as many calls as fill a turn; its attribute `calls` is their number."""
-    seconds = min(common.take_turns({"": call}, 3)[""])
-    count = min(max(int(_TURN / max(seconds, 1e-9)), 1), _MOST_CALLS)
+class _Turn:
+    """As many calls as fill a turn.
 
-    def turn() -> None:
-        for _ in range(count):
+    Attributes:
+        calls: their number.
+    """
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        seconds = min(common.take_turns({"": call}, 3)[""])
+        self.calls = min(max(int(_TURN / max(seconds, 1e-9)), 1), _MOST_CALLS)
+        self._call = call
+
+    def __call__(self) -> None:
+        call = self._call
+        for _ in range(self.calls):
             call()
 
-    turn.calls = count  # type: ignore[attr-defined]
-    return turn
 
-
-def _measure(case: Case, empty: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Any]:
+def _measure(case: Case, empty: Mapping[str, _Turn], rounds: int) -> dict[str, Any]:
     """Microseconds and ratios of a case, and the words of runners that cannot run it."""
-    turns, refused = {}, {}
+    turns: dict[str, _Turn] = {}
+    refused = {}
     for kind in (_RIVAL, *LIMITS):
         if kind not in empty:
             continue
         try:
-            turns[kind] = _turns(_prepared(kind, case))
+            turns[kind] = _Turn(_prepared(kind, case))
         except Exception as error:  # each runtime has its own exception classes
             refused[kind] = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     fixed = {f"{kind} empty": empty[kind] for kind in turns}
@@ -193,7 +199,7 @@ def slow(
         rows: the most rows of the table of cases.
     """
     kinds = [kind for kind in (_RIVAL, *LIMITS) if runners.installed(kind)]
-    empty = {kind: _turns(_prepared(kind, _empty())) for kind in kinds}
+    empty = {kind: _Turn(_prepared(kind, _empty())) for kind in kinds}
     measured: dict[str, Any] = {}
     for case in found:
         measured[case.name] = _measure(case, empty, rounds)
@@ -220,7 +226,7 @@ def slow(
 
 def _excess(each: Mapping[str, Any]) -> float:
     """How far a case is above its limits: the largest of its ratios, as shares of their limits."""
-    return max(each["ratio"].get(kind, 0) / limit for kind, limit in LIMITS.items())
+    return max(float(each["ratio"].get(kind, 0)) / limit for kind, limit in LIMITS.items())
 
 
 def _ratios(each: Mapping[str, Any]) -> str:

@@ -49,8 +49,8 @@ OPERATORS = (
     "UNIDIRECTIONAL_SEQUENCE_RNN",
 )
 
-#: The custom operators that have a compiled kernel.
-CUSTOM_OPERATORS = ("TFLite_Detection_PostProcess",)
+#: The custom operators that have a compiled kernel, and its module.
+CUSTOM = {"TFLite_Detection_PostProcess": "tflite_detection_post_process"}
 
 #: The versions of each that are served, first to last: those of the numpy kernel, to which nodes fall back.
 VERSIONS: dict[str, tuple[int, int]] = {name: BUILTIN_VERSIONS[name] for name in OPERATORS}
@@ -61,5 +61,5 @@ def register_ops(resolver: MutableOpResolver) -> None:
     """Register the operators; their modules are imported when they are first used."""
     for name, (first, last) in VERSIONS.items():
         resolver.add_builtin(name, f"oplet_numba_ops.ops.{name.lower()}:REGISTRATION", first, last)
-    for name in CUSTOM_OPERATORS:
-        resolver.add_custom(name, f"oplet_numba_ops.ops.{name.lower().replace('postprocess', 'post_process')}:REGISTRATION")
+    for name, module in CUSTOM.items():
+        resolver.add_custom(name, f"oplet_numba_ops.ops.custom.{module}:REGISTRATION")
