@@ -20,6 +20,7 @@ OPERATORS = (
     "AVERAGE_POOL_2D",
     "BATCH_MATMUL",
     "CONV_2D",
+    "CUMSUM",
     "DEPTHWISE_CONV_2D",
     "DEQUANTIZE",
     "DIV",
@@ -58,6 +59,9 @@ OPERATORS = (
     "UNIDIRECTIONAL_SEQUENCE_RNN",
 )
 
+#: The custom operators that have a compiled kernel, and its module.
+CUSTOM = {"TFLite_Detection_PostProcess": "tflite_detection_post_process"}
+
 #: The versions of each that are served, first to last: those of the numpy kernel, to which nodes fall back.
 VERSIONS: dict[str, tuple[int, int]] = {name: BUILTIN_VERSIONS[name] for name in OPERATORS}
 
@@ -67,3 +71,5 @@ def register_ops(resolver: MutableOpResolver) -> None:
     """Register the operators; their modules are imported when they are first used."""
     for name, (first, last) in VERSIONS.items():
         resolver.add_builtin(name, f"oplet_numba_ops.ops.{name.lower()}:REGISTRATION", first, last)
+    for name, module in CUSTOM.items():
+        resolver.add_custom(name, f"oplet_numba_ops.ops.custom.{module}:REGISTRATION")
