@@ -67,7 +67,8 @@ def test_an_action_has_the_same_pin_everywhere() -> None:
 @files
 def test_nothing_has_rights_or_secrets_that_it_does_not_need(file: Path) -> None:
     found = workflow(file.name)
-    allowed = {"publish": {"id-token": "write"}}
+    # mike pushes the branch that GitHub Pages serves.
+    allowed = {"publish": {"contents": "write"} if file.name == "site.yml" else {"id-token": "write"}}
     assert found["permissions"] in ({}, {"contents": "read"})
     for name, job in found["jobs"].items():
         rights = job.get("permissions", found["permissions"])
@@ -79,7 +80,7 @@ def test_nothing_has_rights_or_secrets_that_it_does_not_need(file: Path) -> None
     assert not any("${{" in command for command in commands(file.name))
     for step in steps(file.name):
         if str(step.get("uses")).startswith("actions/checkout@"):
-            assert step["with"]["persist-credentials"] is False
+            assert step["with"]["persist-credentials"] is (file.name == "site.yml")
 
 
 def test_linux_calls_what_a_clone_calls_with_every_python_that_the_packages_name() -> None:
@@ -107,7 +108,13 @@ def test_macos_and_windows_run_the_fast_tests_of_all_packages() -> None:
 
 def test_changes_and_only_a_tag_of_a_version_start_them() -> None:
     assert set(workflow("tests.yml")["on"]) == {"push", "pull_request"}
-    assert workflow("release.yml")["on"] == {"push": {"tags": ["v*"]}}
+    assert workflow("release.yml")["on"] == workflow("site.yml")["on"] == {"push": {"tags": ["v*"]}}
+
+
+def test_the_site_is_published_by_what_builds_it_in_a_clone() -> None:
+    [command] = commands("site.yml")
+    assert 'OPLET_SITE_COMMAND="mike deploy" sh scripts/site.sh --push' in command
+    assert "mkdocs build" in (ROOT / "scripts" / "site.sh").read_text("utf-8")
 
 
 def test_a_release_publishes_what_was_built_the_core_last_and_a_person_allows_it() -> None:

@@ -1,6 +1,6 @@
 """oplet runs .tflite models; every operator and delegate is a package that pip installs.
 
-Example:
+Examples:
     >>> from oplet import Interpreter  # in place of ai_edge_litert.interpreter or tf.lite
 """
 

@@ -91,7 +91,7 @@ def text_of(error: object, *, named: bool = False) -> str:
         error: an exception; its `__str__` may raise, return something else than a string, or return megabytes.
         named: whether to put the name of its class first; not done for oplet's own errors.
 
-    Example:
+    Examples:
         >>> text_of(KeyError("x")), text_of(KeyError("x"), named=True), text_of(ValueError())
         ("'x'", "KeyError: 'x'", 'ValueError')
     """

@@ -1,6 +1,6 @@
 """The names of `ai_edge_litert.interpreter` and `tflite_runtime.interpreter`, so that a program only changes the module's name.
 
-Example:
+Examples:
     >>> from oplet.interpreter import Interpreter, load_delegate  # in place of ai_edge_litert.interpreter
 """
 

@@ -32,7 +32,7 @@ def plain(text: str, longest: int = 0) -> str:
         text: any string.
         longest: the most characters of the result, beyond which its middle is left out; 0 for no limit, else at least 100.
 
-    Example:
+    Examples:
         >>> print(plain("a" + chr(10) + chr(0x202E) + chr(27) + "[31mé字"))
         a\n\u202e\x1b[31mé字
     """
@@ -58,7 +58,7 @@ def one_line(text: str, longest: int = 0) -> str:
 def shown(name: str | None) -> str:
     r"""A name in the form for messages: escaped as by `plain`, and without its middle if it is longer than 100 characters.
 
-    Example:
+    Examples:
         >>> shown("conv/bias")
         'conv/bias'
         >>> print(shown("a" + chr(10) + chr(0)))

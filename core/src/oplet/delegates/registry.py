@@ -105,7 +105,7 @@ def _no_option(name: str, option: str, delegate: str) -> DelegateLoadError:
 class DelegateRegistry:
     """The delegates by name, to which `register_delegates` of a plugin adds its own.
 
-    Example:
+    Examples:
         >>> from oplet import Delegate, DelegateRegistry
         >>> registry = DelegateRegistry()
         >>> registry.add("mine", Delegate)

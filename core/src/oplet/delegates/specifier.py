@@ -28,7 +28,7 @@ def parse_delegate(text: str) -> tuple[str, dict[str, str]]:
     Raises:
         DelegateError: the text is malformed.
 
-    Example:
+    Examples:
         >>> parse_delegate("some-package:npu:cache=/tmp/a:b,cores='1,2'")
         ('some-package:npu', {'cache': '/tmp/a:b', 'cores': '1,2'})
     """

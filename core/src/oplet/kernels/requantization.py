@@ -65,7 +65,7 @@ class Requantization:
         high: the largest.
         rounding: which definition.
 
-    Example:
+    Examples:
         >>> layer = Requantization(np.array([0.5, 0.25]), np.array([3, 0]), 2.0**24, -1, -128, 127)
         >>> layer.fits(np.dtype(np.int8))
         True

@@ -89,7 +89,7 @@ class Windows2D(NamedTuple):
         width: the windows along the width.
         channels: of the map.
 
-    Example:
+    Examples:
         >>> from oplet.schema.enums import Padding
         >>> rows, columns = (window_axis(name, Padding.SAME, 5, filter=3, stride=2) for name in ("height", "width"))
         >>> windows = Windows2D(2, rows, columns, 8)

@@ -53,7 +53,7 @@ class Model:
         unknown: descriptions of the first few fields and union members that this schema does not have, with their positions. Such a
             model can be read and run, but not written.
 
-    Example:
+    Examples:
         >>> from oplet import Model
         >>> model = Model.open("examples/digits/digits_int8.tflite")  # doctest: +SKIP
         >>> [code.builtin_code.name for code in model.root.operator_codes]  # doctest: +SKIP

@@ -72,7 +72,7 @@ class _Conflict(CommandEntry):
 class CommandRegistry:
     """Commands by name; a plugin's `register_commands` adds to it.
 
-    Example:
+    Examples:
         >>> from oplet import CommandRegistry
         >>> registry = CommandRegistry()
         >>> registry.add("hello", "my_package.cli:app", "Say hello.")

@@ -41,7 +41,7 @@ class PluginManager:
         block: the names of plugins (or distributions) that may not load, in addition to those in OPLET_DISABLE_PLUGINS.
         entry_points: the entry points of the plugins, in place of the installed ones.
 
-    Example:
+    Examples:
         >>> from oplet import PluginManager
         >>> PluginManager(load=[]).resolver().find_op("Atan", 1) is None
         True

@@ -87,7 +87,7 @@ class Interpreter(ModelRuntime):
         OpNotFoundError: a built-in operator has no kernel; OpVersionError: not in the model's version (ValueErrors).
         PluginError: `plugins` names one that is not installed.
 
-    Example:
+    Examples:
         >>> from oplet import Interpreter
         >>> interpreter = Interpreter(model_path="model.tflite")  # doctest: +SKIP
         >>> interpreter.allocate_tensors()  # doctest: +SKIP

@@ -40,7 +40,7 @@ class Limits:
     Raises:
         LimitError: a limit is no positive number.
 
-    Example:
+    Examples:
         >>> from oplet import Limits
         >>> Limits(max_arena_bytes=64 << 20, max_seconds=2.0).max_nodes
         1000000

@@ -1,6 +1,6 @@
 """The test kit for authors of ops and delegates: models of a few nodes, one-line runs, and contracts to inherit from.
 
-Example:
+Examples:
     >>> from oplet.testing import OpContract, Spec, one_op_model, run_op
 """
 

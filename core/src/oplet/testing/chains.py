@@ -39,7 +39,7 @@ def chain_graph(ops: Sequence[str | Op], spec: Spec, *, outputs: Sequence[int] =
     Raises:
         ModelError: an argument is of another kind, an Op names tensors, or an output is none of the chain's tensors.
 
-    Example:
+    Examples:
         >>> from oplet.testing import Spec, chain_graph, graph_model
         >>> graph = chain_graph(["TANH", "RELU"], Spec("float32", [4]))
         >>> graph.inputs, graph.outputs, list(graph.tensors)
@@ -72,7 +72,7 @@ def elementwise(function: Callable[..., Any], **fields: Any) -> Registration:
     Raises:
         ModelError: `function` cannot be called.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from oplet import MutableOpResolver
         >>> from oplet.testing import Spec, chain_graph, elementwise, graph_model, run_op

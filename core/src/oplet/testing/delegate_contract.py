@@ -34,7 +34,7 @@ class DelegateContract(Contract):
 
     Kernels must serve the model's nodes without the delegate too, since their answers are compared with the delegate's.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from oplet.testing import DelegateContract, Spec, one_op_model
         >>> class TestExample(DelegateContract):

@@ -78,7 +78,7 @@ def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> 
     Raises:
         ModelError: a node, an input or an output names no tensor of its subgraph.
 
-    Example:
+    Examples:
         >>> from oplet.testing.graphs import Graph, Op, graph_model
         >>> from oplet.testing.one_op import Spec
         >>> x = Spec("float32", [2])

@@ -27,7 +27,7 @@ def litert_interpreter(kernels: str | None = None) -> Callable[..., Any]:
         unittest.SkipTest: LiteRT is not installed; pytest and unittest skip the test, or the module that raises it.
         ModelError: there is no such OpResolverType.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from oplet.testing import Spec, litert_interpreter, one_op_model, run_op
         >>> model = one_op_model("ABS", [Spec("float32", [2])], [Spec("float32", [2])])

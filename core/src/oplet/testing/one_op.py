@@ -81,7 +81,7 @@ def one_op_model(
     Raises:
         ModelError: an argument is of another kind, or the parts do not fit each other.
 
-    Example:
+    Examples:
         >>> from oplet.testing import one_op_model
         >>> from oplet.testing.one_op import Spec
         >>> data = one_op_model("RELU", [Spec("float32", [2])], [Spec("float32", [2])])
@@ -146,7 +146,7 @@ def invoke(interpreter: Any, *feeds: NDArray[Any], resize: bool = False) -> list
         feeds: one array per input, in their order; inputs beyond these keep their values.
         resize: give the inputs the shapes of the feeds first.
 
-    Example:
+    Examples:
         >>> from oplet import Interpreter
         >>> from oplet.testing import Spec, invoke, one_op_model
         >>> model = one_op_model("ABS", [Spec("float32", [2])], [Spec("float32", [2])])
@@ -174,7 +174,7 @@ def invoke_steps(interpreter: Any, steps: Iterable[Sequence[NDArray[Any]]]) -> l
         interpreter: oplet's, or LiteRT's to compare with it.
         steps: for each run one array per input, in their order; inputs beyond these keep their values.
 
-    Example:
+    Examples:
         >>> from oplet import Interpreter
         >>> from oplet.testing import Spec, invoke_steps, one_op_model
         >>> model = one_op_model("ABS", [Spec("float32", [2])], [Spec("float32", [2])])
@@ -218,7 +218,7 @@ def call_op(
         interpreter: the Interpreter class to use, oplet's own by default.
         arguments: for the interpreter's constructor.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from oplet.testing import Spec, call_op
         >>> call_op("RELU", [np.array([-1, 2], np.float32)], [Spec("float32", [2])])[0].tolist()  # doctest: +SKIP

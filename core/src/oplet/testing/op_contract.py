@@ -30,7 +30,7 @@ class OpContract(Contract):
     Attributes:
         max_version: the newest version of the op that the kernel serves; by default the newest that is registered.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from oplet.testing import OpContract, Spec, one_op_model
         >>> class TestRelu(OpContract):
@@ -164,7 +164,7 @@ def first_failure(contract: Contract) -> str:
 
     For tests that a contract finds a kernel that was made wrong on purpose. The checks that take longest are run last.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from oplet.testing import OpContract, Spec, first_failure, one_op_model
         >>> class Ceil(OpContract):

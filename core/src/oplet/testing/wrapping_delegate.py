@@ -35,7 +35,7 @@ class WrappingDelegate(SimpleDelegate):
         claims: the nodes to claim: a function of the context and the node, or indices of nodes of subgraph 0; all nodes by default.
         dynamic: whether it declares that it can run tensors of dynamic shapes (`DelegateFlags.ALLOW_DYNAMIC_TENSORS`).
 
-    Example:
+    Examples:
         >>> from oplet import Interpreter
         >>> from oplet.testing import WrappingDelegate
         >>> Interpreter("model.tflite", experimental_delegates=[WrappingDelegate({0, 3})])  # doctest: +SKIP

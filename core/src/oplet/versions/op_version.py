@@ -54,7 +54,7 @@ def explain_version(
 ) -> tuple[int, str]:
     """As `op_version`, with the reason in a few words: (2, "dilation"). The reason of the operator's lowest version is "".
 
-    Example:
+    Examples:
         >>> from oplet.schema.options import DepthwiseConv2DOptions
         >>> explain_version(BuiltinOperator.DEPTHWISE_CONV_2D, [], [], DepthwiseConv2DOptions(dilation_w_factor=2))
         (2, 'dilation')

@@ -53,7 +53,7 @@ class RuntimeVersions:
     Attributes:
         rows: the first release by operator and version, as `first_runtime` takes them for `extra`.
 
-    Example:
+    Examples:
         >>> table = RuntimeVersions()
         >>> table.add("Atan", 1, "2.3.0")
         >>> first_runtime("Atan", 1, table.rows)

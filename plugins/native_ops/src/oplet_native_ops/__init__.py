@@ -1,6 +1,6 @@
 """Operators and delegates in C and C++ for oplet: shared libraries that were made for LiteRT's public C API, as they are.
 
-Example:
+Examples:
     >>> from oplet import Interpreter
     >>> from oplet_native_ops import load_ops
     >>> Interpreter("atan.tflite", op_resolver=load_ops("libatan.so"))  # doctest: +SKIP

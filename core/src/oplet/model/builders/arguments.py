@@ -46,7 +46,7 @@ def takes(_called: str = "", /, **kinds: Kind) -> Callable[[Function], Function]
     Raises:
         ModelError: by the decorated function, for an argument of another kind; it names the function, the argument and the value.
 
-    Example:
+    Examples:
         >>> @takes(name=TEXT)
         ... def greet(name):
         ...     return f"Hello {name}"

@@ -43,7 +43,7 @@ class ModelBuilder:
         root: the model's tables so far.
         subgraphs: the builders of its subgraphs; the first subgraph is the one that `invoke` runs.
 
-    Example:
+    Examples:
         >>> from oplet import ModelBuilder
         >>> builder = ModelBuilder()
         >>> main = builder.add_subgraph("main")

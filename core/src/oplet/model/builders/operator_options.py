@@ -37,7 +37,7 @@ def _classes() -> dict[str, type[Table]]:
 def options_class(op: BuiltinOperator | str) -> type[Table] | None:
     """The class of the options table of a built-in operator, given by code or name; None if it has no options.
 
-    Example:
+    Examples:
         >>> options_class(BuiltinOperator.MAX_POOL_2D).__name__
         'Pool2DOptions'
     """
@@ -50,7 +50,7 @@ def misspelt_operator(name: str) -> str | None:
     Misspellings are names in capitals that nearly equal a built-in operator's, and names in small letters that equal one but for the
     case. Custom ops may have almost any other name.
 
-    Example:
+    Examples:
         >>> misspelt_operator("CONV2D"), misspelt_operator("Atan")
         ('CONV_2D', None)
     """

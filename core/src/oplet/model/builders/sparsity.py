@@ -58,7 +58,7 @@ def sparsify(
     Raises:
         ModelError: the arguments do not fit the array.
 
-    Example:
+    Examples:
         >>> values, sparsity = sparsify(np.array([[0, 5, 0], [0, 0, 0], [1, 0, 2]]))
         >>> values.tolist()
         [5, 1, 2]

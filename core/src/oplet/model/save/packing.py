@@ -29,7 +29,7 @@ def pack_strings(values: Any) -> bytes:
     Raises:
         ModelError: a value is not a string, or the strings take 2 GB or more.
 
-    Example:
+    Examples:
         >>> pack_strings(["a", b"bc"]).hex(" ", -4)
         '02000000 10000000 11000000 13000000 616263'
     """
@@ -58,7 +58,7 @@ def pack_values(values: Any, type: TensorType) -> bytes:
     Raises:
         ModelError: the type cannot hold one of the values.
 
-    Example:
+    Examples:
         >>> pack_values([1, 2, -1], TensorType.INT4).hex()
         '210f'
     """
@@ -154,7 +154,7 @@ def pack_flexbuffer(value: Any) -> bytes:
     Raises:
         ModelError: the value has another type.
 
-    Example:
+    Examples:
         >>> pack_flexbuffer({"axis": 1}).hex()
         '617869730001060101010104022401'
     """

@@ -76,7 +76,7 @@ def reconcile_attributes(given: Attributes, wanted: Attributes) -> Reconciliatio
     Alignments and paddings are merged to their least common multiple, sizes to the larger one; others must be equal. Attributes of only
     one side are kept.
 
-    Example:
+    Examples:
         >>> size = BufferAttribute.SIZE
         >>> reconcile_attributes({size: 8, "colour": "red"}, {size: 12, "colour": "blue"})
         Reconciliation(merged={<BufferAttribute.SIZE: 5>: 12}, conflicts={'colour': 'blue'})

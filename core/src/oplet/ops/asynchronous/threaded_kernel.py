@@ -50,7 +50,7 @@ class ThreadedAsyncKernel(AsyncKernel):
     Args:
         bind: the function that returns the thunk: a `DelegateKernel`'s own `bind`.
 
-    Example:
+    Examples:
         >>> from oplet import DelegateKernel
         >>> class MyKernel(DelegateKernel):
         ...     def async_kernel(self, context, node):

@@ -35,7 +35,7 @@ class NodeLimits:
     Raises:
         ResolverError: an attribute has an invalid type, rank, position or field.
 
-    Example:
+    Examples:
         >>> from oplet import NodeLimits, TensorType
         >>> str(NodeLimits(inputs=[[TensorType.FLOAT32]], ranks=[[2, 4]]))
         'input 0 of type FLOAT32 and of 2 or 4 dimensions'

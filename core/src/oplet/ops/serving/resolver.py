@@ -76,7 +76,7 @@ class OpResolver:
 class MutableOpResolver(OpResolver):
     """A resolver to which registrations are added; a later one replaces an earlier one of the same op and version.
 
-    Example:
+    Examples:
         >>> from oplet import MutableOpResolver, Registration
         >>> resolver = MutableOpResolver()
         >>> resolver.add_custom("Twice", Registration(invoke=lambda context, node: None))

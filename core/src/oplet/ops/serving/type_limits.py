@@ -52,7 +52,7 @@ def limited(registration: Registration, types: Iterable[TensorType], build: str 
         build: the build's name in messages, "my_app_ops 1.0".
         remedy: the advice in messages; by default to build again, or to install the package with all types.
 
-    Example:
+    Examples:
         >>> from oplet import Registration, TensorType
         >>> limited(Registration(invoke=lambda context, node: None), [TensorType.INT8], "my_app_ops 1.0").types
         (<TensorType.INT8: 9>,)

@@ -26,7 +26,7 @@ class AsyncSignatureRunner:
 
     Obtained from `Interpreter.get_async_signature_runner`. Handles and tasks are shared by all runners of a subgraph.
 
-    Example:
+    Examples:
         >>> runner = interpreter.get_async_signature_runner()  # doctest: +SKIP
         >>> numpy_buffer = {BufferAttribute.RESOURCE_TYPE_NAME: NUMPY_BUFFER}  # doctest: +SKIP
         >>> x_handle = runner.register_buffer(IoType.INPUT, BackendBuffer(x), numpy_buffer)  # doctest: +SKIP

@@ -65,7 +65,7 @@ class Predictor:
         DelegateError: `delegates` has an object that belongs to one interpreter.
         TensorError: `num_threads` or `batch` is no positive number (a ValueError).
 
-    Example:
+    Examples:
         >>> from oplet import Predictor
         >>> predict = Predictor("mobilenet.tflite")  # doctest: +SKIP
         >>> predict({"image": images})["scores"].shape  # doctest: +SKIP

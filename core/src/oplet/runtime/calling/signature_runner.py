@@ -19,7 +19,7 @@ __all__ = ["SignatureRunner"]
 class SignatureRunner:
     """Runs one signature; `Interpreter.get_signature_runner` returns it. Inputs and outputs are arrays by name.
 
-    Example:
+    Examples:
         >>> runner = interpreter.get_signature_runner("serving_default")  # doctest: +SKIP
         >>> runner(x=np.zeros((1, 4), np.float32))["y"]  # doctest: +SKIP
     """

@@ -23,7 +23,7 @@ def load_delegate(library: str | os.PathLike[str], options: Mapping[str, Any] | 
         DelegateLoadError: no package brings it, the library cannot be loaded, or it refuses the options (a ValueError, as LiteRT
             raises).
 
-    Example:
+    Examples:
         >>> from oplet import Interpreter, load_delegate
         >>> Interpreter("model.tflite", experimental_delegates=[load_delegate("example")])  # doctest: +SKIP
     """

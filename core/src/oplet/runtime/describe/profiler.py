@@ -41,7 +41,7 @@ class Profiler:
         events: the events in order.
         enabled: whether runs are timed, which costs about a microsecond a node. May be changed between runs.
 
-    Example:
+    Examples:
         >>> from oplet import Interpreter, Profiler
         >>> profiler = Profiler()
         >>> interpreter = Interpreter("model.tflite", profiler=profiler)  # doctest: +SKIP

@@ -277,7 +277,7 @@ def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
     Raises:
         TensorError: the text is malformed.
 
-    Example:
+    Examples:
         >>> parse_shape("serving_default_x:0:1,224,224,3")
         ('serving_default_x:0', (1, 224, 224, 3))
     """

@@ -1,6 +1,6 @@
 """Summary of a profiler's events, by node and by kind of op.
 
-Example:
+Examples:
     >>> profiler = Profiler()  # doctest: +SKIP
     >>> interpreter = Interpreter("model.tflite", profiler=profiler)  # doctest: +SKIP
     >>> ...  # allocate, set the inputs, invoke as often as you like  # doctest: +SKIP

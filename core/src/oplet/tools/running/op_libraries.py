@@ -19,7 +19,7 @@ def parse_op_library(text: str) -> tuple[str, Operators]:
     Args:
         text: "FILE", "FILE:FUNCTION" or "FILE:FUNCTION=OP"; OP is a custom op's name, or that of a built-in operator to replace.
 
-    Example:
+    Examples:
         >>> parse_op_library("libatan.so:AtanOperator=Atan")
         ('libatan.so', {'Atan': 'AtanOperator'})
     """

@@ -52,7 +52,7 @@ class Names(NamedTuple):
             name: the op's or delegate's name.
             kind: "op" or "delegate", the suffix of the names.
 
-        Example:
+        Examples:
             >>> Names.of("Convolution2DTransposeBias", "op")[:3]
             ('oplet-convolution2d-transpose-bias-op', 'oplet_convolution2d_transpose_bias_op', 'convolution2d_transpose_bias_op')
         """

@@ -37,7 +37,7 @@ def load_delegate_library(path: str | os.PathLike[str], options: Mapping[str, An
         PluginError: the library cannot be loaded.
         DelegateError: it makes no delegate, or one that cannot be.
 
-    Example:
+    Examples:
         >>> from oplet import Interpreter, load_delegate
         >>> Interpreter("model.tflite", experimental_delegates=[load_delegate("libfoo.so")])  # doctest: +SKIP
     """

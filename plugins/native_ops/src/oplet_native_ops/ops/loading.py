@@ -63,7 +63,7 @@ def load_ops(path: Path_, operators: Operators | str | None = None) -> MutableOp
     Raises:
         PluginError: the library cannot be loaded, or a function returns no operator, or one whose name is not known.
 
-    Example:
+    Examples:
         >>> from oplet_native_ops import load_ops  # doctest: +SKIP
         >>> Interpreter("atan.tflite", op_resolver=load_ops("libatan.so"))  # doctest: +SKIP
     """
@@ -90,7 +90,7 @@ def load_registerer(path: Path_, function: str) -> MutableOpResolver:
     Raises:
         PluginError: the library cannot be loaded or keeps its resolver for itself, or the function is not there or registers nothing.
 
-    Example:
+    Examples:
         >>> import tensorflow  # doctest: +SKIP
         >>> load_registerer(".../libpybinds_library_common.so", "AddWhitespaceTokenize")  # doctest: +SKIP
     """

@@ -1,0 +1,78 @@
+"""Make the pictures of docs/gallery.md: what commands print, as a terminal shows it, and what they draw.
+
+usage: python -m scripts.site.gallery [FOLDER], with core[cli,graph], builtin_ops and example_delegate installed
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import sys
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import MONOKAI
+from rich.text import Text
+
+from oplet.tools.subprocesses import run_python
+from scripts.site.pages import ROOT
+
+__all__ = ["PICTURES", "TERMINALS", "main"]
+
+#: Width of the terminal, in characters.
+_WIDTH = 100
+#: The plugins that the pictures are made with, so that they do not depend on what else is installed.
+_PLUGINS = "builtin_ops,example_delegate,atan_op"
+
+#: Pictures of terminals: the command whose output is shown, by the name of the picture.
+TERMINALS = {
+    "doctor": "doctor examples/digits/digits_int8.tflite",
+    "run": "run examples/digits/digits_int8.tflite -i examples/digits/pictures/7.png --top 3 --labels examples/digits/labels.txt",
+    "partition": "partition examples/digits/digits_float32.tflite --delegate example",
+    "compare": "compare examples/digits/digits_float32.tflite --delegate example",
+}
+#: Pictures that a command draws: its arguments, where "{}" is the file.
+PICTURES = {"graph": "partition examples/digits/digits_float32.tflite --delegate example --svg {}"}
+
+
+def main(folder: Path) -> None:
+    """Make all pictures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, command in TERMINALS.items():
+        (folder / f"{name}.svg").write_text(_terminal(f"oplet {command}", _output(command)), "utf-8")
+    for name, command in PICTURES.items():
+        _output(command.format(shlex.quote(str((folder / f"{name}.svg").absolute()))))
+
+
+def _output(command: str) -> str:
+    code = f"import os; os.chdir({str(ROOT)!r}); from oplet.cli.main import main; main()"
+    environment = {
+        "OPLET_PLUGINS": _PLUGINS,
+        "FORCE_COLOR": "1",
+        "TERM": "xterm-256color",
+        "COLUMNS": str(_WIDTH),
+        "PYTHONUTF8": "1",
+    }
+    done = run_python(["-c", code, *shlex.split(command)], environment=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"oplet {command} failed:\n{done.stderr}")
+    return str(done.stdout)
+
+
+def _terminal(command: str, output: str) -> str:
+    console = Console(record=True, width=_WIDTH, file=StringIO(), force_terminal=True)
+    console.print(Text("$ " + command, "bold"))
+    console.print(Text.from_ansi(output.rstrip()))
+    svg = console.export_svg(title="oplet", theme=MONOKAI, unique_id="oplet")
+    # Without its web fonts: nothing is loaded from elsewhere.
+    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL).replace("Fira Code, monospace", "monospace")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUTF8", "1")
+    parser = argparse.ArgumentParser(prog="python -m scripts.site.gallery", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "docs" / "gallery")
+    main(parser.parse_args(sys.argv[1:]).folder)
