@@ -134,6 +134,7 @@ def beam_handler() -> None:
     import apache_beam as beam
     from apache_beam.ml.inference.base import RunInference
     from apache_beam.testing.util import assert_that, equal_to
+
     from oplet_beam import OpletModelHandler
 
     handler = OpletModelHandler(EXAMPLES / "digits" / "digits_float32.tflite", max_batch_size=2)
