@@ -49,9 +49,11 @@ EXCEPTIONS = {
 USES = {
     "ai-edge-litert": ("Apache-2.0", "the engine of `oplet-litert-delegate`; what the numbers are compared with"),
     "ai-edge-quantizer": ("Apache-2.0", "its tests are run on oplet"),
+    "apache-beam": ("Apache-2.0", "the pipelines of `oplet-beam`"),
     "atheris": ("Apache-2.0", "fuzzing that follows coverage"),
     "audioop-lts": ("PSF-2.0", "the programs in tests/programs"),
     "audioread": ("MIT", "the programs in tests/programs"),
+    "dask": ("BSD-3-Clause", "the examples of docs/spark-and-dask.md"),
     "flatbuffers": ("Apache-2.0", "reading and writing models"),
     "google-re2": ("BSD-3-Clause", "regular expressions, as TensorFlow reads them"),
     "graphlay": ("MIT OR Apache-2.0", "the pictures of `oplet partition`"),

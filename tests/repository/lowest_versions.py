@@ -130,6 +130,19 @@ def text_ops() -> None:
     assert found.tolist() == [b"strasse"]
 
 
+def beam_handler() -> None:
+    import apache_beam as beam
+    from apache_beam.ml.inference.base import RunInference
+    from apache_beam.testing.util import assert_that, equal_to
+
+    from oplet_beam import OpletModelHandler
+
+    handler = OpletModelHandler(EXAMPLES / "digits" / "digits_float32.tflite", max_batch_size=2)
+    with beam.Pipeline() as pipeline:
+        results = pipeline | beam.Create([PICTURE[0]] * 3) | RunInference(handler)
+        assert_that(results | beam.Map(lambda result: result.inference["probabilities"].shape), equal_to([(10,)] * 3))
+
+
 def signal_ops() -> None:
     options = bytes(flexbuffers.Dumps({"start_index": 0, "end_index": 2}))
     [energies] = call_op("SignalEnergy", [np.array([3, 4, 0, -5], np.int16)], [Spec("uint32", [2])], custom_options=options)
@@ -139,6 +152,7 @@ def signal_ops() -> None:
 CHECKS = {
     "core": core,
     "atan_op": atan_op,
+    "beam_handler": beam_handler,
     "builtin_ops": builtin_ops,
     "example_delegate": delegated("example"),
     "flex_delegate": partial(inverse, "oplet-flex-delegate"),
