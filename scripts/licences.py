@@ -62,6 +62,7 @@ USES = {
     "matplotlib": ("PSF-2.0", "the programs in tests/programs"),
     "mike": ("BSD-3-Clause", "the documentation site"),
     "mir-eval": ("MIT", "the programs in tests/programs"),
+    "mlserver": ("Apache-2.0", "the server of `oplet-serve`"),
     "mkdocs": ("BSD-2-Clause", "the documentation site"),
     "mkdocs-gen-files": ("MIT", "the documentation site"),
     "mkdocs-literate-nav": ("MIT", "the documentation site"),
