@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
 import grpc
+from google.protobuf.message import DecodeError
 from mlserver.errors import MLServerError
 from mlserver.grpc import dataplane_pb2 as pb
 from mlserver.grpc.converters import ModelMetadataResponseConverter
@@ -175,6 +176,50 @@ def _written(response: InferenceResponse, raw: bool) -> Any:
     return made
 
 
+_NO_MESSAGE = object()
+
+
+class _Unreadable(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignore]
+    """Bytes that are no message are the client's fault, where gRPC would call it an unexpected failure of the server."""
+
+    async def intercept_service(self, continuation: Any, details: Any) -> Any:
+        handler = await continuation(details)
+        if handler is None:
+            return None
+
+        def read(data: bytes) -> Any:
+            try:
+                return handler.request_deserializer(data)
+            except DecodeError:
+                return _NO_MESSAGE
+
+        if handler.stream_stream is not None:
+
+            async def stream(requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
+                async for response in handler.stream_stream(_readable(requests, context), context):
+                    yield response
+
+            return grpc.stream_stream_rpc_method_handler(stream, read, handler.response_serializer)
+
+        async def unary(request: Any, context: Any) -> Any:
+            if request is _NO_MESSAGE:
+                await _refuse_bytes(context)
+            return await handler.unary_unary(request, context)
+
+        return grpc.unary_unary_rpc_method_handler(unary, read, handler.response_serializer)
+
+
+async def _readable(requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
+    async for request in requests:
+        if request is _NO_MESSAGE:
+            await _refuse_bytes(context)
+        yield request
+
+
+async def _refuse_bytes(context: Any) -> None:
+    await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The bytes are no message of the Open Inference Protocol.")
+
+
 class RpcServer:
     """The server over gRPC.
 
@@ -199,7 +244,7 @@ class RpcServer:
             StateError: the port cannot be had.
         """
         self._server = grpc.aio.server(
-            interceptors=[PromServerInterceptor(enable_handling_time_histogram=True)],
+            interceptors=[_Unreadable(), PromServerInterceptor(enable_handling_time_histogram=True)],
             options=[
                 ("grpc.max_receive_message_length", self._bounds.max_request_bytes),
                 ("grpc.max_send_message_length", -1),

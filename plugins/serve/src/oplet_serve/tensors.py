@@ -146,6 +146,10 @@ def _numbers(where: str, spec: TensorSpec, data: Sequence[object], sizes: tuple[
         return np.empty(0, spec.dtype)
     try:
         given = np.array(data)
+        if (
+            spec.dtype.name == "uint64" and given.dtype.kind == "f"
+        ):  # numpy takes small and large whole numbers together for floats
+            given = _whole(np.array(data, object), given)
     except (ValueError, OverflowError, RecursionError):
         raise TensorError(f"{where}: the elements form no array; give them flat, in row-major order.") from None
     wanted = "a truth value" if spec.dtype == bool else "a whole number" if spec.dtype.kind in "iu" else "a number"
@@ -167,6 +171,12 @@ def _numbers(where: str, spec: TensorSpec, data: Sequence[object], sizes: tuple[
         if beyond.any():
             raise TensorError(f"{where}: {flat[beyond][0]} is beyond {spec.datatype}.")
     return array
+
+
+def _whole(elements: Array, otherwise: Array) -> Array:
+    """Whole numbers of 64 bits without sign, where all elements are such; else what numpy made of them."""
+    fits = all(isinstance(each, int) and not isinstance(each, bool) and 0 <= each < 1 << 64 for each in elements.reshape(-1))
+    return elements.astype(np.uint64) if fits else otherwise
 
 
 def _texts(where: str, data: Sequence[object], base64_text: bool) -> Array:
