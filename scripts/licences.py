@@ -70,6 +70,7 @@ USES = {
     "mkdocs-material": ("MIT", "the documentation site"),
     "mkdocstrings": ("ISC", "the documentation site"),
     "ml-dtypes": ("Apache-2.0", "bfloat16, float8 and 4-bit types"),
+    "mlserver": ("Apache-2.0", "the server of `oplet-serve`"),
     "mypy": ("MIT", "checking types"),
     "numba": ("BSD-2-Clause", "the compiled kernels of `oplet-numba-ops`"),
     "numpy": ("BSD-3-Clause", "arrays"),

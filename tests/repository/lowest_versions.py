@@ -143,6 +143,15 @@ def beam_handler() -> None:
         assert_that(results | beam.Map(lambda result: result.inference["probabilities"].shape), equal_to([(10,)] * 3))
 
 
+def serve() -> None:
+    import oplet_serve
+    from oplet_serve.tensors import TensorSpec, read_tensor
+
+    found = read_tensor(TensorSpec("x", np.dtype("float32"), (-1,)), "FP32", [2], [1, 2.5])
+    assert found.tolist() == [1, 2.5]
+    assert oplet_serve.OpletRuntime.__name__ == "OpletRuntime"
+
+
 def signal_ops() -> None:
     options = bytes(flexbuffers.Dumps({"start_index": 0, "end_index": 2}))
     [energies] = call_op("SignalEnergy", [np.array([3, 4, 0, -5], np.int16)], [Spec("uint32", [2])], custom_options=options)
@@ -162,6 +171,7 @@ CHECKS = {
     "native_ops": native_ops,
     "numba_ops": numba_ops,
     "openvino_delegate": delegated("openvino"),
+    "serve": serve,
     "signal_ops": signal_ops,
     "text_ops": text_ops,
 }

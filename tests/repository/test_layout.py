@@ -168,7 +168,7 @@ HOUSES = (
     CORE,
     *(
         ROOT / "plugins" / name / "src" / f"oplet_{name}"
-        for name in ("flex_delegate", "flex_ops", "native_ops", "numba_ops", "text_ops")
+        for name in ("flex_delegate", "flex_ops", "native_ops", "numba_ops", "serve", "text_ops")
     ),
 )
 
@@ -206,6 +206,7 @@ def test_no_module_of_the_core_is_longer_than_can_be_overlooked() -> None:
         "native_ops",
         "numba_ops",
         "openvino_delegate",
+        "serve",
         "signal_ops",
         "text_ops",
     ],
