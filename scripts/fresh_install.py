@@ -62,6 +62,7 @@ COMMANDS = (
     Command(f"run M --input {DIGITS}/pictures/7.png --labels {DIGITS}/labels.txt --top 3 --output W/y.npz", "seven"),
     Command("run F --delegate example", "by the delegate example", delegate=True),
     Command("behind W/program.py M", "(1, 10)"),
+    Command("doctor M", "All 7 operators are served."),
     Command("inspect M", "CONV_2D"),
     Command("inspect M --json", '"CONV_2D"'),
     Command("partition F --delegate example --svg W/p.svg", "example", delegate=True),

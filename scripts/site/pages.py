@@ -12,6 +12,7 @@ __all__ = ["BESIDE", "GUIDES", "ROOT", "packages", "shown_at"]
 GUIDES: dict[str, list[str]] = {
     "Running models": [
         "migrating.md",
+        "command.md",
         "values.md",
         "many-inputs.md",
         "predictor.md",

@@ -76,7 +76,7 @@ def test_a_difference_fails_unless_the_tolerance_allows_it(compare):
 
 
 def test_layers_show_where_it_begins(compare):
-    ran = compare(graph_model(CHAIN), "--delegate", "shifted:node=2,by=0.25", "--layers", "--format", "json")
+    ran = compare(graph_model(CHAIN), "--delegate", "shifted:node=2,by=0.25", "--layers", "--json")
     assert ran.code == 1
     result = json.loads(ran.out)
     assert result["partitions"] == [{"subgraph": 0, "nodes": [node]} for node in (0, 2, 4)]
@@ -92,7 +92,7 @@ def test_layers_show_where_it_begins(compare):
 
 def test_inputs_come_from_files_too(compare, tmp_path):
     np.save(tmp_path / "a.npy", np.array([np.nan, np.inf, 1, 2], np.float32))
-    ran = compare(graph_model(CHAIN), "--delegate", "shifted", "-i", tmp_path / "a.npy", "--runs", 1, "--format", "json")
+    ran = compare(graph_model(CHAIN), "--delegate", "shifted", "-i", tmp_path / "a.npy", "--runs", 1, "--json")
     assert ran.code == 0
     result = json.loads(ran.out)
     assert result["inputs"] == {"a": str(tmp_path / "a.npy")}
@@ -133,7 +133,7 @@ def test_variables_are_compared_over_successive_runs(compare):
     model = graph_model(Graph(tensors, "x", "new", ops), Graph(tensors, "", "", [handle, Op("ASSIGN_VARIABLE", "handle zero")]))
     worst = []
     for runs in (1, 2, 3):
-        ran = compare(model, "--delegate", "shifted:node=3,by=1", "--runs", runs, "--format", "json", "--layers")
+        ran = compare(model, "--delegate", "shifted:node=3,by=1", "--runs", runs, "--json", "--layers")
         assert ran.code == 1, ran.err
         worst.append(json.loads(ran.out)["outputs"][0]["max_abs"])
     assert worst == pytest.approx([1, 2, 3])
@@ -202,11 +202,11 @@ def with_composites() -> bytes:
 
 
 def test_borders_among_the_nodes_of_composites_are_compared(compare):
-    ran = compare(with_composites(), "--delegate", "shifted", "--layers", "--bisect", "--format", "json")
+    ran = compare(with_composites(), "--delegate", "shifted", "--layers", "--bisect", "--json")
     result = json.loads(ran.out)
     assert (ran.code, len(result["partitions"]), len(result["layers"])) == (0, 3, 6)
     [shifted] = result["partitions"][1]["nodes"]
-    ran = compare(with_composites(), "--delegate", f"shifted:node={shifted},by=0.25", "--layers", "--bisect", "--format", "json")
+    ran = compare(with_composites(), "--delegate", f"shifted:node={shifted},by=0.25", "--layers", "--bisect", "--json")
     result = json.loads(ran.out)
     assert ran.code == 1
     assert [layer["passed"] for layer in result["layers"]] == [True, True, True, False, False, False]

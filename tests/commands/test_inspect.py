@@ -43,16 +43,50 @@ def test_a_model_is_described_in_json(oplet, examples):
 
 
 def test_a_model_is_described_in_tables(oplet, examples):
-    out = oplet("inspect", examples / "digits" / "digits_int8.tflite").out
+    model = examples / "digits" / "digits_int8.tflite"
+    summary = oplet("inspect", model).out
     for words in (
         "MLIR Converted.",
         "min runtime version: 1.14.0",
         "serving_default",
         "image (0)",
         _serving("CONV_2D", 3),
-        "16 scales",
+        "0: INT8 [1, 8, 8, 1]",
     ):
-        assert words in out
+        assert words in summary
+    assert "16 scales" not in summary
+    everything = oplet("inspect", model, "--nodes", "--tensors").out
+    assert "16 scales" in everything
+    assert "subgraph 0 'main': nodes" in everything
+
+
+def lines_of(ran):
+    return [line.split()[:2] for line in ran.out.splitlines() if line[:6].strip().isdecimal()]
+
+
+def test_nodes_and_tensors_are_chosen_by_op_and_by_name(oplet, examples):
+    model = examples / "digits" / "digits_int8.tflite"
+    assert lines_of(oplet("inspect", model, "--op", "conv_2d", "--nodes")) == [["0", "CONV_2D"], ["3", "CONV_2D"]]
+    assert lines_of(oplet("inspect", model, "--tensor", "17", "--nodes")) == [["5", "RESHAPE"], ["6", "FULLY_CONNECTED"]]
+    assert lines_of(oplet("inspect", model, "--tensor", "17")) == [["5", "RESHAPE"], ["6", "FULLY_CONNECTED"], ["17", "INT8"]]
+    named = oplet("inspect", model, "--tensor", "serving_default_image", "--tensors", "--subgraph", "0")
+    assert lines_of(named) == [["0", "INT8"]]
+    assert lines_of(oplet("inspect", model, "--op", "SOFTMAX", "--tensor", "20")) == [["8", "SOFTMAX"], ["20", "INT8"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--op", "LSTM"], "has no node of the op 'LSTM'"),
+        (["--tensor", "99"], "has no tensor '99'"),
+        (["--op", "SOFTMAX", "--tensor", "0"], "has no 'SOFTMAX' with a tensor '0'"),
+        (["--subgraph", "1"], "has 1 subgraph, from 0 on"),
+    ],
+)
+def test_what_is_not_in_the_model_is_said(oplet, examples, options, said):
+    ran = oplet("inspect", examples / "digits" / "digits_int8.tflite", *options)
+    assert ran.code == 2
+    assert said in " ".join(ran.err.split())
 
 
 def test_ops_that_nobody_serves_say_who_could(oplet, examples):
@@ -85,7 +119,7 @@ def test_free_dimensions_variables_and_metadata(tmp_path, oplet):
     assert described["metadata"] == [{"name": "note", "bytes": 7, "text": "hello"}, {"name": "blob", "bytes": 256, "text": None}]
     assert described["min_runtime_version"] is None
     assert described["subgraphs"][0]["tensors"][0]["shape_signature"] == [-1, 4]
-    out = oplet("inspect", path).out
+    out = oplet("inspect", path).out + oplet("inspect", path, "--tensors").out
     for words in ("[?, 4]", "variable", "constant", "STRING", "hello", "min runtime version: not said"):
         assert words in out
 

@@ -134,7 +134,7 @@ def takers(monkeypatch):
 
 def described(oplet, model, *delegates, code=0):
     options = [word for delegate in delegates for word in ("--delegate", delegate)]
-    ran = oplet("partition", model, "--format", "json", *options)
+    ran = oplet("partition", model, "--json", *options)
     assert ran.code == code, ran.err
     return json.loads(ran.out)
 

@@ -186,7 +186,7 @@ def test_compare_benchmark_and_tune_take_what_run_writes_and_raw_values(oplet, t
     assert (np.load(real).dtype, np.load(raw).dtype) == (np.float32, np.int8)
     beyond = _write(tmp_path / "beyond.json", [1e6, 0.5, 0, 0])
     commands = (
-        ["compare", turned, "--delegate", "example", "--format", "json"],
+        ["compare", turned, "--delegate", "example", "--json"],
         ["benchmark", turned, "--num-runs", 1, "--min-secs", 0, "--warmup-min-secs", 0, "--json"],
         ["tune", turned, "--max-secs", 0, "--json"],
     )

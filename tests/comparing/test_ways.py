@@ -40,7 +40,7 @@ def test_the_first_node_that_departs_is_named_also_within_a_partition(compare):
     assert ran.code == 1
     assert "runs 5 of 5 nodes in 1 partition" in ran.out
     assert "first to depart: node 2 (TANH), tensor 'd'" in ran.out
-    found = described(compare(model, "--delegate", "spoiling:node=2,by=1.01", "--bisect", "--format", "json"))
+    found = described(compare(model, "--delegate", "spoiling:node=2,by=1.01", "--bisect", "--json"))
     assert found["bisection"]["how"] == "alone"
     assert found["bisection"]["first"]["node"] == 2
     assert found["bisection"]["first"]["worst"]["units"] == pytest.approx(0.01, rel=1e-3)
@@ -50,7 +50,7 @@ def test_the_first_node_that_departs_is_named_also_within_a_partition(compare):
 
 
 def test_a_node_that_departs_only_in_a_partition_with_others_is_named(compare):
-    found = described(compare(graph_model(CHAIN), "--delegate", "spoiling:node=3,by=1.5,least=3", "--bisect", "--format", "json"))
+    found = described(compare(graph_model(CHAIN), "--delegate", "spoiling:node=3,by=1.5,least=3", "--bisect", "--json"))
     assert (found["passed"], found["bisection"]["how"]) == (False, "together")
     assert found["bisection"]["first"]["node"] == 3
 
@@ -76,7 +76,7 @@ def test_a_node_of_a_loop_s_body_is_named_with_its_subgraph(compare):
     one = np.array([1], np.float32)
     body = Graph({**tensors, "one": one}, "x", "y", [Op("ADD", "x one", "y", AddOptions())])
     found = described(
-        compare(graph_model(main, condition, body), "--delegate", "spoiling:claims=ADD,by=1.2", "--bisect", "--format", "json")
+        compare(graph_model(main, condition, body), "--delegate", "spoiling:claims=ADD,by=1.2", "--bisect", "--json")
     )
     first = found["bisection"]["first"]
     assert (first["subgraph"], first["node"], first["op"]) == (2, 0, "ADD")
@@ -124,7 +124,7 @@ def test_saved_outputs_are_what_it_is_compared_with(compare, oplet, tmp_path):
     wrong = np.load(tmp_path / "out.npy")
     wrong[1] += 0.01
     np.save(tmp_path / "wrong.npy", wrong)
-    ran = compare(model, "-i", tmp_path / "a.npy", "--with", tmp_path / "wrong.npy", "--format", "json")
+    ran = compare(model, "-i", tmp_path / "a.npy", "--with", tmp_path / "wrong.npy", "--json")
     assert ran.code == 1
     [f] = json.loads(ran.out)["outputs"]
     assert f["worst"]["index"] == [1]
@@ -158,9 +158,7 @@ def test_a_convolution_that_is_off_by_one_in_a_hundred_fails_and_is_named(compar
     ran = compare(model, "--delegate", "spoiling", "--bisect", "--runs", 2)
     assert ran.code == 0, ran.out
     for claims in ("", "claims=CONV_2D,"):
-        found = described(
-            compare(model, "--delegate", f"spoiling:{claims}node=2,by=1.01", "--bisect", "--runs", 2, "--format", "json")
-        )
+        found = described(compare(model, "--delegate", f"spoiling:{claims}node=2,by=1.01", "--bisect", "--runs", 2, "--json"))
         assert not found["passed"]
         assert (found["bisection"]["how"], found["bisection"]["first"]["node"]) == ("alone", 2)
 
@@ -192,7 +190,7 @@ def net_of_convolutions(kind: str) -> bytes:
 
 def test_nothing_delegated_has_an_exit_code_of_its_own(compare):
     model = graph_model(CHAIN)
-    ran = compare(model, "--delegate", "spoiling:claims=NOTHING", "--format", "json")
+    ran = compare(model, "--delegate", "spoiling:claims=NOTHING", "--json")
     assert ran.code == 3
     found = json.loads(ran.out)
     assert (found["passed"], found["trivial"], found["delegated"]) == (True, True, True)

@@ -61,7 +61,7 @@ needs_posix_names = pytest.mark.skipif(os.name == "nt", reason="no file is calle
         ["versions", "--nodes"],
         ["versions", "--nodes", "--json"],
         ["partition", "--delegate", "example"],
-        ["partition", "--delegate", "example", "--format", "json"],
+        ["partition", "--delegate", "example", "--json"],
         ["run"],
         ["compare", "--delegate", "example", "--layers"],
         ["benchmark"],

@@ -14,7 +14,7 @@ import pytest
 from oplet import Interpreter, PluginManager
 from oplet.errors import OpConflictError, PluginError
 from oplet.plugins.manager import default_manager
-from oplet.testing.distributions import fake_distribution
+from oplet.testing.distributions import fake_distribution, installed
 from oplet.testing.one_op import Spec, one_op_model
 
 RELU = one_op_model("RELU", [Spec("float32", [1])], [Spec("float32", [1])])
@@ -226,3 +226,12 @@ def test_plugins_that_share_a_name_are_named_and_both_work(site: Any, caplog: An
         "The plugin name 'same' is used by oplet-a 1.0 and oplet-b 2.0; tell them apart by distribution, as in -p no:oplet-b."
     ]
     assert all("oplet-a 1.0 and oplet-b 2.0" in p.notes[0] for p in manager.plugins())
+
+
+def test_what_a_test_installs_is_gone_from_the_default_plugins_after_it(tmp_path: Path) -> None:
+    from oplet.plugins.manager import default_manager
+
+    fake_distribution(tmp_path, "passing-ops", "1.0", {"passing": "passing_ops"}, {"passing_ops": ""})
+    with installed(tmp_path):
+        assert "passing" in {plugin.name for plugin in default_manager().plugins()}
+    assert "passing" not in {plugin.name for plugin in default_manager().plugins()}

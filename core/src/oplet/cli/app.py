@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -25,13 +26,12 @@ from oplet.cli.commands.versions import versions
 from oplet.cli.plugin_commands import Command, Commands
 from oplet.cli.settings import Debug, PluginSwitches, settings_of
 
-__all__ = ["app"]
+__all__ = ["COMMANDS", "app"]
 
 app = typer.Typer(
     cls=Commands,
     help="Run .tflite models; every operator is a plugin that pip installs.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -55,21 +55,25 @@ def common(
     settings_of(context, p, debug)
 
 
-for command in (
-    run,
-    compare,
-    partition,
-    benchmark,
-    tune,
-    inspect,
-    versions,
-    rewrite,
-    select,
-    build,
-    doctor,
-    plugins,
-    new_op,
-    new_delegate,
-):
-    app.command(cls=Command)(command)
-app.command(cls=Command, context_settings={"allow_interspersed_args": False})(behind)
+#: The commands, in the order of `oplet --help`, with what it says of each: sentences that fit a line of 80 characters.
+COMMANDS: dict[Callable[..., None], str] = {
+    run: "Run a model on files, or on random values.",
+    compare: "Run a model in two ways and compare the answers.",
+    partition: "Show which nodes delegates would take, and why not.",
+    benchmark: "Measure the time and memory that a model takes.",
+    tune: "Measure every installed way to run a model.",
+    inspect: "Show what is in a model file, and who would run it.",
+    versions: "Show versions of ops, and which runtimes have them.",
+    rewrite: "Write a model anew, with the lowest versions.",
+    select: "Select the ops that models need, and lock them.",
+    build: "Build a wheel of just the kernels that models need.",
+    doctor: "Show what a model needs, and how to mend what lacks.",
+    plugins: "List the installed plugins and what each one brings.",
+    new_op: "Write a package that brings an op.",
+    new_delegate: "Write a package that brings a delegate.",
+    behind: "Run a program that was written for LiteRT on oplet.",
+}
+for command, summary in COMMANDS.items():
+    # What follows the name of a program is the program's.
+    settings = {"allow_interspersed_args": False} if command is behind else None
+    app.command(cls=Command, short_help=summary, context_settings=settings)(command)

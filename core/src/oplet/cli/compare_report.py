@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["as_json", "print_report"]
 
-_LONGEST_NAME = 50
+_LONGEST_NAME = 36
 #: Most rows in the tables of departing tensors and of growing differences.
 _ROWS = 20
-_COLUMNS = ["", "name", "type", "shape", "worst at", "got#", "wanted#", "error#", "allowed#", "differing#", "tolerance", ""]
+_COLUMNS = [
+    "", "name", "type?", "shape??", "worst at????", "got#???", "wanted#???", "error#", "allowed#", "differing#??", "tolerance??", ""
+]  # fmt: skip
 #: Factor by which a difference must have grown since the last row to get a row of its own.
 _GROWTH = 2.0
 
@@ -103,7 +105,7 @@ def _print_bisection(printer: Printer, found: Bisection, passed: bool) -> None:
     if not found.complete:
         printer.line("Some nodes could not be run by themselves: a kernel runs their subgraph, or takes them only with others.")
     if found.how:
-        printer.table("how it grows", ["node", "tensor", "by itself#", "with all before#"], _growth(found))
+        printer.table("how it grows", ["node", "tensor?", "by itself#", "with all before#"], _growth(found))
 
 
 def _growth(found: Bisection) -> list[tuple[str, ...]]:

@@ -35,7 +35,10 @@ def main(arguments: Sequence[str] | None = None, program: str = "oplet") -> None
     except Exception as error:
         if settings.debug:
             raise
-        sys.exit(f"oplet: {one_line(_message(error))}")
+        from oplet.cli.notices import say
+
+        say(_message(error))
+        sys.exit(1)
 
 
 def _message(error: Exception) -> str:

@@ -1,7 +1,10 @@
-"""Notices of what was done to inputs, printed on standard error."""
+"""Lines on standard error: notices of what was done to inputs, warnings and errors."""
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from typing import TYPE_CHECKING
 
 import typer
@@ -11,7 +14,7 @@ from oplet.texts import one_line
 if TYPE_CHECKING:
     from oplet.tools.running.values.notices import Notice
 
-__all__ = ["NoticePrinter"]
+__all__ = ["NoticePrinter", "say"]
 
 
 class NoticePrinter:
@@ -34,4 +37,12 @@ class NoticePrinter:
 
     def _say(self, text: str) -> None:
         if not self._quiet:
-            typer.echo(f"oplet: {one_line(text)}", err=True)
+            say(text)
+
+
+def say(text: str) -> None:
+    """Print one line on standard error, after the program's name; a terminal gets it wrapped between words."""
+    line = f"oplet: {one_line(text)}"
+    if sys.stderr.isatty():
+        line = textwrap.fill(line, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
+    typer.echo(line, err=True)

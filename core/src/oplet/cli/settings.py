@@ -24,6 +24,7 @@ __all__ = [
     "ModelFiles",
     "NeededDelegates",
     "NumThreads",
+    "OldFormat",
     "OpLibraries",
     "Ops",
     "PluginSwitches",
@@ -32,6 +33,7 @@ __all__ = [
     "Raw",
     "Settings",
     "Signature",
+    "Wide",
     "check_preferred",
     "settings_of",
 ]
@@ -82,6 +84,9 @@ OpLibraries = Annotated[
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", show_default=False)]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="Show all columns, however narrow the terminal is, and full names.", show_default=False)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite file.", show_default=False)]
 _DELEGATE_HELP = (
@@ -146,10 +151,13 @@ NeededDelegates = Annotated[
 
 
 class Format(str, Enum):
-    """How to print."""
+    """How to print; an older spelling of `--json`."""
 
     TABLE = "table"
     JSON = "json"
+
+
+OldFormat = Annotated[Format, typer.Option("--format", hidden=True)]
 
 
 @dataclass

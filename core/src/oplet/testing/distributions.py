@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from oplet.model.files.atomic_write import write_atomically
+from oplet.plugins.manager import default_manager
 
 if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
@@ -69,7 +70,8 @@ def fake_distribution(
 def installed(*sites: Path) -> Iterator[list[EntryPoint]]:
     """A context with folders on sys.path, which yields the entry points of group `oplet` in them; modules and path are restored.
 
-    Pass the entry points as `PluginManager(entry_points=...)`, so that the test sees no plugins that are really installed.
+    Pass the entry points as `PluginManager(entry_points=...)`, so that the test sees no plugins that are really installed. Interpreters look for
+    plugins anew in the context, and again after it.
     """
     import importlib_metadata
 
@@ -79,6 +81,7 @@ def installed(*sites: Path) -> Iterator[list[EntryPoint]]:
     hidden = _drop_modules(roots)
     sys.path[:0] = paths
     importlib.invalidate_caches()
+    default_manager.cache_clear()
     try:
         found = importlib_metadata.distributions(path=paths)
         yield [entry for dist in found for entry in dist.entry_points if entry.group == "oplet"]
@@ -87,6 +90,7 @@ def installed(*sites: Path) -> Iterator[list[EntryPoint]]:
         _drop_modules(roots)
         sys.modules.update(hidden)
         importlib.invalidate_caches()
+        default_manager.cache_clear()
 
 
 def _drop_modules(roots: set[str]) -> dict[str, ModuleType]:

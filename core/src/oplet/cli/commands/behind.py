@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from oplet.cli.notices import say
 from oplet.cli.settings import Debug, Delegates, PluginSwitches, settings_of
 
 __all__ = ["behind"]
@@ -39,7 +40,6 @@ def behind(
     """
     settings = settings_of(context, p, debug)
     from oplet.errors import DelegateError, ModelError
-    from oplet.texts import one_line
     from oplet.tools.behind.launch import UsageReport, run_behind
 
     report = UsageReport()
@@ -67,7 +67,7 @@ def behind(
         _tell()
         code = 130 if isinstance(sys.exc_info()[1], KeyboardInterrupt) else 1
     sys.stdout.flush()
-    typer.echo(f"oplet: {one_line(str(report))}", err=True)
+    say(str(report))
     sys.exit(code)
 
 

@@ -20,6 +20,7 @@ from oplet.cli.settings import (
     Quiet,
     Raw,
     Signature,
+    Wide,
     settings_of,
 )
 
@@ -80,6 +81,7 @@ def benchmark(
     raw: Raw = False,
     quiet: Quiet = False,
     json: Json = False,
+    wide: Wide = False,
     p: PluginSwitches = None,
     debug: Debug = False,
 ) -> None:
@@ -134,7 +136,7 @@ def benchmark(
     if json:
         print_json(_as_json(result))
         return
-    printer = Printer()
+    printer = Printer(wide)
     _print(printer, result)
     if profile:
         _print_profile(printer, result.profile, top, run_order)
@@ -160,7 +162,7 @@ def _print(printer: Printer, result: Benchmark) -> None:
         ("first inference", _ms(result.first)),
     ]
     printer.table("start", ["", "ms#"], start)
-    columns = ["", "runs#", "first#", "average#", "std#", "min#", "median#", "90 %#", "95 %#", "99 %#", "max#"]
+    columns = ["", "runs#", "first#??", "average#", "std#", "min#", "median#", "90 %#?", "95 %#?", "99 %#?", "max#?"]
     rows = [("warm-up", *_row(result.warmup))] if result.warmup else []
     rows += [("oplet", *_row(result.runs))] + [(rival.name, *_row(rival.runs)) for rival in result.rivals]
     printer.table("inference, ms", columns, rows)
@@ -176,7 +178,7 @@ def _print(printer: Printer, result: Benchmark) -> None:
             )
             for rival in result.rivals
         ]
-        columns = ["time, pair by pair", "median ratio#", "middle half#", "all#", "its load ms#", "its allocate ms#"]
+        columns = ["time, pair by pair", "median ratio#", "middle half#", "all#?", "its load ms#??", "its allocate ms#??"]
         printer.table("compared (below 1: oplet is faster)", columns, compared)
     memory = result.memory
     sizes = [
@@ -191,14 +193,14 @@ def _print(printer: Printer, result: Benchmark) -> None:
 
 
 def _print_profile(printer: Printer, profile: Profile, top: int, run_order: bool) -> None:
-    columns = ["node#", "op", "outputs", "start ms#", "first ms#", "ms#", "%#", "cumulative %#", "calls#"]
+    columns = ["node#", "op", "outputs~?", "start ms#???", "first ms#???", "ms#", "%#", "cumulative %#??", "calls#??"]
     if run_order:
         printer.table("nodes, in order", columns, [_node_row(node) for node in profile.nodes])
     if top:
         shown = profile.by_time[:top]
         printer.table(f"nodes: the costliest {len(shown)} of {len(profile.nodes)}", columns, [_node_row(node) for node in shown])
     ops = [(op.op, op.nodes, f"{op.calls:g}", _ms(op.seconds), _percent(op.share), _percent(op.cumulative)) for op in profile.ops]
-    printer.table("kinds of ops", ["op", "nodes#", "calls#", "ms#", "%#", "cumulative %#"], ops)
+    printer.table("kinds of ops", ["op", "nodes#", "calls#?", "ms#", "%#", "cumulative %#?"], ops)
     printer.line()
     printer.line(f"{profile.runs} profiled inferences; nodes took {_ms(profile.seconds)} ms of each", "dim")
 

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwitches, Preferred, check_preferred, settings_of
+from oplet.cli.settings import (
+    AllCodes,
+    Debug,
+    Json,
+    ModelFiles,
+    Ops,
+    PluginSwitches,
+    Preferred,
+    Wide,
+    check_preferred,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from oplet.tools.building.build_wheel import BuiltWheel
@@ -71,6 +82,7 @@ def build(
         bool, typer.Option("--no-timing", help="Do not measure import times for the report.", show_default=False)
     ] = False,
     json: Json = False,
+    wide: Wide = False,
     p: PluginSwitches = None,
     prefer: Preferred = None,
     debug: Debug = False,
@@ -130,14 +142,14 @@ def build(
     if json:
         print_json({**built.as_dict(), "report": report.as_dict()})
     else:
-        _show(built, report)
+        _show(built, report, wide)
 
 
-def _show(built: BuiltWheel, report: Report) -> None:
+def _show(built: BuiltWheel, report: Report, wide: bool) -> None:
     from oplet.cli.console import Printer
     from oplet.tools.building.providers import passed_over_sentences
 
-    printer = Printer()
+    printer = Printer(wide)
     printer.line(str(built.path), "bold")
     rows = []
     for kernel in built.cut.kernels:
@@ -145,7 +157,7 @@ def _show(built: BuiltWheel, report: Report) -> None:
         kind = " (composite)" if kernel.composite else " (custom)" if kernel.custom else ""
         kind += ", nodes that are declined" if kernel.fallback else ""
         rows.append((kernel.op + kind, "-".join(map(str, sorted(versions))), kernel.distribution))
-    printer.table("", ["op", "versions", "from"], rows)
+    printer.table("", ["op~", "versions", "from"], rows)
     sources = ", ".join(f"{source.name} {source.version}" for source in built.cut.sources)
     printer.line()
     printer.line(f"{len(built.cut.modules)} modules of {sources}, {built.path.stat().st_size} bytes")

@@ -11,13 +11,16 @@ from oplet.cli.settings import (
     Delegates,
     Format,
     Inputs,
+    Json,
     ModelFile,
     NumThreads,
+    OldFormat,
     OpLibraries,
     PluginSwitches,
     Quiet,
     Raw,
     Signature,
+    Wide,
     settings_of,
 )
 
@@ -87,7 +90,8 @@ def compare(
     bisect: Annotated[
         bool, typer.Option("--bisect", help="Find the first node whose output departs.", show_default=False)
     ] = False,
-    format: Annotated[Format, typer.Option(help="A table for people or JSON for programs.")] = Format.TABLE,
+    json: Json = False,
+    format: OldFormat = Format.TABLE,
     scale: Annotated[
         float | None,
         typer.Option(help="Pixels become pixel * SCALE + OFFSET, see `oplet run`.", show_default=False),
@@ -97,6 +101,7 @@ def compare(
     quiet: Quiet = False,
     signature: Signature = None,
     num_threads: NumThreads = 1,
+    wide: Wide = False,
     p: PluginSwitches = None,
     debug: Debug = False,
 ) -> None:
@@ -151,10 +156,10 @@ def compare(
         notify=NoticePrinter(quiet),
     )
     result.choice = chosen
-    if format is Format.JSON:
+    if json or format is Format.JSON:
         print_json(as_json(result, layers))
     else:
-        print_report(Printer(), result, layers, seed)
+        print_report(Printer(wide), result, layers, seed)
     if not result.passed:
         raise typer.Exit(1)
     if result.trivial:

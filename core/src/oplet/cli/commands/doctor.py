@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from oplet.cli.settings import Debug, Json, ModelFile, OpLibraries, PluginSwitches, settings_of
+from oplet.cli.settings import Debug, Json, ModelFile, OpLibraries, PluginSwitches, Wide, settings_of
 
 __all__ = ["doctor"]
 
@@ -14,6 +14,7 @@ def doctor(
     model: ModelFile,
     custom_op_library: OpLibraries = None,
     json: Json = False,
+    wide: Wide = False,
     p: PluginSwitches = None,
     debug: Debug = False,
 ) -> None:
@@ -27,7 +28,7 @@ def doctor(
     if json:
         print_json([entry.as_dict() for entry in found])
     else:
-        printer = Printer()
+        printer = Printer(wide)
         rows = [
             (
                 e.op + (" (custom)" if e.custom else " (composite)" if e.composite else ""),
@@ -40,7 +41,7 @@ def doctor(
             )
             for e in found
         ]
-        printer.table("", ["op", "version#", "nodes#", "provided", "provider", "first runtime", "quick fix"], rows)
+        printer.table("", ["op", "version#", "nodes#?", "provided??", "provider~", "first runtime??", "quick fix~"], rows)
         printer.line()
         if missing:
             printer.line(f"{len(missing)} of {len(found)} operators are missing: {', '.join(e.op for e in missing)}.", "bold")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import Debug, Format, ModelFile, NeededDelegates, PluginSwitches, settings_of
-from oplet.texts import counted, one_line
+from oplet.cli.notices import say
+from oplet.cli.settings import Debug, Format, Json, ModelFile, NeededDelegates, OldFormat, PluginSwitches, Wide, settings_of
+from oplet.texts import counted
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
@@ -23,11 +24,13 @@ def partition(
     context: typer.Context,
     model: ModelFile,
     delegate: NeededDelegates,
-    format: Annotated[Format, typer.Option(help="Tables for people or JSON for programs.")] = Format.TABLE,
+    json: Json = False,
+    format: OldFormat = Format.TABLE,
     svg: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the graph before and after.", show_default=False),
     ] = None,
+    wide: Wide = False,
     p: PluginSwitches = None,
     debug: Debug = False,
 ) -> None:
@@ -53,10 +56,10 @@ def partition(
         from oplet.tools.partitioning.drawing import draw_partitioning
 
         write_atomically(svg, draw_partitioning(result))
-    if format is Format.JSON:
+    if json or format is Format.JSON:
         print_json({**_as_json(result), "choice": chosen})
     else:
-        printer = Printer()
+        printer = Printer(wide)
         if chosen:
             printer.line(chosen)
         _print(printer, result)
@@ -64,7 +67,7 @@ def partition(
             printer.line()
             printer.line(f"written to {svg}", "dim")
     if result.error:
-        typer.echo(f"oplet: {one_line(result.error)}", err=True)
+        say(result.error)
         raise typer.Exit(1)
 
 
@@ -112,7 +115,7 @@ def _print_subgraph(printer: Printer, result: Partitioning, subgraph: SubgraphPa
             )
             for node in subgraph.nodes
         ]
-        printer.table(f"{title}: nodes", ["node#", "op", "version#", "goes to", "why it stays"], rows)
+        printer.table(f"{title}: nodes", ["node#", "op", "version#?", "goes to", "why it stays~"], rows)
 
 
 def _why(node: NodeAssignment) -> str:
@@ -131,7 +134,7 @@ def _print_borders(printer: Printer, result: Partitioning) -> None:
     if len(rows) > 1:
         inputs, outputs, constants = result.totals
         rows.append(("", "together", "", result.claimed, "", _bytes(inputs), _bytes(outputs), _bytes(constants)))
-    columns = ["partition#", "delegate", "subgraph#", "nodes#", "ops", "bytes in#", "bytes out#", "bytes of constants#"]
+    columns = ["partition#", "delegate", "subgraph#??", "nodes#", "ops~", "bytes in#", "bytes out#", "bytes of constants#?"]
     printer.table("what crosses the borders", columns, rows)
 
 

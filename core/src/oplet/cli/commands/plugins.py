@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from oplet.cli.settings import Debug, Json, PluginSwitches, settings_of
+from oplet.cli.settings import Debug, Json, PluginSwitches, Wide, settings_of
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginInfo
@@ -16,7 +16,9 @@ __all__ = ["plugins"]
 _SHOWN = 8
 
 
-def plugins(context: typer.Context, json: Json = False, p: PluginSwitches = None, debug: Debug = False) -> None:
+def plugins(
+    context: typer.Context, json: Json = False, wide: Wide = False, p: PluginSwitches = None, debug: Debug = False
+) -> None:
     """List the installed plugins and what each one brings."""
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
@@ -27,7 +29,7 @@ def plugins(context: typer.Context, json: Json = False, p: PluginSwitches = None
     if json:
         print_json([info.as_dict() for info in found])
         return
-    printer = Printer()
+    printer = Printer(wide)
     if not found:
         command = install_command(BUILTIN_OPS)
         printer.line(f"No plugin is installed, so no operator can run; {command} brings the usual ones.")
@@ -45,7 +47,7 @@ def plugins(context: typer.Context, json: Json = False, p: PluginSwitches = None
         )
         for i in found
     ]
-    printer.table("", ["plugin", "package", "state", "tier", "api", "ops", "delegates", "commands"], rows)
+    printer.table("", ["plugin", "package?", "state", "tier??", "api???", "ops~", "delegates~", "commands~??"], rows)
     for info in found:
         for text in (info.error, *info.notes):
             if text:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oplet.cli.settings import Debug, Json, ModelFile, PluginSwitches, settings_of
+from oplet.cli.settings import Debug, Json, ModelFile, PluginSwitches, Wide, settings_of
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
@@ -71,6 +71,7 @@ def rewrite(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="OUT may be MODEL itself.", show_default=False)] = False,
     json: Json = False,
+    wide: Wide = False,
     p: PluginSwitches = None,
     debug: Debug = False,
 ) -> None:
@@ -100,7 +101,7 @@ def rewrite(
     if json:
         print_json({"file": str(model), "output": str(output)} | report.as_dict())
     else:
-        _print_report(Printer(), str(output), report)
+        _print_report(Printer(wide), str(output), report)
 
 
 def _named(text: str) -> tuple[str, bytes]:

@@ -18,6 +18,7 @@ from oplet.cli.settings import (
     Ops,
     PluginSwitches,
     Preferred,
+    Wide,
     check_preferred,
     settings_of,
 )
@@ -64,6 +65,7 @@ def select(
     ] = None,
     custom_op_library: OpLibraries = None,
     json: Json = False,
+    wide: Wide = False,
     p: PluginSwitches = None,
     prefer: Preferred = None,
     debug: Debug = False,
@@ -114,23 +116,23 @@ def select(
             made[requirements] = requirements_of(locked)
     for path, text in made.items():
         write_generated(path, text)
-    _show(served, list(made), json)
+    _show(served, list(made), json, wide)
 
 
-def _show(served: list[ServedOp], written: list[Path], json: bool) -> None:
+def _show(served: list[ServedOp], written: list[Path], json: bool, wide: bool) -> None:
     from oplet.cli.console import Printer, print_json
 
     if json:
         print_json({"ops": [_described(each) for each in served], "written": list(map(str, written))})
         return
-    printer = Printer()
+    printer = Printer(wide)
     rows = []
     for each in served:
         kind = " (composite)" if each.need.composite else " (custom)" if each.need.custom else ""
         types = ", ".join(type.name.lower() for type in each.need.types) or "any"
         behind = "; what it declines: ".join(_packages(entries) for entries in (each.entries, *each.fallbacks))
         rows.append((each.need.name + kind, _ranges(each), types, behind))
-    printer.table("", ["op", "versions", "types", "served by"], rows)
+    printer.table("", ["op", "versions", "types~?", "served by~"], rows)
     if written:
         printer.line()
         printer.line(f"written: {', '.join(map(str, written))}")

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oplet.cli.settings import Debug, Inputs, Json, ModelFile, NumThreads, PluginSwitches, Quiet, Raw, settings_of
+from oplet.cli.settings import Debug, Inputs, Json, ModelFile, NumThreads, PluginSwitches, Quiet, Raw, Wide, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from oplet.cli.console import Printer
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
     from oplet.tuning.choice import Choice
@@ -42,6 +43,7 @@ def tune(
     raw: Raw = False,
     quiet: Quiet = False,
     json: Json = False,
+    wide: Wide = False,
     p: PluginSwitches = None,
     debug: Debug = False,
 ) -> None:
@@ -50,7 +52,7 @@ def tune(
     from oplet.tools.benchmarking.blas_threads import limit_blas_threads
 
     limit_blas_threads(num_threads)  # before anything imports numpy
-    from oplet.cli.console import print_json
+    from oplet.cli.console import Printer, print_json
     from oplet.cli.notices import NoticePrinter
     from oplet.cli.progress import progress_bars
     from oplet.tools.benchmarking.tune import tune_model
@@ -70,18 +72,15 @@ def tune(
     if json:
         print_json(asdict(choice))
     else:
-        _print(choice, model, num_threads)
+        _print(Printer(wide), choice, model, num_threads)
 
 
-def _print(choice: Choice, model: Path, num_threads: int) -> None:
-    from oplet.cli.console import Printer
-
-    printer = Printer()
+def _print(printer: Printer, choice: Choice, model: Path, num_threads: int) -> None:
     printer.line(str(model), "bold")
     printer.line(f"threads: {num_threads}", "dim")
     plain = choice.trials[0].seconds
     rows = [_row(trial, plain, trial.candidate == choice.candidate) for trial in _by_time(choice.trials)]
-    printer.table("ways to run it", ["", "way", "ms#", "times as fast#", "error#", "delegated#", ""], rows)
+    printer.table("ways to run it", ["", "way", "ms#", "times as fast#", "error#?", "delegated#??", "~"], rows)
     printer.line()
     printer.line(str(choice))
     printer.line(f"remembered in {choice.path}" if choice.path else "not remembered", "dim")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import Debug, Json, ModelFile, PluginSwitches, settings_of
+from oplet.cli.settings import Debug, Json, ModelFile, PluginSwitches, Wide, settings_of
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
@@ -29,6 +29,7 @@ def versions(
     ] = None,
     nodes: Annotated[bool, typer.Option("--nodes", help="List every node.", show_default=False)] = False,
     json: Json = False,
+    wide: Wide = False,
     p: PluginSwitches = None,
     debug: Debug = False,
 ) -> None:
@@ -43,7 +44,7 @@ def versions(
         if json:
             print_json(description if nodes else {key: value for key, value in description.items() if key != "nodes"})
         else:
-            _print_versions(Printer(), description, nodes)
+            _print_versions(Printer(wide), description, nodes)
         return
     try:
         release = parse_release(against)
@@ -53,7 +54,7 @@ def versions(
     if json:
         print_json({"file": str(model), "against": release, "runs": not problems, "problems": problems})
     else:
-        _print_problems(Printer(), str(model), release, problems)
+        _print_problems(Printer(wide), str(model), release, problems)
     raise typer.Exit(1 if problems else 0)
 
 
@@ -66,11 +67,11 @@ def _print_versions(printer: Printer, description: dict[str, Any], nodes: bool) 
     raising = ", ".join(f"{entry['op']} version {entry['version']}" for entry in description["raised_by"])
     if raising:
         printer.line(f"raised by: {raising}")
-    columns = ["op", "version#", "needed#", "why", "first runtime", "of needed"]
-    printer.table("ops", [*columns, "nodes#"], [(*_cells(op), op["nodes"]) for op in description["ops"]])
+    columns = ["op", "version#", "needed#", "why~?", "first runtime", "of needed??"]
+    printer.table("ops", [*columns, "nodes#??"], [(*_cells(op), op["nodes"]) for op in description["ops"]])
     if nodes:
         rows = [(node["subgraph"], node["node"], *_cells(node)) for node in description["nodes"]]
-        printer.table("nodes", ["subgraph#", "node#", *columns], rows)
+        printer.table("nodes", ["subgraph#??", "node#", *columns], rows)
 
 
 def _cells(entry: dict[str, Any]) -> tuple[object, ...]:
@@ -85,7 +86,7 @@ def _print_problems(printer: Printer, file: str, release: str, problems: list[di
         return
     printer.line(f"{release} would not run {file}:")
     rows = [(p["subgraph"], p["node"], p["op"], p["version"], p["why"]) for p in problems]
-    printer.table("", ["subgraph#", "node#", "op", "version#", "why"], rows)
+    printer.table("", ["subgraph#?", "node#", "op", "version#", "why~"], rows)
     if all(problem["lowest_runs"] for problem in problems):
         printer.line()
         printer.line("It would run the lowest versions that these nodes need: oplet rewrite writes them.")
