@@ -41,7 +41,7 @@ def test_every_type_comes_back_raw(server: Server, datatype: str) -> None:
     dtype = np.dtype(TYPES[datatype])
     made = pb.ModelInferRequest(model_name=f"mirror_{datatype}", id="7")
     made.inputs.add(name="x", datatype=datatype, shape=[1, 4])
-    data = b"\1\0\0\0a\0\0\0\0\2\0\0\0\xff\xfe\0\0\0\0" if dtype == object else np.array([0, 1, 1, 0]).astype(dtype).tobytes()
+    data = b"\1\0\0\0a\0\0\0\0\2\0\0\0\xff\xfe\0\0\0\0" if datatype == "BYTES" else np.array([0, 1, 1, 0]).astype(dtype).tobytes()
     made.raw_input_contents.append(data)
     told = server.call("ModelInfer", made)
     assert (told.id, told.outputs[0].datatype, told.raw_output_contents[0]) == ("7", datatype, data)
