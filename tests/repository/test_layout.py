@@ -30,7 +30,6 @@ TOWER = (
     "runtime",
     "tuning",
     "builder",
-    "companions",
     "interpreter",
     "oplet",
     "testing",
