@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.ops.context import Node
-from oplet.ops.joining import joined
+from oplet.ops.serving.joining import joined
 from oplet.ops.serving.registration import Thunk
 from oplet.ops.shared_values import Derived, SharedValues
 from oplet.ops.tensor import Tensor
@@ -37,7 +37,7 @@ class Segment:
         end: the position in the plan after its last node.
         nodes: the nodes that run; folded ones do not.
         thunks: one thunk for each of these nodes.
-        steps: the same thunks, neighbours joined where they can be (`oplet.ops.joining`), and for each the position of its first node;
+        steps: the same thunks, neighbours joined where they can be (`oplet.ops.serving.joining`), and for each the position of its first node;
             None until the segment runs for the second time.
         seconds: the durations of the thunks in the first run.
         is_one_step: whether all of its nodes, two or more, were joined into one step.
