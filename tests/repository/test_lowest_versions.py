@@ -28,6 +28,7 @@ GROUPS = (
     ("numba_ops",),
     ("litert_delegate",),
     ("openvino_delegate",),
+    ("serve",),
 )
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 
