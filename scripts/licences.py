@@ -40,9 +40,12 @@ EXCEPTIONS = {
     "certifi": ("MPL-2.0", "a list of certificates, which is read and not changed"),
     "docutils": ("BSD-2-Clause", "public domain and BSD; of the parts under the GPL, an Emacs mode, none is imported"),
     "namex": ("Apache-2.0", "its file says so, its metadata nothing"),
+    "orjson": ("MPL-2.0 AND (Apache-2.0 OR MIT)", "mlserver's; the MPL covers its own files, which stay as they are"),
     "pathspec": ("MPL-2.0", "hatchling's, for `oplet build` alone; the MPL covers its own files, which stay as they are"),
     "tflite-micro": ("Apache-2.0", "its source says so, its package nothing"),
     "tqdm": ("MPL-2.0 AND MIT", "ai-edge-litert's; the MPL covers its own files, which stay as they are"),
+    "zope-event": ("ZPL-2.1", "gevent's, for mlserver; permissive, and compatible by the lists of the FSF and the OSI"),
+    "zope-interface": ("ZPL-2.1", "gevent's, for mlserver; permissive, and compatible by the lists of the FSF and the OSI"),
 }
 
 #: Direct requirements of this repository: the licence, and the purpose.

@@ -22,6 +22,7 @@ RUN_BY = {
     "docs/native-delegates.md": "tests/pages/test_native_delegates.py",
     "docs/predictor.md": "tests/pages/test_predictor.py",
     "docs/select-tf-ops.md": "tests/pages/test_select_tf_ops.py",
+    "docs/serving.md": "plugins/serve/tests/test_page.py",
     "docs/spark-and-dask.md": "tests/pages/test_clusters.py",
     "docs/text-classifier.md": "tests/pages/test_text_classifier.py",
     "docs/tutorial.md": "tests/scaffolding/test_tutorial.py",

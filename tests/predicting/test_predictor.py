@@ -120,6 +120,7 @@ def test_integers_run_in_batches_without_being_asked_and_floats_only_when_asked(
     assert "batch=True allows that" in Predictor(model).explain()
     assert "runs batches of 64 rows" in Predictor(model, batch=True).explain()
     assert "runs batches of 5 rows" in Predictor(model, batch=5).explain()
+    assert (Predictor(model, batch=5).batch_size, Predictor(model, batch=False).batch_size) == (5, 1)
     assert "batch=1 asks for it" in Predictor(model, batch=False).explain()
     rows = np.random.default_rng(0).random((13, 8)).astype(F32)
     (got,), (alone,) = Predictor(model, batch=5)(rows).values(), Predictor(model)(rows).values()

@@ -29,6 +29,7 @@ GROUPS = (
     ("numba_ops",),
     ("litert_delegate",),
     ("openvino_delegate",),
+    ("serve",),
 )
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 

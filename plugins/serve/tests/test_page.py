@@ -14,7 +14,7 @@ import typer
 from plugins.serve.tests.serving import ROOT, Server
 
 from oplet_serve import command
-from oplet_serve.bounds import Bounds
+from oplet_serve.doors.bounds import Bounds
 from oplet_serve.options import Options
 
 PAGE = (ROOT / "docs" / "serving.md").read_text("utf-8")

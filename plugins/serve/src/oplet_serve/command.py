@@ -14,7 +14,7 @@ import typer
 from oplet.errors import OpletError, StateError, text_of
 
 if TYPE_CHECKING:
-    from oplet_serve.bounds import Bounds
+    from oplet_serve.doors.bounds import Bounds
     from oplet_serve.repository import FoundModel
 
 __all__ = ["main", "serve"]
@@ -83,13 +83,9 @@ def serve(
     ] = False,
 ) -> None:
     """Serve models over REST and gRPC, by the Open Inference Protocol (KServe v2)."""
-    try:
-        from oplet_serve.bounds import Bounds
-        from oplet_serve.repository import find_models
-    except ModuleNotFoundError as error:
-        raise StateError(
-            f"oplet-serve needs MLServer, which lacks {error.name!r:.80}; install it with: pip install oplet-serve"
-        ) from error
+    from oplet_serve.doors.bounds import Bounds
+    from oplet_serve.repository import find_models
+
     found = find_models(models, signature)
     extra = {
         "delegates": list(delegate or ()),
@@ -139,9 +135,14 @@ def _run(
     batching: tuple[int, float],
 ) -> bool:
     """Serve until a signal comes; whether all that was under way has ended."""
-    import mlserver.utils
+    try:
+        import mlserver.utils
 
-    from oplet_serve.server import OpletServer, model_settings, server_settings
+        from oplet_serve.server import OpletServer, model_settings, server_settings
+    except ModuleNotFoundError as error:
+        raise StateError(
+            f"oplet-serve needs MLServer, for Python 3.10 to 3.12, and lacks {error.name!r:.80}; install it with: pip install oplet-serve"
+        ) from error
 
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     host, http_port, grpc_port, metrics_port = address

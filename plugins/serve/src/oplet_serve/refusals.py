@@ -22,7 +22,7 @@ _GRPC = {
 }
 
 
-class Refusal(MLServerError):
+class Refusal(MLServerError):  # type: ignore[misc, unused-ignore]
     """A request that is not served.
 
     Args:

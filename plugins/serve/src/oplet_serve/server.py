@@ -19,10 +19,10 @@ from starlette.routing import Route
 
 import oplet
 from oplet.errors import StateError
-from oplet_serve.bounds import Bounds
+from oplet_serve.doors.bounds import Bounds
+from oplet_serve.doors.rest import rest_application
+from oplet_serve.doors.rpc import RpcServer
 from oplet_serve.repository import FoundModel
-from oplet_serve.rest import rest_application
-from oplet_serve.rpc import RpcServer
 
 __all__ = ["OpletServer", "model_settings", "server_settings"]
 

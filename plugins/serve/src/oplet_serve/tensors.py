@@ -122,13 +122,14 @@ def _from_bytes(where: str, spec: TensorSpec, data: bytes | memoryview, count: i
             f"{where}: {len(data)} bytes were given, but {count} elements of {spec.datatype} have {count * spec.dtype.itemsize}."
         )
     if spec.dtype == bool:
-        return np.frombuffer(data, np.uint8) != 0
+        return np.frombuffer(data, np.uint8).astype(bool)
     return np.frombuffer(data, spec.dtype.newbyteorder("<") if spec.dtype.isnative else spec.dtype).astype(spec.dtype, copy=False)
 
 
 def _unpacked(where: str, data: bytes) -> list[bytes]:
     """Elements of text, each with its length in four bytes in front of it."""
-    found, place = [], 0
+    found: list[bytes] = []
+    place = 0
     while place < len(data):
         if place + 4 > len(data):
             raise TensorError(f"{where}: the last element has less than the four bytes of its length.")

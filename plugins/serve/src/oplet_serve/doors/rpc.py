@@ -19,7 +19,7 @@ from mlserver.registry import MultiModelRegistry
 from mlserver.types import InferenceResponse, Parameters, RequestInput, RequestOutput
 
 from oplet.errors import StateError, text_of
-from oplet_serve.bounds import Bounds
+from oplet_serve.doors.bounds import Bounds
 from oplet_serve.refusals import Refusal, grpc_status
 from oplet_serve.runtime import ArrayRequest
 from oplet_serve.tensors import as_raw, datatype_is_half
@@ -143,12 +143,13 @@ def _read(request: Any) -> ArrayRequest:
                 data=data,
             )
         )
-    return ArrayRequest.model_construct(
+    made_request: ArrayRequest = ArrayRequest.model_construct(
         id=request.id or None,
         parameters=Parameters(),
         inputs=inputs,
         outputs=[RequestOutput.model_construct(name=output.name, parameters=None) for output in request.outputs],
     )
+    return made_request
 
 
 def _contents(tensor: Any, number: int) -> list[Any]:

@@ -50,12 +50,13 @@ def read_request(body: bytes, json_length: str | None) -> ArrayRequest:
     request_id = given.get("id")
     if request_id is not None and not isinstance(request_id, str):
         raise Refusal("The request's 'id' is no string.")
-    return ArrayRequest.model_construct(
+    made_request: ArrayRequest = ArrayRequest.model_construct(
         id=request_id,
         parameters=_parameters(given, "The request"),
         inputs=made,
         outputs=[_output(_object(output, f"Output {number}"), number) for number, output in enumerate(outputs or ())],
     )
+    return made_request
 
 
 def _parsed(text: bytes) -> object:

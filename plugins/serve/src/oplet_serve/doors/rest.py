@@ -20,9 +20,9 @@ from starlette.routing import Route
 from starlette_exporter import PrometheusMiddleware
 
 from oplet.errors import text_of
-from oplet_serve.bounds import Bounds
+from oplet_serve.doors.bounds import Bounds
+from oplet_serve.doors.rest_messages import HEADER, binary_outputs, read_request, written_response
 from oplet_serve.refusals import LARGE, LATE, Refusal
-from oplet_serve.rest_messages import HEADER, binary_outputs, read_request, written_response
 
 __all__ = ["rest_application"]
 
