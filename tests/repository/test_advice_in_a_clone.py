@@ -13,14 +13,14 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from tests.places import ROOT
+from tests.places import ROOT, name_of
 
 from oplet import PluginManager
 from oplet.plugins import install_commands, known_packages
 from oplet.testing.distributions import fake_distribution, installed
 
 FOLDERS = [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
-PACKAGES = ["oplet", *(f"oplet-{folder.name.replace('_', '-')}" for folder in FOLDERS[1:])]
+PACKAGES = [name_of(folder) for folder in FOLDERS]
 
 
 def of(folder: Path, **told: object) -> Callable[[], str]:
