@@ -1,9 +1,10 @@
 """Runs all measurements, and writes Markdown, JSON and a plot.
 
     python -m benchmarks FOLDER [--out FOLDER] [--rounds N] [--only SECTION ...] [--onnx FOLDER]
+    python -m benchmarks slow [--help]
 
 FOLDER holds .tflite files, or the .zip files of recorded cases. Run it from the repository's root, on an idle machine. Runtimes
-that are not installed are left out, with a note; see benchmarks/requirements.txt.
+that are not installed are left out, with a note; see benchmarks/requirements.txt. `slow` measures recorded cases of one operator.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from benchmarks import common  # first: it has BLAS use one thread
+from benchmarks import common, slow  # first: it has BLAS use one thread
 from benchmarks.dispatch import dispatch
 from benchmarks.engines import engines
 from benchmarks.latency import latency
@@ -34,6 +35,9 @@ _PACKAGES = ("oplet", "oplet-numba-ops", "numpy", "numba", "openvino", "ai-edge-
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["slow"]:  # a folder of this name is ./slow
+        slow.main(sys.argv[2:])
+        return
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("folder", type=Path)

@@ -25,8 +25,14 @@ def text() -> str:
     lines = []
     for project in sorted(ROOT.glob("plugins/*/pyproject.toml")):
         package = re.search(r'^name = "(.+)"$', project.read_text("utf-8"), re.MULTILINE)
-        module = importlib.import_module(f"oplet_{project.parent.name}")
-        if package is None or project.parent.name in _NOT_ADVISED or not hasattr(module, "register_ops"):
+        if (
+            package is None
+            or project.parent.name in _NOT_ADVISED
+            or "[project.entry-points.oplet]" not in project.read_text("utf-8")
+        ):
+            continue
+        module = importlib.import_module(package[1].replace("-", "_"))
+        if not hasattr(module, "register_ops"):
             continue
         resolver = MutableOpResolver()
         module.register_ops(resolver=resolver)

@@ -45,6 +45,7 @@ SUMMARY = {
     "run": (
         "oplet run model.tflite --input photo.png --output probabilities.npy --top 3 --labels labels.txt",
         "oplet run model.tflite --input image=photo.png --delegate example",
+        "oplet run model.tflite --input . --output results.csv --workers 2 --preprocess resize=crop --resume || test $? = 3",
     ),
     "behind": ("oplet behind program.py", "oplet behind -m program"),
     "doctor": ("oplet doctor model.tflite", "oplet doctor model.tflite --json"),

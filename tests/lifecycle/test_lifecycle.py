@@ -125,7 +125,7 @@ def test_kernels_and_delegates_give_up_what_they_made_of_any_constants_that_chan
 def test_the_sweep_finds_a_kernel_that_keeps_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[Any, Any] = {}
 
-    def cached(self: Node, key: Any, sources: Any, make: Any) -> Any:
+    def cached(self: Node, key: Any, sources: Any, make: Any, **how: Any) -> Any:
         if (id(self), key) not in kept:
             kept[id(self), key] = make(), self
         return kept[id(self), key][0]

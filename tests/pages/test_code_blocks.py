@@ -16,11 +16,14 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "plu
 
 #: The test that runs the blocks of a page, where it is not this module.
 RUN_BY = {
+    "docs/beam.md": "tests/pages/test_clusters.py",
     "docs/fusing-a-function.md": "tests/scaffolding/test_fusing_a_function.py",
     "docs/kernels-by-example.md": "tests/pages/test_kernels_by_example.py",
     "docs/native-delegates.md": "tests/pages/test_native_delegates.py",
     "docs/predictor.md": "tests/pages/test_predictor.py",
     "docs/select-tf-ops.md": "tests/pages/test_select_tf_ops.py",
+    "docs/serving.md": "plugins/serve/tests/test_page.py",
+    "docs/spark-and-dask.md": "tests/pages/test_clusters.py",
     "docs/text-classifier.md": "tests/pages/test_text_classifier.py",
     "docs/tutorial.md": "tests/scaffolding/test_tutorial.py",
     "docs/writing-a-delegate.md": "tests/pages/test_writing_a_delegate.py",

@@ -120,6 +120,7 @@ def test_integers_run_in_batches_without_being_asked_and_floats_only_when_asked(
     assert "batch=True allows that" in Predictor(model).explain()
     assert "runs batches of 64 rows" in Predictor(model, batch=True).explain()
     assert "runs batches of 5 rows" in Predictor(model, batch=5).explain()
+    assert (Predictor(model, batch=5).batch_size, Predictor(model, batch=False).batch_size) == (5, 1)
     assert "batch=1 asks for it" in Predictor(model, batch=False).explain()
     rows = np.random.default_rng(0).random((13, 8)).astype(F32)
     (got,), (alone,) = Predictor(model, batch=5)(rows).values(), Predictor(model)(rows).values()
@@ -184,6 +185,14 @@ def test_text_goes_through() -> None:
     assert got.tolist() == rows.tolist()
     assert "batches of" in predict.explain()
     assert [next(iter(row.values())).tolist() for row in predict.map([["x", "y"], [b"z", b""]])] == [[b"x", b"y"], [b"z", b""]]
+
+
+def test_a_row_that_is_one_text_is_kept_as_one() -> None:
+    word = Spec("S", [1])
+    predict = Predictor(one_op_model("RESHAPE", [word, np.array([1], np.int32)], [word]), batch=False)
+    (got,) = predict(np.array([b"a", b"bc", b""], object)).values()
+    assert got.tolist() == [b"a", b"bc", b""]
+    assert [next(iter(row.values())).tolist() for row in predict.map([["x"], [b"y"]])] == [b"x", b"y"]
 
 
 def test_each_row_begins_with_the_model_s_first_state() -> None:

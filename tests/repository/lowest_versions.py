@@ -130,6 +130,28 @@ def text_ops() -> None:
     assert found.tolist() == [b"strasse"]
 
 
+def beam_handler() -> None:
+    import apache_beam as beam
+    from apache_beam.ml.inference.base import RunInference
+    from apache_beam.testing.util import assert_that, equal_to
+
+    from oplet_beam import OpletModelHandler
+
+    handler = OpletModelHandler(EXAMPLES / "digits" / "digits_float32.tflite", max_batch_size=2)
+    with beam.Pipeline() as pipeline:
+        results = pipeline | beam.Create([PICTURE[0]] * 3) | RunInference(handler)
+        assert_that(results | beam.Map(lambda result: result.inference["probabilities"].shape), equal_to([(10,)] * 3))
+
+
+def serve() -> None:
+    import oplet_serve
+    from oplet_serve.tensors import TensorSpec, read_tensor
+
+    found = read_tensor(TensorSpec("x", np.dtype("float32"), (-1,)), "FP32", [2], [1, 2.5])
+    assert found.tolist() == [1, 2.5]
+    assert oplet_serve.OpletRuntime.__name__ == "OpletRuntime"
+
+
 def signal_ops() -> None:
     options = bytes(flexbuffers.Dumps({"start_index": 0, "end_index": 2}))
     [energies] = call_op("SignalEnergy", [np.array([3, 4, 0, -5], np.int16)], [Spec("uint32", [2])], custom_options=options)
@@ -139,6 +161,7 @@ def signal_ops() -> None:
 CHECKS = {
     "core": core,
     "atan_op": atan_op,
+    "beam_handler": beam_handler,
     "builtin_ops": builtin_ops,
     "example_delegate": delegated("example"),
     "flex_delegate": partial(inverse, "oplet-flex-delegate"),
@@ -148,6 +171,7 @@ CHECKS = {
     "native_ops": native_ops,
     "numba_ops": numba_ops,
     "openvino_delegate": delegated("openvino"),
+    "serve": serve,
     "signal_ops": signal_ops,
     "text_ops": text_ops,
 }

@@ -13,14 +13,14 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from tests.places import ROOT
+from tests.places import ROOT, name_of
 
 from oplet import PluginManager
 from oplet.plugins import install_commands, known_packages
 from oplet.testing.distributions import fake_distribution, installed
 
 FOLDERS = [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
-PACKAGES = ["oplet", *(f"oplet-{folder.name.replace('_', '-')}" for folder in FOLDERS[1:])]
+PACKAGES = [name_of(folder) for folder in FOLDERS]
 
 
 def of(folder: Path, **told: object) -> Callable[[], str]:
@@ -160,7 +160,7 @@ def test_no_sentence_of_the_core_names_a_package_of_the_project_behind_pip_insta
 def test_every_command_that_is_advised_installs_the_package(clone: Path, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     commands = [install_commands.install_command(package) for package in PACKAGES] + [
-        install_commands.install_command("oplet", e) for e in ("cli", "build", "graph")
+        install_commands.install_command("oplet", e) for e in ("cli", "build", "graph", "arrow")
     ]
     for number, command in enumerate(commands):
         target = tmp_path / str(number)

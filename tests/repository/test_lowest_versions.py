@@ -24,10 +24,12 @@ pytestmark = pytest.mark.slow
 #: Packages that require nothing which another of the group does not share one environment.
 GROUPS = (
     ("core", "atan_op", "builtin_ops", "example_delegate", "flex_ops", "mediapipe_ops", "native_ops", "signal_ops", "text_ops"),
+    ("beam_handler",),
     ("flex_delegate",),
     ("numba_ops",),
     ("litert_delegate",),
     ("openvino_delegate",),
+    ("serve",),
 )
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 

@@ -91,7 +91,10 @@ def test_linux_calls_what_a_clone_calls_with_every_python_that_the_packages_name
     for folder in packages.folders():
         project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
         named = [c.rpartition(" ")[2] for c in project["classifiers"] if re.search(r"Python :: 3\.\d+$", c)]
-        assert named == pythons, folder
+        # A dependency may end earlier: the package installs on later ones too, and says so when it is used.
+        ends = any("python_version <" in requirement for requirement in project["dependencies"])
+        assert named == (pythons[: len(named)] if ends else pythons), folder
+        assert len(named) > 2
         assert project["requires-python"] == f">={pythons[0]}"
 
 

@@ -36,6 +36,7 @@ _HOMES = {
     "Interpreter": "oplet.runtime.interpreter",
     "InterpreterWithCustomOps": "oplet.interpreter",
     "IoType": "oplet.ops.asynchronous.task",
+    "Joiner": "oplet.ops.serving.joining",
     "Limits": "oplet.runtime.limits",
     "Model": "oplet.model.model",
     "ModelBuilder": "oplet.model.builders.model_builder",

@@ -39,6 +39,7 @@ from oplet.ops.ensure import decline as decline
 from oplet.ops.ensure import ensure as ensure
 from oplet.ops.ensure import ensure_eq as ensure_eq
 from oplet.ops.node import Node as Node
+from oplet.ops.serving.joining import Joiner as Joiner
 from oplet.ops.serving.node_limits import NodeLimits as NodeLimits
 from oplet.ops.serving.provenance import Provenance as Provenance
 from oplet.ops.serving.registration import Registration as Registration

@@ -11,10 +11,19 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from oplet import ModelBuilder, TensorType
+from oplet import Interpreter, ModelBuilder, TensorType
 from oplet.schema.enums import ActivationFunctionType, Padding
-from oplet.schema.options import AddOptions, LeakyReluOptions, MulOptions, Pool2DOptions, SoftmaxOptions, SubOptions
-from oplet.testing import Spec, one_op_model
+from oplet.schema.options import (
+    AddOptions,
+    DivOptions,
+    GeluOptions,
+    LeakyReluOptions,
+    MulOptions,
+    Pool2DOptions,
+    SoftmaxOptions,
+    SubOptions,
+)
+from oplet.testing import Spec, invoke, one_op_model
 from oplet_numba_ops.broadcasting import Repetition, repetition
 from oplet_numba_ops.elementwise.float_pairs import (
     ADD,
@@ -51,8 +60,9 @@ def spec(draw: st.DrawFn, kind: str, shape: tuple[int, ...], data: Any = None) -
 @st.composite
 def pairs(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
     """A model of ADD, SUB, MUL, PRELU or SQUARED_DIFFERENCE, with an operand that repeats somehow, maybe a constant."""
-    op = draw(st.sampled_from(["ADD", "SUB", "MUL", "PRELU", "SQUARED_DIFFERENCE"]))
-    kind = "float32" if op == "SQUARED_DIFFERENCE" else draw(st.sampled_from(["float32", *QUANTIZED]))
+    of_floats = ["SQUARED_DIFFERENCE", "DIV", "MAXIMUM", "MINIMUM"]
+    op = draw(st.sampled_from(["ADD", "SUB", "MUL", "PRELU", *of_floats]))
+    kind = "float32" if op in of_floats else draw(st.sampled_from(["float32", *QUANTIZED]))
     random = np.random.default_rng(draw(SEEDS))
     large = tuple(draw(st.lists(st.sampled_from([1, 2, 3, 5, 16, 40]), min_size=1, max_size=4)))
     small = tuple(dim if draw(st.booleans()) else 1 for dim in large)[draw(st.integers(0, len(large))) :]
@@ -66,11 +76,11 @@ def pairs(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
     output = spec(draw, kind, large)
     if kind in QUANTIZED and op in ("ADD", "SUB"):  # the output's scale may not be too fine
         output = output._replace(scale=[max(output.scale[0], max(t.scale[0] for t in inputs) / 16)])
-    classes: dict[str, Any] = {"ADD": AddOptions, "SUB": SubOptions, "MUL": MulOptions}
+    classes: dict[str, Any] = {"ADD": AddOptions, "SUB": SubOptions, "MUL": MulOptions, "DIV": DivOptions}
     options = classes[op](fused_activation_function=draw(CLAMPS)) if op in classes else None
-    if options is not None and op != "MUL":
+    if op in ("ADD", "SUB"):
         options.pot_scale_int16 = False
-    version = {"ADD": 3, "SUB": 3, "MUL": 4, "PRELU": 1, "SQUARED_DIFFERENCE": 1}[op]
+    version = {"ADD": 3, "SUB": 3, "MUL": 4}.get(op, 1)
     return one_op_model(op, inputs, [output], options, version=version), [v for i, v in enumerate(fed) if i != constant]
 
 
@@ -94,7 +104,8 @@ def test_all_pairs_of_8_bit_values_agree(op: str, kind: str, agree: Callable[...
 @st.composite
 def maps(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
     """A model of an op of one operand."""
-    op = draw(st.sampled_from(["LEAKY_RELU", "HARD_SWISH", "LOGISTIC", "SOFTMAX", "LOG_SOFTMAX", "QUANTIZE", "DEQUANTIZE"]))
+    floats = ["LEAKY_RELU", "HARD_SWISH", "LOGISTIC", "GELU", "TANH", "SQRT", "RSQRT", "ABS"]
+    op = draw(st.sampled_from([*floats, "SOFTMAX", "LOG_SOFTMAX", "QUANTIZE", "DEQUANTIZE"]))
     shape = tuple(draw(st.lists(st.integers(1, 40), min_size=1, max_size=3)))
     random = np.random.default_rng(draw(SEEDS))
     kind = "float32"
@@ -103,6 +114,8 @@ def maps(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
     version = 1
     if op == "LEAKY_RELU":
         options = LeakyReluOptions(alpha=draw(st.sampled_from([0.1, 0.0, 2.0, -0.5])))
+    elif op == "GELU":
+        options = GeluOptions(approximate=draw(st.booleans()))
     elif op == "SOFTMAX":
         options = SoftmaxOptions(beta=draw(st.sampled_from([1.0, 0.3])))
         kind = draw(st.sampled_from(["float32", "int8", "uint8"]))
@@ -119,13 +132,36 @@ def maps(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
     elif op == "DEQUANTIZE":
         kind = draw(st.sampled_from(QUANTIZED))
         version = 3
-    return one_op_model(op, [spec(draw, kind, shape)], [output], options, version=version), [values(random, kind, shape)]
+    fed = values(random, kind, shape)
+    if op in ("SQRT", "RSQRT"):
+        fed = abs(fed)
+    return one_op_model(op, [spec(draw, kind, shape)], [output], options, version=version), [fed]
 
 
 @SLOWLY
 @given(case=maps())
 def test_maps_agree(case: tuple[bytes, list[Any]], agree: Callable[..., None]) -> None:
     agree(*case)
+
+
+@pytest.mark.parametrize(
+    ("op", "options"),
+    [("GELU", GeluOptions()), ("GELU", GeluOptions(approximate=True)), ("TANH", None), ("SQRT", None), ("RSQRT", None)],
+)
+def test_numbers_at_the_ends_agree(op: str, options: Any, agree: Callable[..., None]) -> None:
+    ends = np.array(
+        [np.inf, -np.inf, np.nan, 0, -0.0, 1e30, -1e30, 13, -13, -14, 1e-30, -1e-30, 0.625, -0.625, 9, -9], np.float32
+    )
+    # Among others, so that they are met by a vector as well as by what remains of a row.
+    x = np.concatenate([np.linspace(-20, 20, 203, dtype=np.float32), np.tile(ends, 5)])
+    agree(one_op_model(op, [Spec("float32", x.shape)], [Spec("float32", x.shape)], options, version=1), [x])
+
+
+def test_roots_are_numpys_bit_for_bit() -> None:
+    x = np.abs(np.random.default_rng(0).standard_normal(999).astype(np.float32)) * 50
+    for op, expected in (("SQRT", np.sqrt(x)), ("RSQRT", np.reciprocal(np.sqrt(x)))):
+        model = one_op_model(op, [Spec("float32", x.shape)], [Spec("float32", x.shape)])
+        assert np.array_equal(invoke(Interpreter(model_content=model), x)[0], expected)
 
 
 def test_halves_and_their_neighbours_are_quantized_alike(agree: Callable[..., None]) -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from oplet.schema.enums import ActivationFunctionType, Padding
-from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
+from oplet.schema.options import BatchMatMulOptions, Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
 from oplet.testing import Spec, one_op_model
 from oplet_numba_ops.convolution import depthwise, hybrid, products
 
@@ -231,3 +231,38 @@ def test_channels_whose_scales_lie_far_apart_are_rounded_alike(
         one_op_model("CONV_2D", inputs, [output], options, version=3),
         [random.integers(-128, 128, inputs[0].shape).astype(np.int8)],
     )
+
+
+@st.composite
+def stacks(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
+    """A model of BATCH_MATMUL, and its inputs."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    rows, depth, columns = (draw(st.sampled_from([1, 3, 16, 17, 33, 49, 64, 100])) for _ in range(3))
+    batches = tuple(draw(st.lists(st.integers(1, 4), max_size=3)))
+    turned = draw(st.booleans())
+    few = tuple(length if draw(st.booleans()) else 1 for length in batches)[draw(st.integers(0, len(batches))) :]
+    left, right = (few, batches) if draw(st.booleans()) else (batches, few)
+    shapes = (*left, rows, depth), (*right, *((columns, depth) if turned else (depth, columns)))
+    model = one_op_model(
+        "BATCH_MATMUL",
+        [Spec("float32", shape) for shape in shapes],
+        [Spec("float32", (*batches, rows, columns))],
+        BatchMatMulOptions(adj_x=False, adj_y=turned),
+    )
+    return model, [random.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+
+@SLOWLY
+@given(case=stacks(), threads=st.sampled_from([1, 2]))
+def test_stacks_of_matrices_agree(case: tuple[bytes, list[Any]], threads: int, agree: Callable[..., None]) -> None:
+    agree(*case, threads)
+
+
+@pytest.mark.parametrize("columns", [16, 30, 100])
+def test_one_matrix_for_a_stack_of_many_rows_is_divided_between_threads(columns: int, agree: Callable[..., None]) -> None:
+    shapes = (2, 3, 70, 64), (64, columns)
+    specs = [Spec("float32", shape) for shape in shapes]
+    model = one_op_model("BATCH_MATMUL", specs, [Spec("float32", (2, 3, 70, columns))], BatchMatMulOptions())
+    values = [np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in shapes]
+    for threads in (1, 2, 3):
+        agree(model, values, threads)

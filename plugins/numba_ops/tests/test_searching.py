@@ -25,19 +25,19 @@ SLOWLY = settings(max_examples=40, deadline=None, suppress_health_check=list(Hea
 
 @st.composite
 def models(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
-    """A model of MEAN, RESIZE_BILINEAR, ARG_MAX or SCATTER_ND."""
-    op = draw(st.sampled_from(["MEAN", "RESIZE_BILINEAR", "ARG_MAX", "SCATTER_ND"]))
+    """A model of MEAN, SUM, RESIZE_BILINEAR, ARG_MAX or SCATTER_ND."""
+    op = draw(st.sampled_from(["MEAN", "SUM", "RESIZE_BILINEAR", "ARG_MAX", "SCATTER_ND"]))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     shape = tuple(draw(st.integers(1, 9)) for _ in range(3)) + (draw(st.sampled_from([1, 3, 20, 33])),)
     kind = draw(st.sampled_from(["int8", "uint8"]))
     info = np.iinfo(kind)
     fed = random.integers(info.min, info.max + 1, shape).astype(kind)
     source = Spec(kind, shape, [0.1], [draw(st.integers(info.min, info.max))])
-    if op == "MEAN":
+    if op in ("MEAN", "SUM"):
         axes = draw(st.sampled_from([[1, 2], [0], [3], [2, 3], [1, 3], [0, 1, 2, 3]]))
         output = Spec(kind, shape, [draw(st.floats(0.02, 0.3))], [draw(st.integers(info.min, info.max))])
         options: Any = ReducerOptions(keep_dims=draw(st.booleans()))
-        if draw(st.booleans()):
+        if op == "SUM" or draw(st.booleans()):
             fed, source, output = fed.astype(np.float32), Spec("float32", shape), Spec("float32", shape)
         return one_op_model(op, [source, np.array(axes, np.int32)], [output], options, version=2), [fed]
     if op == "RESIZE_BILINEAR":

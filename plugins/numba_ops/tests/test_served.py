@@ -31,3 +31,22 @@ def test_layers_of_constant_weights_are_compiled(op: str, kind: str) -> None:
         weights = Spec("int8", weights_shape, [0.01], [0], 0, (weights * 30).astype("int8"))
     x, y = (Spec("int8", shape, 0.1, 3), Spec("int8", shape, 0.2, -1)) if kind == "int8" else [Spec("float32", shape)] * 2
     assert is_compiled(one_op_model(op, [x, weights, None], [y], options))
+
+
+@pytest.mark.parametrize(("rows", "units", "served"), [(1, 64, True), (2, 4096, True), (1, 4096, False)])
+def test_a_single_row_of_floats_is_compiled_where_the_weights_are_few(rows: int, units: int, served: bool) -> None:
+    weights = np.ones((units, 64), np.float32)
+    model = one_op_model(
+        "FULLY_CONNECTED", [Spec("float32", (rows, 64)), weights, None], [Spec("float32", (rows, units))], FullyConnectedOptions()
+    )
+    assert is_compiled(model) is served
+
+
+@pytest.mark.parametrize("op", ["GELU", "TANH", "SQRT", "RSQRT", "LOGISTIC"])
+def test_maps_of_floats_are_compiled(op: str) -> None:
+    assert is_compiled(one_op_model(op, [Spec("float32", (3,))], [Spec("float32", (3,))]))
+
+
+@pytest.mark.parametrize("op", ["ADD", "SUB", "MUL", "SQUARED_DIFFERENCE"])
+def test_pairs_of_floats_of_one_shape_are_compiled_so_that_they_can_be_joined(op: str) -> None:
+    assert is_compiled(one_op_model(op, [Spec("float32", (3,))] * 2, [Spec("float32", (3,))]))

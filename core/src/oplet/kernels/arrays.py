@@ -8,7 +8,7 @@ from typing import Any
 from numpy import may_share_memory
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Shape", "Thunk", "copier", "copies"]
+__all__ = ["Array", "Copies", "Shape", "Thunk", "copier", "copies"]
 
 #: An array of any type and shape.
 Array = NDArray[Any]
@@ -17,19 +17,32 @@ Shape = tuple[int, ...]
 Thunk = Callable[[], None]
 
 
-def copier(target: Array, source: Array) -> Thunk:
+class Copies:
+    """A thunk that copies arrays, one after the other; it says which, so that a `Joiner` may do the same in its own way.
+
+    Attributes:
+        pairs: for each copy its target and its source, two arrays or views of one shape.
+    """
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: Sequence[tuple[Array, Array]]) -> None:
+        self.pairs = tuple(pairs)
+
+    def __call__(self) -> None:
+        for target, source in self.pairs:
+            target[...] = source
+
+
+def copier(target: Array, source: Array) -> Copies:
     """A thunk that copies `source` into `target`, of the same shape; it does nothing where both are the same memory."""
     overlap = target.strides == source.strides and may_share_memory(target, source)
     if overlap and target.__array_interface__["data"] == source.__array_interface__["data"]:  # slow to ask for
-        return _nothing
-
-    def run() -> None:
-        target[...] = source
-
-    return run
+        return _NOTHING
+    return Copies([(target, source)])
 
 
-def copies(pairs: Sequence[tuple[Array, Array]]) -> Thunk:
+def copies(pairs: Sequence[tuple[Array, Array]]) -> Copies:
     """A thunk that copies the second array, or view, of each pair into the first, one pair after the other.
 
     >>> import numpy as np
@@ -38,13 +51,7 @@ def copies(pairs: Sequence[tuple[Array, Array]]) -> Thunk:
     >>> whole.tolist()
     [1, 2]
     """
-
-    def run() -> None:
-        for target, source in pairs:
-            target[...] = source
-
-    return run
+    return Copies(pairs)
 
 
-def _nothing() -> None:
-    pass
+_NOTHING = Copies(())

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from oplet.errors import LimitError, ModelError
 from oplet.model.files.external_paths import locate, open_external
 from oplet.model.files.mapping import MappedFile, ensure_not_truncated, map_file
+from oplet.ops.shared_values import SharedValues, values_of_bytes
 from oplet.schema import tables
 from oplet.schema.columns import LazyTables
 from oplet.schema.decode import decode
@@ -52,6 +53,8 @@ class Model:
         data: the file's bytes; empty if the model was made from tables.
         unknown: descriptions of the first few fields and union members that this schema does not have, with their positions. Such a
             model can be read and run, but not written.
+        shared_values: what the interpreters of these bytes have in common; None if the bytes may change, or the model was made from
+            tables.
 
     Examples:
         >>> from oplet import Model
@@ -85,6 +88,7 @@ class Model:
         self._pages = _pages_behind(self.data)
         self._use_mmap = True
         self._made_of = made_of
+        self.shared_values: SharedValues | None = None
         self._external: dict[str, MappedFile] = {}
         self._external_by_id: dict[int, tables.ExternalBuffer] = {}
         self._external_count = -1
@@ -107,6 +111,7 @@ class Model:
         root = _decode(mapped.view, f"'{path}'", unknown)
         model = cls(root, mapped.view, os.fspath(path), unknown)
         model._mapped, model._use_mmap = mapped, use_mmap
+        model.shared_values = mapped.shared_values
         return model
 
     @classmethod
@@ -118,7 +123,10 @@ class Model:
         """
         view = memoryview(data).cast("B")
         unknown: list[str] = []
-        return cls(_decode(view, "the model's bytes", unknown), view, unknown=unknown)
+        model = cls(_decode(view, "the model's bytes", unknown), view, unknown=unknown)
+        if type(view.obj) is bytes and len(view) == len(view.obj):  # others may change, or are a part of which there are several
+            model.shared_values = values_of_bytes(view.obj)
+        return model
 
     @property
     def root(self) -> tables.Model:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
@@ -12,6 +11,7 @@ from oplet.errors import CustomOptionsError
 from oplet.ops.checkpoint import charge
 from oplet.ops.ensure import EnsureError
 from oplet.ops.serving.provenance import Provenance
+from oplet.ops.shared_values import Derived, NodeValues
 from oplet.ops.tensor import Array, Tensor
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.flexbuffers import read_flexbuffer
@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 #: Arrays of fewer bytes are not charged; nor are the parts of cached tuples and lists that are longer.
 _SMALL, _FEW = 1 << 16, 64
 #: Values that a kernel keeps for a node between prepares: those of `Node.cached`, and persistent temporaries by their position.
-KernelCache = tuple["dict[Hashable, tuple[list[Array | None], Any]] | None", "dict[int, Tensor] | None"]
+KernelCache = tuple["dict[Hashable, Derived] | None", "dict[int, Tensor] | None"]
 
 
 class Kernel(Protocol):
@@ -127,6 +127,7 @@ class Node:
         user_data: the result of the registration's `init`.
         prepared: the kernel's own: what `prepare` passes to `bind`.
         providers: the providers that were asked to serve it; None until one declines.
+        shared: the values that this node has in all interpreters of the model; None where they are no node's but this one's.
     """
 
     __slots__ = (
@@ -147,6 +148,7 @@ class Node:
         "prepared",
         "providers",
         "registration",
+        "shared",
         "temporaries",
         "user_data",
         "version",
@@ -184,7 +186,8 @@ class Node:
         self.prepared: Any = None
         self.providers: ProviderChain | None = None
         self._options = options
-        self._cache: dict[Hashable, tuple[list[Array | None], Any]] | None = None
+        self.shared: NodeValues | None = None
+        self._cache: dict[Hashable, Derived] | None = None
         self._persistent: dict[int, Tensor] | None = None
         self.charged: set[Hashable] | None = (
             None  # keys of cached values that were charged since the last prepare; set by the runtime
@@ -239,7 +242,9 @@ class Node:
         options = self._options
         return options if isinstance(options, StableHLOCompositeOptions) else _NO_COMPOSITE
 
-    def cached(self, key: Hashable, sources: Sequence[Tensor | None], make: Callable[[], Value]) -> Value:
+    def cached(
+        self, key: Hashable, sources: Sequence[Tensor | None], make: Callable[[], Value], *, shared: bool = False
+    ) -> Value:
         """Compute a value from constants, and cache it while they stay the same: packed weights, for instance, survive a resize.
 
         Constants that are computed from shapes change with a resize, and so do values made from them. If a source is not constant,
@@ -250,6 +255,10 @@ class Node:
                 types, shapes, decisions of `prepare`; not the node's options and quantization, which never change.
             sources: the tensors whose values `make` reads; None for an omitted one.
             make: computes the value. Its arrays are charged (`oplet.charge`), except views of the sources.
+            shared: whether all interpreters that were opened from the same file or `bytes` object have one value, as they should where
+                it is large. It is then made once, freed with the last of them, and read by several threads, so that nothing may write
+                into it: arrays in it, also in tuples, lists and dictionaries, become read-only. `key` then includes whatever differs
+                from one interpreter to another, such as `context.num_threads`.
 
         Raises:
             LimitError: the memory exceeds the limit.
@@ -264,16 +273,25 @@ class Node:
         if self._cache is None:
             self._cache = {}
         kept = self._cache.get(key)
-        # Arrays are compared by identity and kept alive, as an id may be reused once its array is gone.
-        if kept is None or len(kept[0]) != len(arrays) or not all(map(operator.is_, kept[0], arrays)):
-            kept = self._cache[key] = arrays, make()
+        if kept is None or not kept.is_of(arrays):
+            kept = self._cache[key] = self.derive(key, arrays, make) if shared else Derived(arrays, make())
         if self.charged is None:
             self.charged = set()
         if key not in self.charged:
             self.charged.add(key)
-            if nbytes := _nbytes_of(kept[1], arrays):
+            if nbytes := _nbytes_of(kept.value, arrays):
                 charge(nbytes)
-        return cast(Value, kept[1])
+        return cast(Value, kept.value)
+
+    def derive(self, key: Hashable, arrays: Sequence[Array | None], make: Callable[[], Any]) -> Derived:
+        """The value that the same kernel has made from the same arrays for this node in another interpreter, or a new one.
+
+        For `cached` and the runtime.
+        """
+        kernel = self.registration
+        if self.shared is None or kernel is None or kernel.user_data is not None:
+            return Derived(arrays, make())
+        return self.shared.derive((kernel.init, kernel.prepare, kernel.bind, kernel.invoke), key, arrays, make)
 
     def persistent(self, tensor: Tensor) -> Tensor:
         """The PERSISTENT temporary of the last prepare at the same position, if it has this one's shape and type; else `tensor`.

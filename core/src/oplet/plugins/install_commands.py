@@ -83,7 +83,13 @@ def _folders(root: Path, package: str) -> list[str]:
 
 
 def _folder(root: Path, package: str) -> Path:
-    return root / "core" if package == _CORE else root / "plugins" / package.removeprefix(_PREFIX).replace("-", "_")
+    """The folder of a package: the one that is called as it is, or whose project says the name."""
+    if package == _CORE:
+        return root / "core"
+    usual = root / "plugins" / package.removeprefix(_PREFIX).replace("-", "_")
+    if usual.exists():
+        return usual
+    return next((path.parent for path in root.glob("plugins/*/pyproject.toml") if _field(path.parent, "name") == package), usual)
 
 
 @lru_cache(maxsize=64)

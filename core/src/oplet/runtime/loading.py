@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from oplet.model.model import Model
 from oplet.model.reachability import observable_tensors
 from oplet.model.save.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
+from oplet.ops.shared_values import NodeValues, SharedValues
 from oplet.ops.strings import strings_nbytes
 from oplet.ops.tensor import Allocation, Quantization, Tensor, numpy_dtype
 from oplet.runtime.subgraph import Subgraph
@@ -60,9 +61,13 @@ def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: Memo
     """
     tensors = load_tensors(model, table, memory)
     nodes = load_nodes(model, table, tensors)
+    shared = model.shared_values
+    if shared is not None:
+        for node in nodes:
+            node.shared = NodeValues(shared, (index, node.index))
     inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
     outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
-    return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, observable_tensors(model.lazy_root, index))
+    return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, observable_tensors(model.lazy_root, index), shared)
 
 
 def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount) -> list[Tensor]:
@@ -111,7 +116,7 @@ def _load_tensor(model: Model, index: int, table: tables.Tensor, memory: MemoryA
         tensor.is_variable = True
         tensor.allocation = Allocation.PERSISTENT
     if (raw := model.tensor_bytes(table)) is not None:
-        _provide_constant(tensor, raw, memory)
+        _provide_constant(tensor, raw, model, memory)
     return tensor
 
 
@@ -133,15 +138,38 @@ def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tenso
         constant = model.constant
         for index, buffer, external in zip(numbers, column("buffer"), column("external_buffer")):
             if (buffer or external) and (raw := constant(buffer, external)) is not None:
-                _provide_constant(tensors[index], raw, memory)
+                _provide_constant(tensors[index], raw, model, memory)
     for row, quantization in _quantizations(as_lazy_tables(values.get("quantization"))):
         tensors[numbers[row]].quantization = quantization
 
 
-def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], memory: MemoryAccount) -> None:
+def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], model: Model, memory: MemoryAccount) -> None:
     tensor.allocation = Allocation.CONSTANT
     sparse = tensor.sparsity is not None
-    tensor.set_loader(partial(_read_constant, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name, memory))
+    load = partial(_read_constant, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name, memory)
+    shared = model.shared_values
+    if shared is not None and (tensor.type in _PLAIN or tensor.type in PACKED_BITS):
+        load = partial(_read_shared, shared, raw, tensor.type, tensor.shape, sparse, load, memory)
+    tensor.set_loader(load)
+
+
+def _read_shared(
+    shared: SharedValues,
+    raw: NDArray[np.uint8],
+    type: TensorType,
+    shape: tuple[int, ...],
+    sparse: bool,
+    load: Callable[[], Array],
+    memory: MemoryAccount,
+) -> Array:
+    """A constant's values, in the one array that all tensors of the same bytes, type and shape have; each interpreter is charged for it."""
+    key = raw.__array_interface__["data"][0], raw.size, type, shape, sparse
+    found: Array | None = shared.get(key)
+    if found is None:
+        return shared.keep(key, load())
+    if type not in _PLAIN:
+        memory.charge_constant(found.size, "of packed integers")
+    return found
 
 
 def _quantizations(rows: LazyTables[tables.QuantizationParameters]) -> Iterator[tuple[int, Quantization | None]]:

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.ops.context import Node
+from oplet.ops.serving.joining import joined
 from oplet.ops.serving.registration import Thunk
-from oplet.ops.tensor import Array, Tensor
+from oplet.ops.shared_values import Derived, SharedValues
+from oplet.ops.tensor import Tensor
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.schema.naming import shown
 
@@ -35,22 +37,39 @@ class Segment:
         end: the position in the plan after its last node.
         nodes: the nodes that run; folded ones do not.
         thunks: one thunk for each of these nodes.
+        steps: the same thunks, neighbours joined where they can be (`oplet.ops.serving.joining`), and for each the position of its first node;
+            None until the segment runs for the second time.
+        seconds: the durations of the thunks in the first run.
+        is_one_step: whether all of its nodes, two or more, were joined into one step.
         dynamic: the last node's outputs of dynamic shape.
         arena: the memory that its tensors share, as bytes; None if they need none.
         requests: the tensors in the arena, with their lifetimes.
         offsets: their offsets in the arena, in bytes.
     """
 
-    __slots__ = ("arena", "dynamic", "end", "nodes", "offsets", "requests", "thunks")
+    __slots__ = ("arena", "dynamic", "end", "is_one_step", "nodes", "offsets", "requests", "seconds", "steps", "thunks")
 
     def __init__(self, end: int, nodes: list[Node], dynamic: list[Tensor]) -> None:
         self.end = end
         self.nodes = nodes
         self.dynamic = dynamic
         self.thunks: list[Thunk] = []
+        self.steps: tuple[list[Thunk], list[int]] | None = None
+        self.seconds: list[float] | None = None
+        self.is_one_step = False
         self.arena: NDArray[np.uint8] | None = None
         self.requests: Sequence[Request] = ()
         self.offsets: Sequence[int] = ()
+
+    def join(self, seconds: Sequence[float]) -> tuple[list[Thunk], list[int]]:
+        """Set `steps`, from the thunks and how long each takes, and return them."""
+        self.steps = joined(self.thunks, seconds)
+        self.is_one_step = len(self.steps[0]) == 1 and len(self.thunks) > 1
+        return self.steps
+
+    def unjoin(self) -> None:
+        """Drop `steps`, as a thunk has changed."""
+        self.steps, self.is_one_step = None, False
 
     def holds(self, tensor: Tensor) -> bool | None:
         """Whether no other tensor was written into the tensor's memory after its last use; None if it is not in this arena."""
@@ -93,6 +112,7 @@ class Subgraph:
         inputs: tensor indices of the subgraph's inputs.
         outputs: tensor indices of the subgraph's outputs.
         read: tensor indices that the caller reads: the outputs, and further tensors that are outputs of a signature.
+        shared: what the interpreters of the model have in common; None where they have nothing.
         file_tensors: the number of tensors that the model has there.
         variables: the tensors whose values outlive an invoke.
         ready: whether it can be invoked: everything is prepared for the current input shapes.
@@ -100,7 +120,7 @@ class Subgraph:
         segments: the segments that are prepared so far.
         last_use: by tensor index, the position in the plan of the last node that reads it; the plan's length if the caller reads it.
         initialized: the nodes whose `init` was called and whose `free` was not, in the order of the calls.
-        folded: by index of a folded node, the input arrays that it read.
+        folded: by index of a folded node, its outputs' arrays, and the input arrays that it read.
         kernels: by index of a delegate's kernel node, the partition that it replaces.
         inlined: by index of a composite that is inlined, the indices of the nodes that run in its place, in order.
         pieces: what was made to be inlined so far.
@@ -120,6 +140,7 @@ class Subgraph:
         inputs: list[int],
         outputs: list[int],
         read: list[int],
+        shared: SharedValues | None = None,
     ) -> None:
         self.index = index
         self.name = name
@@ -129,6 +150,7 @@ class Subgraph:
         self.inputs = inputs
         self.outputs = outputs
         self.read = read
+        self.shared = shared
         self.file_tensors = len(tensors)
         self.variables = [tensor for tensor in tensors if tensor.is_variable]
         self.ready = False
@@ -136,7 +158,7 @@ class Subgraph:
         self.segments: list[Segment] = []
         self.last_use: dict[int, int] = {}
         self.initialized: dict[Node, None] = {}
-        self.folded: dict[int, list[Array | None]] = {}
+        self.folded: dict[int, Derived] = {}
         self.kernels: dict[int, DelegateParams] = {}
         self.inlined: dict[int, list[int]] = {}
         self.pieces: list[InlinedPiece] = []
@@ -154,6 +176,12 @@ class Subgraph:
     def arena_bytes(self) -> int:
         """The bytes of all segments' arenas."""
         return sum(segment.arena.nbytes for segment in self.segments if segment.arena is not None)
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether all of its nodes have become one step, so that nothing but compiled kernels and copies runs in the next `invoke`."""
+        segments = self.segments
+        return len(segments) == 1 and segments[0].is_one_step and segments[0].end == len(self.execution_plan)
 
     def is_read(self, tensor: Tensor) -> bool:
         """Whether a node of the plan or the caller reads the tensor. Valid after `allocate`."""

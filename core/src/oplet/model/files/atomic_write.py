@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-__all__ = ["atomic_write", "check_folder", "check_target", "write_atomically"]
+__all__ = ["atomic_write", "check_folder", "check_target", "is_special", "permissions", "write_atomically"]
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _ATTEMPTS = 100
@@ -33,13 +33,13 @@ def atomic_write(path: str | os.PathLike[str], *, executable: bool = False) -> I
         OSError: the file cannot be written; its `filename` is `path`.
     """
     target = os.fspath(path)
-    if _is_special(target):
+    if is_special(target):
         with open(os.open(target, os.O_WRONLY | getattr(os, "O_BINARY", 0)), "wb") as file:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # replaced since it was examined
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
             yield file
         return
-    mode = _mode(target)
+    mode = permissions(target)
     if mode is not None and executable:
         mode |= (mode & 0o444) >> 2
     temporary = ""
@@ -74,7 +74,7 @@ def check_target(path: str | os.PathLike[str]) -> None:
         trouble = errno.EISDIR
     elif not os.path.isdir(folder):
         trouble = errno.ENOTDIR if os.path.exists(folder) else errno.ENOENT
-    elif not _is_special(target) and not os.access(folder, os.W_OK | os.X_OK):
+    elif not is_special(target) and not os.access(folder, os.W_OK | os.X_OK):
         trouble = errno.EACCES
     if trouble:
         raise OSError(trouble, os.strerror(trouble), target)
@@ -128,7 +128,7 @@ def _is_ours(name: object) -> bool:
     return name is None or (isinstance(name, str) and os.path.basename(name).startswith(_PREFIX))
 
 
-def _is_special(path: str) -> bool:
+def is_special(path: str) -> bool:
     """Whether a path is a device or a pipe, which is written to and not replaced."""
     try:
         mode = os.stat(path).st_mode
@@ -137,7 +137,7 @@ def _is_special(path: str) -> bool:
     return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
 
 
-def _mode(path: str) -> int | None:
+def permissions(path: str) -> int | None:
     """The permissions of the regular file at a path; None if there is none, or a symbolic link."""
     try:
         status = os.lstat(path)

@@ -6,9 +6,11 @@ import mmap
 import os
 import stat
 import threading
+import time
 import weakref
 
 from oplet.errors import LimitError, ModelError
+from oplet.ops.shared_values import SharedValues
 from oplet.schema.naming import shown
 
 __all__ = ["MappedFile", "ensure_not_truncated", "map_file", "open_regular"]
@@ -31,14 +33,16 @@ class MappedFile:
     Attributes:
         path: the file's path.
         view: its bytes.
+        shared_values: what the interpreters of the file have in common; None as long as a change of the file might go unnoticed.
     """
 
-    __slots__ = ("__weakref__", "_pages", "path", "view")
+    __slots__ = ("__weakref__", "_pages", "path", "shared_values", "view")
 
     def __init__(self, path: str, content: mmap.mmap | bytes) -> None:
         self.path = path
         self.view = memoryview(content)
         self._pages = content if isinstance(content, mmap.mmap) else None
+        self.shared_values: SharedValues | None = None
 
     def check(self) -> None:
         """Check that the file was not truncated: reading a mapping beyond the end of its file kills the process.
@@ -109,8 +113,21 @@ def _ensure_regular(status: os.stat_result) -> None:
         raise OSError(0, f"{words}it is {kind}, and only regular files are read")
 
 
-_open: weakref.WeakValueDictionary[tuple[int, int, int, int], MappedFile] = weakref.WeakValueDictionary()
+_open: weakref.WeakValueDictionary[tuple[object, ...], MappedFile] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
+
+#: Nanoseconds after which a change gives a file another time stamp, where stamps are fine and where they are whole seconds.
+_TICK, _COARSE_TICK = 50_000_000, 2_100_000_000
+
+
+def _renew_lock() -> None:
+    """A forked process has none of its parent's other threads, one of which may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def map_file(path: str | os.PathLike[str], *, use_mmap: bool = True, follow: bool = True) -> MappedFile:
@@ -147,14 +164,28 @@ def _content(descriptor: int, path: str, use_mmap: bool) -> MappedFile:
     status = os.fstat(descriptor)
     if not status.st_size:
         raise ModelError(f"Could not open '{shown(path)}'. The model allocation is null/empty: the file is empty (0 bytes).")
-    if not use_mmap:
-        return MappedFile(path, _read(descriptor, path, status.st_size))
-    key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, use_mmap
     with _lock:
         mapped = _open.get(key)
-        if mapped is None:
-            mapped = _open[key] = MappedFile(path, mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        if mapped is None or (not use_mmap and mapped.shared_values is None):
+            settled = _is_settled(status)
+            content = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if use_mmap else _read(descriptor, path, status.st_size)
+            mapped = _open[key] = MappedFile(path, content)
+        else:
+            settled = mapped.shared_values is None and _is_settled(status)
+        if settled:
+            mapped.shared_values = SharedValues()
     return mapped
+
+
+def _is_settled(status: os.stat_result) -> bool:
+    """Whether a change from now on gives the file another time stamp.
+
+    Where it was written a moment ago, it might be written once more at the same time, as far as time stamps tell. What was made from
+    its bytes before must not be taken for what is in it then.
+    """
+    changed = status.st_mtime_ns if os.name == "nt" else status.st_ctime_ns
+    return time.time_ns() - changed > (_TICK if changed % 1_000_000_000 else _COARSE_TICK)
 
 
 def _read(descriptor: int, path: str, size: int) -> bytes:

@@ -267,7 +267,7 @@ class Collected:
         if array is None and self._rows is None:
             array = self._array = np.empty((self._count, *value.shape), value.dtype)
         if array is not None and array.shape[1:] == value.shape:
-            array[row] = value
+            array[row, ...] = value  # a text without dimensions too, of which array[row] would hold the array
             return
         if self._rows is None:
             self._rows = [] if array is None else [array[i].copy() for i in range(row)]

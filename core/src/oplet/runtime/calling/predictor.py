@@ -276,6 +276,16 @@ class Predictor:
         with self._pool.lend() as lent:
             return f"{self._arguments.name} runs {self._pool.plan(lent)}."
 
+    @property
+    def batch_size(self) -> int:
+        """The number of rows that run at once, 1 for row by row; it is decided now unless it was before.
+
+        Raises:
+            OpletError: the model cannot be opened.
+        """
+        with self._pool.lend() as lent:
+            return self._pool.plan(lent).size
+
     # Life ----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:

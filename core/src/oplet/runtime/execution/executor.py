@@ -166,6 +166,7 @@ class Executor:
             for position, node in enumerate(segment.nodes):
                 if tensor in node.inputs:
                     segment.thunks[position] = with_readable_inputs(self.context, node, segment.thunks[position])
+                    segment.unjoin()
 
     # Shapes --------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from oplet.errors import CancelledError, DeadlineError, PrepareError, failures
 from oplet.ops.context import Node
-from oplet.ops.tensor import Allocation
+from oplet.ops.shared_values import Derived
+from oplet.ops.tensor import Allocation, Array
 from oplet.runtime.execution.binding import bind_node
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.subgraph import Subgraph
@@ -16,9 +17,9 @@ _COMPUTED, _DYNAMIC = Allocation.COMPUTED, Allocation.DYNAMIC
 
 def is_folded(subgraph: Subgraph, node: Node) -> bool:
     """Whether the node was folded, and its inputs still have the arrays that it read then."""
-    inputs = subgraph.folded.get(node.index)
-    return inputs is not None and all(
-        tensor is None or (tensor.is_constant and tensor.data is array) for tensor, array in zip(node.inputs, inputs)
+    folded = subgraph.folded.get(node.index)
+    return folded is not None and all(
+        tensor is None or (tensor.is_constant and tensor.data is array) for tensor, array in zip(node.inputs, folded.sources)
     )
 
 
@@ -35,9 +36,37 @@ def fold(context: KernelContext, node: Node) -> bool:
             return False
     if node.registration is None or not node.registration.pure or not node.inputs:
         return False
-    _run(context, node)
-    context.subgraph.folded[node.index] = [None if tensor is None else tensor.data for tensor in node.inputs]
+    context.subgraph.folded[node.index] = _folded(context, node)
     return True
+
+
+def _folded(context: KernelContext, node: Node) -> Derived:
+    """The outputs of a node, which have them afterwards: those that another interpreter of the model has from the same constants, or new ones."""
+    sources = [None if tensor is None else tensor.data for tensor in node.inputs]
+    outputs = node.outputs
+    ran = False
+
+    def make() -> list[Array]:
+        nonlocal ran
+        ran = True
+        _run(context, node)
+        return [tensor.data for tensor in outputs]
+
+    if context.session.checks or any(tensor.is_variable or tensor.dtype.hasobject for tensor in outputs):
+        make()
+        return Derived(sources, None)
+    fixed = tuple(None if tensor.is_dynamic else tensor.shape for tensor in outputs)
+    key = "outputs", context.num_threads, tuple(tensor.dtype for tensor in outputs), fixed
+    folded = node.derive(key, sources, make)
+    if not ran or any(tensor.data is not array for tensor, array in zip(outputs, folded.value)):
+        memory = context.session.memory
+        for tensor, array in zip(outputs, folded.value):
+            tensor.shape = array.shape
+            memory.charge_tensor(tensor)
+            tensor.set_memory(array)
+            tensor.allocation = _COMPUTED
+        _finish(context, node)
+    return folded
 
 
 def reads_folded_shapes(subgraph: Subgraph, node: Node) -> bool:
@@ -79,6 +108,10 @@ def _run(context: KernelContext, node: Node) -> None:
             continue  # the value is its first one, and other nodes may change it
         tensor.data.setflags(write=False)
         tensor.allocation = _COMPUTED
+    _finish(context, node)
+
+
+def _finish(context: KernelContext, node: Node) -> None:
     node.temporaries = []
     node.kernel_cache = None, None  # it does not run again
     context.session.memory.release(node)

@@ -24,6 +24,8 @@ __all__ = ["KernelContext"]
 
 #: Allocations whose memory other nodes were bound to, so that it must not be replaced while the graph runs.
 _PLANNED = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.CONSTANT, Allocation.COMPUTED)
+#: The most bytes of a constant, computed from shapes, that is compared with those of other interpreters.
+_SMALL = 4096
 
 
 class KernelContext(Context):
@@ -112,6 +114,10 @@ class KernelContext(Context):
         if before is not None and not before.flags.writeable and np.array_equal(before, array):
             return  # keep the array, so that nodes which were folded from it stay valid
         array.flags.writeable = False
+        shared = self.subgraph.shared
+        if shared is not None and array.nbytes <= _SMALL and not array.dtype.hasobject:
+            # One array in all interpreters, so that they share what is folded from it, too.
+            array = shared.keep((array.dtype, array.shape, array.tobytes()), array)
         tensor.set_memory(array)
 
     def add_tensor(self, builder: TensorBuilder) -> int:

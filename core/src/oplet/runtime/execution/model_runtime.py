@@ -100,6 +100,9 @@ class ModelRuntime(Descriptions):
         self._ensure_idle()
         self._model.check_files()
         subgraph = self._subgraph(subgraph_index)
+        if subgraph.is_joined and not subgraph.delegation_reports:  # no call of numpy would notice the settings
+            self._session.runners[subgraph_index].invoke()
+            return
         with KernelNumpySettings():
             self._session.runners[subgraph_index].invoke()
             if subgraph.delegation_reports and not self.allow_buffer_handle_output:

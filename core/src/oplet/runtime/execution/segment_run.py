@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Iterator
+from itertools import pairwise
 
 from oplet.errors import CancelledError, DeadlineError, InvokeError, OpletError, failures
-from oplet.ops.node import Thunk
 from oplet.runtime.describe.profiler import Event
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.subgraph import Segment
@@ -28,19 +27,40 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
     if meter.has_deadline or (profiler is not None and profiler.enabled):
         _run_timed(context, segment)
         return
+    if segment.seconds is None:
+        _run_first(context, segment)
+        return
     stop = meter.reasons
     if stop:
         meter.check()
-    remaining = iter(segment.thunks)
+    steps, firsts = segment.steps or segment.join(segment.seconds)
+    remaining = iter(steps)
     try:
-        for thunk in remaining:
-            thunk()
+        for step in remaining:
+            step()
             if stop:
                 meter.check()
     except (CancelledError, DeadlineError):
         raise  # they end the run, and are no failure of a node
     except failures() as error:
-        raise _failure(context, segment, remaining, error) from error
+        raise _failure(context, segment, firsts[len(steps) - operator.length_hint(remaining) - 1], error) from error
+
+
+def _run_first(context: KernelContext, segment: Segment) -> None:
+    """Run the thunks and note how long each takes. Neighbours are joined in the next run, so that the first answer does not wait."""
+    clock, meter = time.perf_counter, context.session.meter
+    times = [clock()]
+    meter.check()
+    try:
+        for thunk in segment.thunks:
+            thunk()
+            times.append(clock())
+            meter.check()
+    except (CancelledError, DeadlineError):
+        raise
+    except failures() as error:
+        raise _failure(context, segment, len(times) - 1, error) from error
+    segment.seconds = [end - start for start, end in pairwise(times)]
 
 
 def _run_timed(context: KernelContext, segment: Segment) -> None:
@@ -64,10 +84,9 @@ def _run_timed(context: KernelContext, segment: Segment) -> None:
     except (CancelledError, DeadlineError):
         raise  # they end the run, and are no failure of a node
     except failures() as error:
-        raise _failure(context, segment, remaining, error) from error
+        raise _failure(context, segment, len(segment.thunks) - operator.length_hint(remaining) - 1, error) from error
 
 
-def _failure(context: KernelContext, segment: Segment, remaining: Iterator[Thunk], error: BaseException) -> OpletError:
-    """The error of the node whose thunk came from the iterator last."""
-    node = segment.nodes[len(segment.thunks) - operator.length_hint(remaining) - 1]
-    return context.node_error(InvokeError, node, error, "failed to invoke")
+def _failure(context: KernelContext, segment: Segment, position: int, error: BaseException) -> OpletError:
+    """The error of the node at a position of the segment."""
+    return context.node_error(InvokeError, segment.nodes[position], error, "failed to invoke")

@@ -167,26 +167,27 @@ class Session:
             LimitError: the calls are nested too deeply, or there were too many.
         """
         self.lock()
-        try:
-            self._check_call(subgraph)
-        except BaseException:
-            self.unlock()
-            raise
-        self._active.append(subgraph)
+        active = self._active
+        if not active:  # the usual case
+            self._calls = 0
+            self.meter.begin()
+        else:
+            try:
+                self._check_call(subgraph)
+            except BaseException:
+                self.unlock()
+                raise
+        active.append(subgraph)
 
     def _check_call(self, subgraph: Subgraph) -> None:
         active = self._active
         self.check_not_active(subgraph)
-        if not active:
-            self._calls = 0
-            self.meter.begin()
-        elif len(active) >= self._deepest:
+        if len(active) >= self._deepest:
             raise LimitError(
                 f"{subgraph} is called at a depth of {len(active)} subgraphs in {self.model.name}; "
                 f"Limits(max_call_depth={self._deepest}) allows no more."
             )
-        else:
-            self.count_call()
+        self.count_call()
 
     def count_call(self) -> None:
         """Count a call of a subgraph by another.
@@ -222,7 +223,11 @@ class Session:
 
     def leave(self) -> None:
         """Pop the subgraph that was entered last from the call stack."""
-        self._active.pop()
-        if not self._active:
+        active = self._active
+        active.pop()
+        if not active:
             self.meter.end()
-        self.unlock()
+        self._locked -= 1
+        if not self._locked:
+            self._owner = None
+            self._free.release()

@@ -103,5 +103,6 @@ def write_over(interpreter: Interpreter, values: Values, number: int) -> bool:
         return False
     output.set_memory(given[number].data.reshape(-1).view(output.dtype).reshape(output.shape))
     segments[0].thunks[:] = [bind_node(interpreter._executors[0].context, node)]
+    segments[0].unjoin()
     feed(interpreter, values)
     return True

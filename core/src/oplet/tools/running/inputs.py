@@ -19,8 +19,9 @@ from oplet.tools.running.pictures import SUFFIXES as PICTURES
 from oplet.tools.running.pictures import Picture, load_picture
 from oplet.tools.running.values.conversion import check_type, convert_input, shape_for
 from oplet.tools.running.values.notices import NoticeCallback, warn
+from oplet.tools.running.values.preprocessing import Preprocessing
 
-__all__ = ["load_input", "load_inputs"]
+__all__ = ["Entry", "RowsError", "fitted", "load_input", "load_inputs", "parse_json", "split_input"]
 
 Array = NDArray[Any]
 Details = Mapping[str, Any]
@@ -37,12 +38,17 @@ _TEXT_OBJECT = 64
 _NEGATIVE_ZERO = re.compile(rb"-0(?![0-9.eE])")
 
 
+class RowsError(TensorError):
+    """An array of many rows where one value of an input is expected; `oplet run` runs each of them."""
+
+
 def load_inputs(
     given: Sequence[str],
     details: Mapping[str, Details],
     *,
     scale: float | None = None,
     offset: float | None = None,
+    preprocessing: Preprocessing | None = None,
     raw: bool = False,
     notify: NoticeCallback = warn,
 ) -> dict[str, tuple[Array, str]]:
@@ -56,6 +62,7 @@ def load_inputs(
         details: each input's dictionary of `Interpreter.get_input_details`, by name, in order.
         scale: scale of pixels, see `load_picture`.
         offset: offset of pixels.
+        preprocessing: what becomes of pictures, see `load_picture`.
         raw: see `oplet.tools.running.values.conversion.convert_input`.
         notify: called with a notice of what was done to a value, see `oplet.tools.running.values.notices`.
 
@@ -63,13 +70,13 @@ def load_inputs(
         For each input that was given, its value and the file it came from.
 
     Raises:
-        TensorError: a name is unknown or given twice, or a value does not fit.
+        TensorError: a name is unknown or given twice, or a value does not fit (a `RowsError` where it is rows of values that do).
         OSError: a file cannot be read.
     """
     named: list[tuple[str, Path]] = []
     unnamed: list[Path] = []
     for text in given:
-        name, path = _split(text, details)
+        name, path = split_input(text, details)
         if name is None:
             unnamed.append(path)
         else:
@@ -81,10 +88,10 @@ def load_inputs(
             raise TensorError(f"'{path}' has a value for '{name}', which is no input of the model; {_takes(details)}.")
         if name in values:
             raise TensorError(f"The input '{name}' is given twice: by '{values[name][1]}' and by '{path}'.")
-        values[name] = _fitted(entry, details[name], name, path, raw, notify), str(path)
+        values[name] = fitted(entry, details[name], name, path, raw, notify), str(path)
 
     def put_file(name: str, path: Path) -> None:
-        put(name, _entry(path, scale, offset), path)
+        put(name, _entry(path, scale, offset, preprocessing), path)
 
     for name, path in named:
         put_file(name, path)
@@ -127,15 +134,15 @@ def load_input(
         OSError: the file cannot be read.
     """
     name = name or str(details["name"])
-    return _fitted(_entry(path, scale, offset), details, name, path, raw, notify)
+    return fitted(_entry(path, scale, offset, None), details, name, path, raw, notify)
 
 
-def _entry(path: Path, scale: float | None, offset: float | None) -> Entry:
+def _entry(path: Path, scale: float | None, offset: float | None, preprocessing: Preprocessing | None) -> Entry:
     """A reader of one input's value from a file: the file's only value, or the value with the input's name."""
 
     def read(details: Details, name: str) -> Any:
         if path.suffix.lower() in PICTURES:
-            return load_picture(path, details, name, scale=scale, offset=offset)
+            return load_picture(path, details, name, scale=scale, offset=offset, preprocessing=preprocessing or Preprocessing())
         several = _entries(path)
         if several is None:
             return _npy(path, details, name)
@@ -149,7 +156,21 @@ def _entry(path: Path, scale: float | None, offset: float | None) -> Entry:
     return read
 
 
-def _fitted(entry: Entry, details: Details, name: str, path: Path, raw: bool, notify: NoticeCallback) -> Array:
+def fitted(entry: Entry, details: Details, name: str, path: Path | str, raw: bool, notify: NoticeCallback) -> Array:
+    """The value that an entry reads, converted to the input's type and shape.
+
+    Args:
+        entry: reads the value.
+        details: the input's details.
+        name: the input's name.
+        path: what messages call the value.
+        raw: see `load_inputs`.
+        notify: called with a notice of what was done to the value.
+
+    Raises:
+        TensorError: the value does not fit.
+        OSError: its file cannot be read.
+    """
     try:
         value: Any = entry(details, name)
         if isinstance(value, Picture):
@@ -167,7 +188,12 @@ def _check_header(details: Details, name: str, source: str, header: Header, held
     """Check an array's header: its dtype, shape and size must suit the input."""
     dtype = np.dtype(details["dtype"])
     check_type(header.dtype, dtype, name, source)
-    shape_for(header.shape, details, name, source)
+    try:
+        shape_for(header.shape, details, name, source)
+    except TensorError as error:
+        if header.shape and _fits(header.shape[1:], details, name):
+            raise RowsError(str(error)) from error
+        raise
     fixed = tuple(map(int, details["shape_signature"])) or tuple(map(int, details["shape"]))
     item = header.dtype.itemsize + _TEXT_OBJECT if dtype.kind == "S" else max(header.dtype.itemsize, dtype.itemsize)
     most = max(_MOST_BYTES, held)
@@ -179,7 +205,15 @@ def _check_header(details: Details, name: str, source: str, header: Header, held
         )
 
 
-def _split(text: str, details: Mapping[str, Details]) -> tuple[str | None, Path]:
+def _fits(shape: tuple[int, ...], details: Details, name: str) -> bool:
+    try:
+        shape_for(shape, details, name, "")
+    except TensorError:
+        return False
+    return True
+
+
+def split_input(text: str, details: Mapping[str, Details]) -> tuple[str | None, Path]:
     """Split NAME=FILE into the input's name, None if there is none, and the file; both may contain "="."""
     for name in sorted(details, key=len, reverse=True):
         if text.startswith(f"{name}="):
@@ -209,20 +243,33 @@ def _entries(path: Path) -> dict[str, Entry] | None:
 
 
 def _read_json(path: Path) -> Any:
+    return parse_json(read_file(path), str(path))
+
+
+def parse_json(content: bytes, source: str, kind: str = ".json file") -> Any:
+    """The value of JSON text in UTF-8, with the sign of an integer -0 kept and numbers beyond float64 refused.
+
+    Args:
+        content: the text.
+        source: what messages call it.
+        kind: what it should be, in messages.
+
+    Raises:
+        TensorError: it is not JSON, is nested too deeply, or two entries of an object have the same name.
+    """
     import json  # imported late: programs that read other files start faster
 
-    content = read_file(path)
     try:
         signed = _NEGATIVE_ZERO.search(content) is not None
         return json.loads(
             content.decode("utf-8"), parse_float=_float, parse_int=_integer if signed else None, object_pairs_hook=_object
         )
     except RecursionError as error:
-        raise TensorError(f"'{path}' is nested too deeply for a value of an input; give nested lists of numbers.") from error
+        raise TensorError(f"'{source}' is nested too deeply for a value of an input; give nested lists of numbers.") from error
     except MemoryError as error:
-        raise TensorError(f"There is not enough memory for '{path}'; give its value as .npy.") from error
+        raise TensorError(f"There is not enough memory for '{source}'; give its value as .npy.") from error
     except ValueError as error:
-        raise TensorError(f"'{path}' is no .json file, or a damaged one: {error}.") from error
+        raise TensorError(f"'{source}' is no {kind}, or a damaged one: {error}.") from error
 
 
 def _float(text: str) -> float:

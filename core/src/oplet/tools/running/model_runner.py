@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,10 @@ from oplet.schema.enums import TensorType
 from oplet.tools.running.values.normalization import normalization_of
 from oplet.tuning.random_inputs import random_input
 
-__all__ = ["Details", "ModelRunner"]
+if TYPE_CHECKING:
+    from oplet.runtime.subgraph import Subgraph
+
+__all__ = ["Details", "ModelRunner", "add_value_rules"]
 
 #: Value ranges of integer types that numpy holds in wider ones.
 _LIMITS = {TensorType.INT4: (-8, 7), TensorType.UINT4: (0, 15), TensorType.INT2: (-2, 1)}
@@ -54,11 +57,7 @@ class ModelRunner:
             self.inputs = _in_order(self._runner.get_input_details(), interpreter.get_input_details())
         subgraph = interpreter._subgraphs[interpreter._subgraph_of(signature) if signature else 0]
         for details in self.inputs.values():
-            if (limits := _LIMITS.get(subgraph.tensors[details["index"]].type)) is not None:
-                details["limits"] = limits
-            if details["index"] in subgraph.inputs:
-                position = subgraph.inputs.index(details["index"])
-                details["normalization"] = partial(normalization_of, interpreter._model, subgraph.index, position)
+            add_value_rules(details, interpreter, subgraph)
 
     @property
     def outputs(self) -> dict[str, Details]:
@@ -88,6 +87,15 @@ class ModelRunner:
             interpreter.set_tensor(details["index"], values[name])
         interpreter.invoke()
         return {name: interpreter.get_tensor(details["index"]) for name, details in self.outputs.items()}
+
+
+def add_value_rules(details: Details, interpreter: Interpreter, subgraph: Subgraph) -> None:
+    """Add the entries "limits" and "normalization" to an input's details, see `ModelRunner.inputs`."""
+    if (limits := _LIMITS.get(subgraph.tensors[details["index"]].type)) is not None:
+        details["limits"] = limits
+    if details["index"] in subgraph.inputs:
+        position = subgraph.inputs.index(details["index"])
+        details["normalization"] = partial(normalization_of, interpreter._model, subgraph.index, position)
 
 
 def _by_name(details: Sequence[Details]) -> dict[str, Details]:

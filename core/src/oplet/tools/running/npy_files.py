@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
@@ -18,7 +18,7 @@ from oplet.model.files.regular_files import open_file
 if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo
 
-__all__ = ["Header", "HeaderCheck", "npz_names", "read_npy", "read_npz"]
+__all__ = ["Header", "HeaderCheck", "npy_rows", "npz_names", "npz_rows", "read_npy", "read_npz"]
 
 #: Longest header that is read, in bytes; numpy's have 118, except for shapes of dozens of dimensions.
 _LONGEST_HEADER = 4096
@@ -58,6 +58,11 @@ class Header:
         """The size of all elements in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
+    @property
+    def row(self) -> Header:
+        """The header of one row along the first axis."""
+        return Header(self.dtype, self.shape[1:], False)
+
 
 #: A check that raises if an array with this header, which takes that many bytes in the file, is not acceptable.
 HeaderCheck = Callable[[Header, int], None]
@@ -89,6 +94,39 @@ def read_npy(path: Path, check: HeaderCheck) -> NDArray[Any]:
             raise TensorError(f"'{path}' is no .npy file, or a damaged one: {_why(error)}; write it again.") from error
 
 
+def npy_rows(path: Path, check: HeaderCheck, start: int = 0) -> Iterator[NDArray[Any]]:
+    """The rows of an .npy file along its first axis, read as they are asked for.
+
+    Args:
+        path: the file.
+        check: as for `read_npy`; it must refuse arrays without a first axis.
+        start: the first row.
+
+    Raises:
+        TensorError: the file is damaged or holds objects.
+        OSError: the file cannot be opened.
+    """
+    with open_file(path) as file:
+        try:
+            size = file.seek(0, 2)
+            file.seek(0)
+            header = _header(file)
+            if header.nbytes > size - file.tell():
+                raise ValueError(f"its header promises {header.nbytes} bytes of elements and {size - file.tell()} are there")
+            check(header, size)
+            if header.fortran_order and len(header.shape) > 1:
+                yield from _elements(file, header)[start:]
+            else:
+                row = header.row
+                file.seek(start * row.nbytes, 1)
+                for _ in range(start, header.shape[0]):
+                    yield _elements(file, row)
+        except OpletError:
+            raise
+        except Exception as error:  # whatever a damaged file leads to
+            raise TensorError(f"'{path}' is no .npy file, or a damaged one: {_why(error)}; write it again.") from error
+
+
 def npz_names(path: Path) -> list[str]:
     """The names of the arrays in an .npz file.
 
@@ -113,23 +151,69 @@ def read_npz(path: Path, name: str, check: HeaderCheck) -> NDArray[Any]:
     """
 
     def read(archive: ZipFile) -> NDArray[Any]:
-        member = _members(path, archive)[name]
-        if member.flag_bits & _ENCRYPTED:
-            raise ValueError("it is encrypted")
-        if member.compress_type not in (_STORED, _DEFLATE):
-            raise ValueError(f"it is compressed by method {member.compress_type}, which .npz files do not use")
+        member = _readable(_members(path, archive)[name])
         with archive.open(member) as file:
-            header = _header(file)
-            held = min(member.file_size, member.compress_size * (_DEFLATED if member.compress_type == _DEFLATE else 1))
-            if header.nbytes > held:
-                raise ValueError(f"its header promises {header.nbytes} bytes of elements and at most {held} are there")
-            check(header, member.compress_size)
+            header = _member_header(file, member, check)
             array = _elements(file, header)
             if file.read(1):  # reading past the end verifies the check sum
                 raise ValueError("it is longer than its header says")
             return array
 
     return _with_archive(path, read, f"array {name!r} of ")
+
+
+def npz_rows(path: Path, name: str, check: HeaderCheck, start: int = 0) -> Iterator[NDArray[Any]]:
+    """The rows of an array of an .npz file along its first axis, unpacked as they are asked for.
+
+    Args:
+        path: the file.
+        name: the array's name, one of `npz_names`.
+        check: as for `read_npz`; it must refuse arrays without a first axis.
+        start: the first row; those before it are unpacked too.
+
+    Raises:
+        TensorError: see `read_npz`.
+        OSError: the file cannot be opened.
+    """
+    from zipfile import ZipFile
+
+    with open_file(path) as opened:
+        try:
+            with ZipFile(_Guarded(opened)) as archive:
+                member = _readable(_members(path, archive)[name])
+                with archive.open(member) as file:
+                    header = _member_header(file, member, check)
+                    if header.fortran_order and len(header.shape) > 1:
+                        yield from _elements(file, header)[start:]
+                        return
+                    skipped = start * header.row.nbytes
+                    while skipped:
+                        skipped -= len(_exactly(file, min(_CHUNK, skipped)))
+                    for _ in range(start, header.shape[0]):
+                        yield _elements(file, header.row)
+                    if file.read(1):  # reading past the end verifies the check sum
+                        raise ValueError("it is longer than its header says")
+        except OpletError:
+            raise
+        except Exception as error:  # zipfile raises many kinds of errors on damaged files
+            raise _unreadable(path, f"array {name!r} of ", error) from error
+
+
+def _readable(member: ZipInfo) -> ZipInfo:
+    if member.flag_bits & _ENCRYPTED:
+        raise ValueError("it is encrypted")
+    if member.compress_type not in (_STORED, _DEFLATE):
+        raise ValueError(f"it is compressed by method {member.compress_type}, which .npz files do not use")
+    return member
+
+
+def _member_header(file: IO[bytes], member: ZipInfo, check: HeaderCheck) -> Header:
+    header = _header(file)
+    held = min(member.file_size, member.compress_size * (_DEFLATED if member.compress_type == _DEFLATE else 1))
+    if header.nbytes > held:
+        raise ValueError(f"its header promises {header.nbytes} bytes of elements and at most {held} are there")
+    check(header, member.compress_size)
+    return header
 
 
 def _with_archive(path: Path, use: Callable[[ZipFile], _T], what: str = "") -> _T:
@@ -142,10 +226,14 @@ def _with_archive(path: Path, use: Callable[[ZipFile], _T], what: str = "") -> _
         except OpletError:
             raise
         except Exception as error:  # zipfile raises many kinds of errors on damaged files
-            raise TensorError(
-                f"{what[:1].upper()}{what[1:]}'{path}' cannot be read, it is no .npz file or a damaged one: {_why(error)}; "
-                "write it again with numpy.savez."
-            ) from error
+            raise _unreadable(path, what, error) from error
+
+
+def _unreadable(path: Path, what: str, error: Exception) -> TensorError:
+    return TensorError(
+        f"{what[:1].upper()}{what[1:]}'{path}' cannot be read, it is no .npz file or a damaged one: {_why(error)}; "
+        "write it again with numpy.savez."
+    )
 
 
 class _Guarded:

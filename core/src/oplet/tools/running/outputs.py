@@ -16,7 +16,7 @@ from oplet.model.files.regular_files import read_file
 from oplet.schema.naming import shown
 from oplet.tools.running.values.quantization import dequantize
 
-__all__ = ["Score", "as_lists", "check_suffix", "read_labels", "save_outputs", "top_scores"]
+__all__ = ["Score", "as_lists", "check_member", "check_suffix", "read_labels", "save_outputs", "top_scores"]
 
 Array = NDArray[Any]
 #: Longest name of a zip member in bytes, with room for numpy's suffix.
@@ -114,7 +114,7 @@ def save_outputs(outputs: Mapping[str, Array], path: Path) -> None:
             np.lib.format.write_array(file, array, allow_pickle=False)
         return
     for name in arrays:
-        _check_member(name, path)
+        check_member(name, path)
     # np.savez takes names as keyword arguments, which collide with its parameter "file".
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
@@ -122,7 +122,7 @@ def save_outputs(outputs: Mapping[str, Array], path: Path) -> None:
                 np.lib.format.write_array(entry, array, allow_pickle=False)
 
 
-def _check_member(name: str, path: Path) -> None:
+def check_member(name: str, path: Path) -> None:
     """Check that an output's name can be that of a zip member, and does not lead out of the folder it is unpacked in."""
     reason = ""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 
 from oplet.errors import TensorError, text_of
 from oplet.model.files.regular_files import open_file
+from oplet.tools.running.values.normalization import Normalization
 from oplet.tools.running.values.notices import Notice
+from oplet.tools.running.values.preprocessing import Preprocessing
 from oplet.tools.running.values.quantization import quantization_of
 
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ _ORIENTATION = 0x0112
 #: Pillow modes with an alpha channel; pictures of other modes may have a transparent colour.
 _TRANSPARENT = ("RGBA", "RGBa", "LA", "La", "PA")
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+#: What happens to pictures unless the user asks for something else.
+_AS_USUAL = Preprocessing()
 
 
 class _Layout(NamedTuple):
@@ -83,7 +88,14 @@ class Picture:
 
 
 def load_picture(
-    path: Path, details: Mapping[str, Any], name: str = "", *, scale: float | None = None, offset: float | None = None
+    path: Path,
+    details: Mapping[str, Any],
+    name: str = "",
+    *,
+    scale: float | None = None,
+    offset: float | None = None,
+    preprocessing: Preprocessing = _AS_USUAL,
+    content: bytes | None = None,
 ) -> Picture:
     """Load a picture as the value of an input.
 
@@ -100,6 +112,8 @@ def load_picture(
         name: the input's name in messages.
         scale: 1 if only `offset` is given.
         offset: 0 if only `scale` is given.
+        preprocessing: the conversion that the user asks for.
+        content: the file's bytes, if they are known; then `path` only names them.
 
     Raises:
         TensorError: the file is not a PNG or JPEG, too large or damaged, or the input takes no pictures.
@@ -108,13 +122,19 @@ def load_picture(
     name = name or str(details["name"])
     layout = _layout(details, name, path)
     picture = Picture(path)
-    with open_file(path) as file:  # before Pillow is imported, so that a missing file is reported first
+    # A file is opened before Pillow is imported, so that a missing one is reported first.
+    with open_file(path) if content is None else BytesIO(content) as file:
         image = _open(path, file, layout, picture)
-    pixels = _resized(image, layout, picture)
+    pixels = _resized(image, layout, picture, preprocessing)
     pixels = pixels.reshape(*pixels.shape[:2], layout.channels)
+    if preprocessing.order == "bgr" and layout.channels > 1:
+        pixels = pixels[..., [2, 1, 0, *range(3, layout.channels)]]
+        picture.did("channels in the order BGR", order="bgr")
     if layout.channels_first:
         pixels = pixels.transpose(2, 0, 1)
-    _scale(picture, pixels, details, name, scale, offset, 0 if layout.channels_first else 2)
+    if preprocessing.scale is not None or preprocessing.offset is not None:
+        scale, offset = preprocessing.scale, preprocessing.offset
+    _scale(picture, pixels, details, name, scale, offset, 0 if layout.channels_first else 2, preprocessing.normalization)
     rank = len(details["shape"])
     if rank == 2:
         picture.pixels = picture.pixels.reshape(pixels.shape[:2])
@@ -214,21 +234,42 @@ def _check_size(path: Path, image: Image, layout: _Layout) -> None:
         )
 
 
-def _resized(image: Image, layout: _Layout, picture: Picture) -> NDArray[np.uint8]:
+def _resized(image: Image, layout: _Layout, picture: Picture, preprocessing: Preprocessing) -> NDArray[np.uint8]:
     from PIL.Image import Resampling
 
     height = image.height if layout.height == -1 else layout.height
     width = image.width if layout.width == -1 else layout.width
     if not height * width:
         return np.zeros((height, width, layout.channels), np.uint8)
-    if (image.height, image.width) != (height, width):
-        shrinks = height <= image.height and width <= image.width
-        across, down = width / image.width, height / image.height
-        even = max(across, down) * 0.99 <= min(across, down)
-        how = f"resized to {width} x {height}" + ("" if even else f" (stretched: {across:.3g} across, {down:.3g} down)")
-        picture.did(how, resized=[width, height], stretched=not even, filter="box" if shrinks else "bilinear")
-        image = image.resize((width, height), Resampling.BOX if shrinks else Resampling.BILINEAR)
-    return np.asarray(image, np.uint8)
+    if (image.height, image.width) == (height, width):
+        return np.asarray(image, np.uint8)
+    across, down = width / image.width, height / image.height
+    even = max(across, down) * 0.99 <= min(across, down)
+    resize = "stretch" if even else preprocessing.resize
+    size, box = (width, height), (0.0, 0.0, float(image.width), float(image.height))
+    how = f"resized to {width} x {height}"
+    if resize == "crop":
+        kept = min(image.width, width / max(across, down)), min(image.height, height / max(across, down))
+        left, top = (image.width - kept[0]) / 2, (image.height - kept[1]) / 2
+        box = left, top, left + kept[0], top + kept[1]
+        how = f"its middle of {kept[0]:.6g} x {kept[1]:.6g} resized to {width} x {height}"
+    elif resize == "pad":
+        size = max(round(image.width * min(across, down)), 1), max(round(image.height * min(across, down)), 1)
+        how = f"resized to {size[0]} x {size[1]} in the middle of {width} x {height} pixels of {preprocessing.fill}"
+    elif not even:
+        how += f" (stretched: {across:.3g} across, {down:.3g} down)"
+    shrinks = size[0] <= box[2] - box[0] and size[1] <= box[3] - box[1]
+    filter = preprocessing.filter or ("box" if shrinks else "bilinear")
+    if preprocessing.filter:
+        how += f" by the filter {filter}"
+    picture.did(how, resized=[width, height], stretched=resize == "stretch" and not even, filter=filter)
+    image = image.resize(size, Resampling[filter.upper()], box=box)
+    if size == (width, height):
+        return np.asarray(image, np.uint8)
+    canvas = np.full((height, width, layout.channels), preprocessing.fill, np.uint8)
+    left, top = (width - size[0]) // 2, (height - size[1]) // 2
+    canvas[top : top + size[1], left : left + size[0]] = np.asarray(image, np.uint8).reshape(size[1], size[0], layout.channels)
+    return canvas
 
 
 def _scale(
@@ -239,6 +280,7 @@ def _scale(
     scale: float | None,
     offset: float | None,
     channels: int,
+    normalization: Normalization | None,
 ) -> None:
     """Convert pixels, whose channels are along the dimension `channels`, to the input's values."""
     dtype = np.dtype(details["dtype"])
@@ -250,6 +292,11 @@ def _scale(
         real = pixels * np.float64(factor) + added
         picture.pixels = real if quantization is not None or dtype.kind in "fVc" else np.rint(real)
         picture.did(f"pixels * {factor:.6g} + {added:.6g}", scale=factor, offset=added)
+    elif normalization is not None:
+        real = normalization.apply(pixels, channels)
+        picture.pixels = real if quantization is not None or dtype.kind in "fVc" else np.rint(real)
+        how = f"pixels became (pixel - mean) / std with {normalization}"
+        picture.did(how, mean=list(normalization.mean), std=list(normalization.std))
     elif dtype.kind in "fV" and (said := details.get("normalization", lambda: None)()) is not None:
         picture.pixels = said.apply(pixels, channels)
         how = f"pixels became (pixel - mean) / std with {said}, as the model's metadata say"

@@ -20,6 +20,7 @@ from oplet.tools.running.values.quantization import dequantize
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
+    from oplet.tools.running.values.preprocessing import Preprocessing
 
 __all__ = ["RunResult", "Value", "run_model"]
 
@@ -82,6 +83,7 @@ def run_model(
     signature: str | None = None,
     scale: float | None = None,
     offset: float | None = None,
+    preprocessing: Preprocessing | None = None,
     seed: int = 0,
     num_threads: int = 1,
     plugins: PluginManager | None = None,
@@ -100,6 +102,7 @@ def run_model(
         signature: the key of the signature to run; if None, the only signature, or the first subgraph if there are several or none.
         scale: scale of pixels, see `oplet.tools.running.pictures.load_picture`.
         offset: offset of pixels.
+        preprocessing: what becomes of pictures, see `oplet.tools.running.pictures.load_picture`.
         seed: seed of the random values.
         num_threads: threads that kernels may use.
         plugins: the plugins that provide kernels; all installed ones by default.
@@ -128,7 +131,7 @@ def run_model(
         notices.append(notice)
         notify(notice)
 
-    given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, raw=raw, notify=note)
+    given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, preprocessing=preprocessing, raw=raw, notify=note)
     fed = runner.complete(given, seed)
     outputs = runner({name: array for name, (array, _) in fed.items()})
     after = runner.outputs

@@ -54,7 +54,9 @@ def scaled(values: NDArray[np.int64], ratio: float) -> NDArray[np.int64]:
 def prepare_lookup(node: Node, rule: LookupRule) -> None:
     """Make the table of a quantized op of one input, once for the node."""
     source, output = node.inputs[0], node.outputs[0]
-    node.prepared = node.cached(("table", source.type, output.type), (), lambda: lookup_table(source.type, output.type, rule))
+    node.prepared = node.cached(
+        ("table", source.type, output.type), (), lambda: lookup_table(source.type, output.type, rule), shared=True
+    )
 
 
 def bind_lookup(node: Node) -> Thunk:

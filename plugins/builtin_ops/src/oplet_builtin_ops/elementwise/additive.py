@@ -164,7 +164,7 @@ def _bind_int16(ufunc: np.ufunc, node: Node, plan: SumScaling) -> Thunk:
     parts, steps = [], []
     for position, (tensor, share) in enumerate(zip(node.inputs, plan.shares)):
         if tensor.is_constant:
-            parts.append(node.cached(("share", position, share), [tensor], functools.partial(share.of, tensor.data)))
+            parts.append(node.cached(("share", position, share), [tensor], functools.partial(share.of, tensor.data), shared=True))
         else:
             parts.append(temporaries.pop(0))
             steps.append(lookup(_share_table(share), tensor.data, parts[-1]))

@@ -154,13 +154,15 @@ def bind_pairs(node: Node, rule: PairRule) -> Thunk:
     if a.is_constant and a.size == 1:
         row = node.cached(("row of b", types), [a], lambda: rule(_widened(a), b_values).astype(output.dtype))
         return lookup(row, np.broadcast_to(b.data, output.shape), output.data)
-    table = node.cached(("table", types), (), lambda: rule(a_values[:, None], b_values[None, :]).astype(output.dtype).reshape(-1))
+    table = node.cached(
+        ("table", types), (), lambda: rule(a_values[:, None], b_values[None, :]).astype(output.dtype).reshape(-1), shared=True
+    )
     high, low = a.data.view(np.uint8), b.data.view(np.uint8)
     index, wide = (temporary.data for temporary in node.temporaries)
     flat = index.reshape(-1)
     find = _lookups(table, flat, wide, output.data.reshape(-1))
     if a.is_constant:
-        shifted = node.cached("shifted", [a], lambda: high.astype(np.uint16) << 8)
+        shifted = node.cached("shifted", [a], lambda: high.astype(np.uint16) << 8, shared=True)
 
         def run_constant() -> None:
             np.bitwise_or(shifted, low, index)

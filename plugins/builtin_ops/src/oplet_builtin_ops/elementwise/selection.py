@@ -51,7 +51,7 @@ def bind_selection(node: Node, *, slices: bool = False) -> Thunk:
     def arrange() -> Array:
         return np.asarray(-(condition != 0).astype(words))  # any byte but 0 is true in a file
 
-    mask = node.temporaries[0].data if arrives else node.cached(("mask", words), [node.inputs[0]], arrange)
+    mask = node.temporaries[0].data if arrives else node.cached(("mask", words), [node.inputs[0]], arrange, shared=True)
     if keeps_declared_shape(node):
         x, y, bits = (array.reshape(output.shape) for array in (x, y, mask))
     elif slices and condition.ndim == 1:

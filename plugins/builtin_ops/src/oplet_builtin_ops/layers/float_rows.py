@@ -37,7 +37,7 @@ class FloatRows:
         bias = node.optional_input(2)
         matrix = weight_data(node, weights).T
         if weights.is_constant and plan.count >= MANY_ROWS:
-            matrix = node.cached("matrix", [weights], lambda: np.ascontiguousarray(matrix))
+            matrix = node.cached("matrix", [weights], lambda: np.ascontiguousarray(matrix), shared=True)
         finish = FloatFinish(None if bias is None else bias.data, bias is not None and bias.is_constant, self._activation)
         target = node.outputs[0].data.reshape(plan.count, plan.filters)
         return run_program(lambda: plan.calls(source.data, matrix, target, lambda _, block: finish.calls(block)))

@@ -122,4 +122,4 @@ def arranged(node: Node, plan: Rows | Streamed, rows: Any, weights: Tensor, comp
     def make() -> Array:
         return transposed(rows(), dtype) if many else np.asarray(rows().T, dtype, order="F")
 
-    return node.cached(("matrix", dtype, many, node.inputs[0].type), [weights], make)
+    return node.cached(("matrix", dtype, many, node.inputs[0].type), [weights], make, shared=True)

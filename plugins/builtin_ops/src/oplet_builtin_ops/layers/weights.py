@@ -71,4 +71,6 @@ def weight_data(node: Node, weights: Tensor) -> Array:
         return weights.data
     from oplet_builtin_ops.layers.sparse import densify
 
-    return node.cached(("dense weights", weights.index), [weights], lambda: densify(weights.data, sparsity, weights.shape))
+    return node.cached(
+        ("dense weights", weights.index), [weights], lambda: densify(weights.data, sparsity, weights.shape), shared=True
+    )

@@ -124,7 +124,8 @@ def _operand(node: Node, position: int, target: Tensor | None, dtype: np.dtype) 
     """An integer input as floats without its zero point, and the calls that convert it."""
     tensor, zero_point = node.inputs[position], dtype.type(_zero_points(node)[position])
     if target is None:
-        return node.cached(("operand", position, dtype, zero_point), [tensor], lambda: tensor.data.astype(dtype) - zero_point), []
+        key = "operand", position, dtype, zero_point
+        return node.cached(key, [tensor], lambda: tensor.data.astype(dtype) - zero_point, shared=True), []
     return target.data, [(partial(np.subtract, dtype=dtype), (tensor.data, zero_point, target.data))]
 
 
@@ -192,12 +193,12 @@ def _bind_hybrid(node: Node, product: MatrixProduct) -> Thunk:
         program.append((np.multiply, (scales, columns, scales)))
     if size:
         factors = given_scales(right)
-        matrices = node.cached("scaled", [right], lambda: from_blocks(right.data, factors, size))
+        matrices = node.cached("scaled", [right], lambda: from_blocks(right.data, factors, size), shared=True)
     elif arriving:
         matrices = arriving[0]
         program.append((np.copyto, (matrices, right.data)))
     else:
-        matrices = node.cached("matrices", [right], lambda: right.data.astype(np.float32))
+        matrices = node.cached("matrices", [right], lambda: right.data.astype(np.float32), shared=True)
     program += replace(product, adj_x=False).calls(quantized.reshape(source.shape), matrices, output)
     program.append((np.multiply, (output, scales.reshape(*source.shape[:-1], 1), output)))
     if len(columns) > 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.arrays import Array, Thunk, copies
 from oplet.kernels.axes import along, resolve_axis
 from oplet.kernels.fixed_point import ensure_scale, int32_of
 from oplet.kernels.operands import ensure_operands, ensure_same_quantization, ensure_same_type
@@ -82,6 +82,9 @@ def bind(context: Context, node: Node) -> Thunk:
             tables.append((target, _table(tensor, output), source))
         else:
             pieces.append((target, source))
+
+    if not tables:
+        return copies(pieces)
 
     def run() -> None:
         for target, source in pieces:

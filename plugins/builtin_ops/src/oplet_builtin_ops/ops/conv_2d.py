@@ -101,7 +101,7 @@ def _matrices(node: Node, products: Products, rows: Array, dtype: np.dtype, weig
 
     # The factors depend on weights and bias, and on tensors whose quantization does not change.
     key = "matrices", dtype, groups, scaled, node.inputs[0].type, node.outputs[0].type
-    return node.cached(key, [weights, node.optional_input(2) if scaled else None], make)
+    return node.cached(key, [weights, node.optional_input(2) if scaled else None], make, shared=True)
 
 
 def _bind_float(node: Node, products: Products) -> Thunk:

@@ -140,7 +140,7 @@ def _arranged(node: Node, plan: Products | Taps, rows: Array, dtype: Any) -> Arr
         by_tap = np.asarray(rows.T, dtype, order="C")
         return by_tap[None] if isinstance(plan, Products) else by_tap.reshape(height, width, filters)
 
-    return node.cached(("weights", dtype, type(plan), node.inputs[0].type), [node.inputs[1]], make)
+    return node.cached(("weights", dtype, type(plan), node.inputs[0].type), [node.inputs[1]], make, shared=True)
 
 
 def _bind_float(node: Node, plan: Products | Taps) -> Thunk:

@@ -175,7 +175,7 @@ def _matrix(node: Node, weights: Tensor, values: Array, dtype: Any) -> Array:
         stamps = values.reshape(filters, height, width, depth).transpose(3, 1, 2, 0)
         return np.ascontiguousarray(stamps.reshape(depth, -1), dtype)
 
-    return node.cached(("matrix", dtype, node.inputs[2].type), [weights], make)
+    return node.cached(("matrix", dtype, node.inputs[2].type), [weights], make, shared=True)
 
 
 def _calls(node: Node, layer: QuantizedLayer | HybridLayer | None, scatter: Scatter, scratch: _Scratch) -> Iterator[Call]:

@@ -35,7 +35,7 @@ def stacked(node: Node, tensors: Sequence[Tensor], dtype: np.dtype[Any] | None =
         rank = max(tensor.ndim for tensor in tensors)
         return np.concatenate([_values(tensor, rank) for tensor in tensors], dtype=dtype, casting="unsafe")
 
-    return node.cached(("stack", tuple(tensor.index for tensor in tensors), dtype), tensors, join)
+    return node.cached(("stack", tuple(tensor.index for tensor in tensors), dtype), tensors, join, shared=True)
 
 
 def _values(tensor: Tensor, rank: int) -> Array:

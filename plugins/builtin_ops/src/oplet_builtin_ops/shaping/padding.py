@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape, Thunk, copies
 from oplet.kernels.axes import along
 from oplet.kernels.operands import ensure_operands, ensure_same_quantization, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
@@ -92,9 +92,4 @@ def _bind(node: Node) -> Thunk:
                 border.append(slab)
         inside = inside[along(axis, slice(before, end))]
 
-    def run() -> None:
-        for slab in border:
-            slab[...] = filling
-        inside[...] = source
-
-    return run
+    return copies([*((slab, np.broadcast_to(filling, slab.shape)) for slab in border), (inside, source)])

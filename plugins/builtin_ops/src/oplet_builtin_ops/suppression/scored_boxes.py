@@ -12,6 +12,8 @@ from oplet_builtin_ops.suppression.boxes import Boxes, choose_in_order
 
 __all__ = ["fast_suppression", "regular_suppression", "suppress"]
 
+_INFINITY = np.array(np.inf, np.float32)
+
 
 def suppress(boxes: Boxes, scores: Array, threshold: float, overlap: float, most: int) -> Array:
     """The numbers of the boxes that are kept, by descending score.
@@ -23,30 +25,30 @@ def suppress(boxes: Boxes, scores: Array, threshold: float, overlap: float, most
         overlap: boxes whose intersection over union with a better one is larger are dropped.
         most: the most boxes to keep.
     """
-    candidates = np.flatnonzero(scores >= np.float32(threshold))
-    order = candidates[np.argsort(-scores[candidates], kind="stable")]
-    least = np.float32(overlap)
+    (candidates,) = (scores >= np.float32(threshold)).nonzero()
+    order = candidates.take(np.negative(scores.take(candidates)).argsort(kind="stable"))
+    least = np.array(overlap, np.float32)
     return np.array(choose_in_order(boxes, order, most, lambda overlaps: overlaps > least), np.intp)
 
 
 def fast_suppression(
-    corners: Array, scores: Array, threshold: float, overlap: float, most: int, classes: int
+    boxes: Boxes, scores: Array, threshold: float, overlap: float, most: int, classes: int
 ) -> tuple[Array, Array]:
     """Suppression by the best score of each box: the boxes that are kept, and the best classes of each, (boxes, classes)."""
     used = min(classes, scores.shape[1])
     best = np.maximum.reduce(scores, 1)
-    if np.isnan(best).any():
+    if best.size and not np.maximum.reduce(best) <= _INFINITY:  # NaN
         best = np.fmax.reduce(scores, 1)
-    kept = suppress(Boxes.at_corners(corners), best, threshold, overlap, most)
-    return kept, np.argsort(-scores[kept], axis=1, kind="stable")[:, :used]
+    kept = suppress(boxes, best, threshold, overlap, most)
+    return kept, np.negative(scores.take(kept, 0)).argsort(axis=1, kind="stable")[:, :used]
 
 
 def regular_suppression(
-    corners: Array, scores: Array, threshold: float, overlap: float, most: int, most_per_class: int
+    boxes: Boxes, scores: Array, threshold: float, overlap: float, most: int, most_per_class: int
 ) -> tuple[Array, Array]:
-    """Suppression in each class by itself: the boxes with the best scores of all, and the class of each."""
-    boxes, by_class = Boxes.at_corners(corners), np.ascontiguousarray(scores.T)
+    """Suppression in each class by itself: the boxes with the best scores of all, and the class of each, (boxes, 1)."""
+    by_class = np.ascontiguousarray(scores.T)
     kept = [suppress(boxes, row, threshold, overlap, min(most_per_class, most)) for row in by_class]
     found, classes = np.concatenate(kept), np.repeat(np.arange(len(kept)), [len(part) for part in kept])
     order = np.argsort(-scores[found, classes], kind="stable")[:most]
-    return found[order], classes[order]
+    return found[order], classes[order, None]

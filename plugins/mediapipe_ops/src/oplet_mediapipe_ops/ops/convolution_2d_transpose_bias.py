@@ -68,7 +68,7 @@ def bind(context: Context, node: Node) -> Thunk:
     by_tap = weights.data.transpose(1, 2, 3, 0)
     matrices: Array
     if weights.is_constant:
-        matrices = node.cached("matrices", [weights], lambda: np.ascontiguousarray(by_tap))
+        matrices = node.cached("matrices", [weights], lambda: np.ascontiguousarray(by_tap), shared=True)
     else:
         matrices = np.empty(by_tap.shape, np.float32)
     offsets, constant = bias.data, weights.is_constant

@@ -113,7 +113,7 @@ def plan_depthwise(
         weights[..., :columns] = taps()
         return weights
 
-    weights = node.cached(("taps", columns, source.type), [node.inputs[1]], arrange)
+    weights = node.cached(("taps", columns, source.type), [node.inputs[1]], arrange, shared=True)
 
     def bind() -> Thunk:
         values, result = source.data, output.data

@@ -163,7 +163,7 @@ def plan_tiles(
         strips = cut(lines, size // _WORTH_COPYING, context.num_threads)
     charge_constant(context, node, node.inputs[1], _panel_bytes(filters, layout, vectors, integer))
     key = "panels", vectors, layout.runs, layout.length, integer, source.type
-    panels = node.cached(key, [node.inputs[1]], lambda: _panels(rows(), layout, vectors, integer))
+    panels = node.cached(key, [node.inputs[1]], lambda: _panels(rows(), layout, vectors, integer), shared=True)
     starts, offsets = layout.starts, layout.offsets
     length = panels.shape[2]
     depth = layout.runs * layout.length

@@ -32,7 +32,7 @@ from oplet_numba_ops.compiling.vectors import (
 
 cgutils: Any = numba_cgutils  # it has no types
 
-__all__ = ["product_kernel"]
+__all__ = ["product_kernel", "tile"]
 
 
 def _tile_code(
@@ -92,7 +92,7 @@ def _tile_code(
 
 
 #: Called in kernels with all arguments but the first, the typing context.
-_tile: Any = intrinsic(prefer_literal=True)(_tile_code)
+tile: Any = intrinsic(prefer_literal=True)(_tile_code)
 
 
 @functools.cache
@@ -124,7 +124,7 @@ def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: 
             for panel in range(first_panel, last_panel):
                 channel = panel * width
                 for row in range(start, stop, rows):
-                    _tile(
+                    tile(
                         vectors, rows, whole, bits, rounding,
                         source, pixels, runs, run_count, run_length, weights + panel * panel_bytes,
                         table, channels, channel, columns - channel, output + channel * size, row_bytes,

@@ -12,7 +12,7 @@ from oplet import TensorType
 from oplet_numba_ops.compiling.kernels import Kernel, kernel
 from oplet_numba_ops.elementwise.fixed_point import scaled
 
-__all__ = ["MEAN", "MEAN_OF_ROWS"]
+__all__ = ["MEAN", "MEAN_OF_COLUMNS", "MEAN_OF_ROWS", "SUM_OF_ROWS"]
 
 _in_any_order: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"reassoc", "nsz"}, boundscheck=False)
 
@@ -31,6 +31,29 @@ def MEAN_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
     count = np.float32(columns)
     for row in range(out.size):
         out[row] = _total(x[row * columns : (row + 1) * columns]) / count
+
+
+@kernel("void(f4[::1], f4[::1], i8)")
+def SUM_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
+    """The sum of each row of floats."""
+    for row in range(out.size):
+        out[row] = _total(x[row * columns : (row + 1) * columns])
+
+
+@kernel("void(f4[:,:,::1], f4[:,::1])")
+def MEAN_OF_COLUMNS(x, out):  # type: ignore[no-untyped-def]
+    """The mean of each column of floats of an array (outer, rows, columns)."""
+    count = np.float32(x.shape[1])
+    for outer in range(x.shape[0]):
+        target, first = out[outer], x[outer, 0]
+        for i in range(target.size):
+            target[i] = first[i]
+        for row in range(1, x.shape[1]):
+            source = x[outer, row]
+            for i in range(target.size):
+                target[i] += source[i]
+        for i in range(target.size):
+            target[i] /= count
 
 
 def _mean(x, out, sums, offset, multiplier, left, half, below, right, zero, low, high):  # type: ignore[no-untyped-def]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.shapes import offer_in_place
@@ -13,7 +11,6 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.pairs import ProductScaling, SumScaling
 from oplet_numba_ops.broadcasting import Operands, operands
 from oplet_numba_ops.elementwise.fixed_point import scaling
-from oplet_numba_ops.elementwise.flat import worth_sharing
 from oplet_numba_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
 from oplet_numba_ops.elementwise.quantized_pairs import bind_quantized_product, bind_quantized_sum, quantized_pair_kernel
 from oplet_numba_ops.overriding import Bind, Thunk, override
@@ -22,17 +19,6 @@ from oplet_numba_ops.threads.team import ready
 __all__ = ["pair_registration", "plan_product", "plan_sum"]
 
 _LIMITS = NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16]])
-
-
-def _leave_plain_pairs(context: Context, node: Node) -> None:
-    """Decline floats of equal shapes on one thread without an activation, for which numpy is as fast, before anything is
-    prepared.
-    """
-    plain = getattr(node.raw_options, "fused_activation_function", 0) == ActivationFunctionType.NONE
-    if context.num_threads == 1 and plain and len(node.inputs) == 2:
-        a, b = node.inputs
-        if a is not None and b is not None and a.type is b.type is TensorType.FLOAT32 and a.shape == b.shape:
-            decline("one pass of numpy's is as fast.")
 
 
 def pair_registration(
@@ -58,9 +44,6 @@ def pair_registration(
         if not isinstance(activation, ActivationFunctionType):
             decline("its numbers are of a kind that it does not compute with.")
         low, high = (float(bound) for bound in float_activation_range(activation))
-        plain = how.blocks == how.rows == 1
-        if plain and np.isinf((low, high)).all() and not worth_sharing(context, node.outputs[0].size):
-            decline("one pass of numpy's is as fast.")
         ready(float_pair_kernel(how))
         chosen, other = (exchanged_op, op) if exchanged else (op, exchanged_op)
         output = node.outputs[0]
@@ -73,7 +56,7 @@ def pair_registration(
 
         return bind
 
-    return override(builtin, plan, _LIMITS, _leave_plain_pairs)
+    return override(builtin, plan, _LIMITS)
 
 
 def plan_sum(subtracts: bool) -> Callable[[Context, Node, Operands], Bind]:

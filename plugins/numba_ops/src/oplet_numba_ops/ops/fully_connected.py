@@ -15,6 +15,9 @@ from oplet_numba_ops.convolution.output_stage import float_finishing
 from oplet_numba_ops.convolution.products import plan_quantized_tiles, plan_tiles
 from oplet_numba_ops.overriding import Bind, override
 
+#: The most weights of a layer of one row of floats.
+_LARGEST_OF_ONE = 1 << 16
+
 
 def plan(context: Context, node: Node) -> Bind:
     source, weights = node.inputs[:2]
@@ -32,8 +35,8 @@ def plan(context: Context, node: Node) -> Bind:
             decline("its activation is not one that it computes.")
         return plan_hybrid_rows(context, node, prepared.layer)
     # For one row each weight is read once, and BLAS needs no copy of the weights in another order.
-    if not isinstance(prepared, FloatRows) or windows.count < 2:
-        decline("numpy's product is as fast for one row of floats.")
+    if not isinstance(prepared, FloatRows) or (windows.count < 2 and weights.size > _LARGEST_OF_ONE):
+        decline("numpy's product is as fast for one row of floats and many weights.")
     activation = node.options(FullyConnectedOptions).fused_activation_function
     return plan_tiles(context, node, windows, units, lambda: weights.data, lambda: float_finishing(bias, units, activation))
 

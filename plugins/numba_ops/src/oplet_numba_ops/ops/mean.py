@@ -1,4 +1,4 @@
-"""MEAN, compiled: quantized numbers over neighbouring constant axes, float32 over the last ones."""
+"""MEAN, compiled: quantized numbers and float32 over neighbouring constant axes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from oplet.kernels.axes import read_ints, resolve_axes
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.memory import flat
+from oplet_numba_ops.compiling.vectors import LANES
 from oplet_numba_ops.elementwise.fixed_point import scaling
-from oplet_numba_ops.elementwise.means import MEAN, MEAN_OF_ROWS
+from oplet_numba_ops.elementwise.means import MEAN, MEAN_OF_COLUMNS, MEAN_OF_ROWS
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each, slots
 from oplet_numba_ops.threads.team import Step, ready, thunk
@@ -29,9 +30,7 @@ def plan(context: Context, node: Node) -> Bind:
     shape = source.shape[: axes[0]], source.shape[axes[0] : axes[-1] + 1], source.shape[axes[-1] + 1 :]
     outer, count, inner = (prod(part) for part in shape)
     if floats:
-        if inner != 1:
-            decline("its axes are not the last ones.")
-        return _plan_rows(context, node, count)
+        return _plan_rows(context, node, count) if inner == 1 else _plan_columns(context, node, outer, count, inner)
     multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
     # The division by the count is folded into the multiplier, as far as its 31 bits allow.
     bits = min(count.bit_length() - 1, 32, 31 + shift)
@@ -63,6 +62,23 @@ def _plan_rows(context: Context, node: Node, columns: int) -> Bind:
         x, y = flat(source.data), flat(output.data)
         parts = each(ranges, lambda some, _: (x[some[0] * columns : some[1] * columns], y[slice(*some)], columns))
         return thunk([Step(MEAN_OF_ROWS, parts)], context.num_threads)
+
+    return bind
+
+
+def _plan_columns(context: Context, node: Node, outer: int, count: int, inner: int) -> Bind:
+    """Plan the mean of float columns."""
+    source, output = node.inputs[0], node.outputs[0]
+    if outer > 1 and inner < LANES:
+        decline("numpy is as fast for a few columns at a time.")
+    ready(MEAN_OF_COLUMNS)
+    ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
+
+    def bind() -> Thunk:
+        x, y = source.data.reshape(outer, count, inner), output.data.reshape(outer, inner)
+        return thunk(
+            [Step(MEAN_OF_COLUMNS, each(ranges, lambda some, _: (x[slice(*some)], y[slice(*some)])))], context.num_threads
+        )
 
     return bind
 

@@ -17,7 +17,7 @@ from oplet_numba_ops.compiling.vectors import F32, I8, I32, I64, LANES, load_som
 
 cgutils: Any = numba_cgutils  # it has no types
 
-__all__ = ["COPY_ROWS", "TURN_SQUARES"]
+__all__ = ["COPY_ROWS", "TURN_SQUARES", "copy_items", "turn_square"]
 
 #: Floats are used for all four-byte numbers; nothing is computed with them.
 _SCALARS = {1: I8, 4: F32}
@@ -77,8 +77,8 @@ def _turn_code(
 
 
 #: Called in kernels with all arguments but the first, the typing context.
-_copy: Any = intrinsic(prefer_literal=True)(_copy_code)
-_turn: Any = intrinsic(prefer_literal=True)(_turn_code)
+copy_items: Any = intrinsic(prefer_literal=True)(_copy_code)
+turn_square: Any = intrinsic(prefer_literal=True)(_turn_code)
 
 
 def _copy_rows(size: int) -> Kernel:
@@ -87,7 +87,7 @@ def _copy_rows(size: int) -> Kernel:
         source, target = x.ctypes.data, out.ctypes.data
         for number in range(first, last):
             start = a * stride_0 + b * stride_1 + c * stride_2
-            _copy(size, source + start * size, target + number * length * size, length)
+            copy_items(size, source + start * size, target + number * length * size, length)
             c += 1
             if c == inner:
                 c = 0
@@ -120,7 +120,7 @@ def _turn_squares(size: int) -> Kernel:
             source, target = x.ctypes.data + read * size, out.ctypes.data + write * size
             for column in range(0, count, 16):
                 for row in range(0, rows, 16):
-                    _turn(
+                    turn_square(
                         size, source + (row * row_stride + column) * size, row_stride * size, min(16, rows - row),
                         target + (row + column * column_stride) * size, column_stride * size, min(16, count - column),
                     )  # fmt: skip

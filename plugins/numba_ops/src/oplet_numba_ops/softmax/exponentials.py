@@ -13,6 +13,7 @@ import numba
 import numpy as np
 
 from oplet_numba_ops.compiling.kernels import kernel
+from oplet_numba_ops.softmax.row_maximum import largest
 
 __all__ = ["LOGISTIC", "LOG_SOFTMAX", "SOFTMAX", "exp"]
 
@@ -25,7 +26,6 @@ _P5, _P4, _P3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.flo
 _P2, _P1, _P0 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
 
 _contracting: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"contract"})
-_inlined: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=False)
 _in_any_order: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"reassoc", "nsz"}, boundscheck=False)
 
 
@@ -41,17 +41,6 @@ def exp(x):  # type: ignore[no-untyped-def]
     exponent = np.int32((np.int64(shifted.view(np.int32)) + np.int64(_BIAS)) << 23)
     power = exponent.view(np.float32)
     return (p * (r * r) + r + _ONE) * power
-
-
-@_inlined
-def _largest(bits):  # type: ignore[no-untyped-def]
-    # Compares bits as integers, which the compiler vectorizes: with all bits but the sign flipped in negative numbers, they have
-    # the order of the numbers. With a NaN the sum is NaN, whatever this returns.
-    most = np.int32(-(1 << 31))
-    for i in range(bits.size):
-        most = np.int32(max(most, bits[i] ^ ((bits[i] >> 31) & 0x7FFFFFFF)))
-    pattern = np.int32(most ^ ((most >> 31) & 0x7FFFFFFF))
-    return pattern.view(np.float32)
 
 
 @_in_any_order
@@ -74,11 +63,11 @@ def LOGISTIC(x, out):  # type: ignore[no-untyped-def]
 @kernel("void(f4[::1], f4[::1], i8, f4)")
 def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
     """exp(beta * x) / sum(exp(beta * x)) of each row."""
-    bits = x.view(np.int32)
+    first = x.ctypes.data
     for start in range(0, out.size, columns):
         # Slices have indices from 0 on: the compiler does not vectorize where an index might be negative.
         row, target = x[start : start + columns], out[start : start + columns]
-        most = _largest(bits[start : start + columns])
+        most = largest(first + 4 * start, columns)  # with a NaN the sum is NaN, whatever this is
         for i in range(columns):
             distance = (row[i] - most) * beta
             power = exp(distance)
@@ -92,10 +81,10 @@ def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
 @kernel("void(f4[::1], f4[::1], i8)")
 def LOG_SOFTMAX(x, out, columns):  # type: ignore[no-untyped-def]
     """x - log(sum(exp(x))) of each row."""
-    bits = x.view(np.int32)
+    first = x.ctypes.data
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]
-        most = _largest(bits[start : start + columns])
+        most = largest(first + 4 * start, columns)  # with a NaN the sum is NaN, whatever this is
         for i in range(columns):
             target[i] = exp(row[i] - most)
         less = np.float32(np.log(_total(target)))

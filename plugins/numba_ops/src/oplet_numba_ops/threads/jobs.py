@@ -29,7 +29,7 @@ from oplet_numba_ops.threads.atomics import (
     take_bits,
 )
 
-__all__ = ["BOX", "JOB_WORDS", "MOST_PARTS", "RUN", "SERVE", "TEAM"]
+__all__ = ["BOX", "HEAD_WORDS", "JOB_WORDS", "MOST_PARTS", "RUN", "SERVE", "TEAM"]
 
 #: The most parts of a job: a word has a bit for each, and its sign stays clear.
 MOST_PARTS = 62
@@ -46,8 +46,8 @@ _POSTED, _PROCESSOR, _WATCHES, _END, _MOVES, _SLEEPS, _BELL, _BOX_BYTES = 0, 8, 
 # one, or 0; then the mailboxes.
 _WHERE, _YIELD, _WAIT, _POST, _BOXES = 0, 8, 16, 24, 128
 
-#: The words of a job. Its maker writes the first five.
-JOB_WORDS = _JOB_BYTES // 8
+#: The words of a job, and those that its maker writes, its first ones. A job of one thread needs no more.
+JOB_WORDS, HEAD_WORDS = _JOB_BYTES // 8, 5
 #: Offsets by name.
 BOX = {
     "processor": _PROCESSOR,

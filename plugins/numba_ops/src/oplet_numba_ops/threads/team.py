@@ -33,7 +33,9 @@ from oplet import checkpoint
 from oplet_numba_ops.compiling.kernels import Entry, Kernel
 from oplet_numba_ops.compiling.memory import Array, aligned
 from oplet_numba_ops.overriding import Thunk
+from oplet_numba_ops.shaping.copying import COPY
 from oplet_numba_ops.threads.jobs import BOX, JOB_WORDS, MOST_PARTS, RUN, SERVE, TEAM
+from oplet_numba_ops.threads.joining import Jobs, mark
 from oplet_numba_ops.threads.splitting import slots, together
 
 __all__ = ["MOST_PARTS", "Step", "ready", "thunk"]
@@ -231,6 +233,7 @@ def ready(*kernels: Kernel) -> None:
         one.entry()
     RUN.compiled()
     SERVE.compiled()
+    COPY.entry()
 
 
 def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:
@@ -288,7 +291,7 @@ def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Th
     call = partial(run, team.address, jobs.ctypes.data, len(jobs))
     if not shared:
         call.keep = keep  # type: ignore[attr-defined]
-        return call
+        return mark(call, Jobs(run, team.address, jobs.tolist(), ()))
     helpers = team.helpers[: max(min(threads, len(step.parts)) for step in steps) - 1]
 
     def run_together(_keep: Any = keep) -> None:
@@ -298,7 +301,7 @@ def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Th
         call()
 
     weakref.finalize(run_together, team.give_back, jobs.tolist()).atexit = False
-    return run_together
+    return mark(run_together, Jobs(run, team.address, jobs.tolist(), helpers))
 
 
 def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> Thunk:

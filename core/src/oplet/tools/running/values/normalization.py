@@ -1,8 +1,4 @@
-"""Normalization of pixels by a model's metadata: real = (pixel - mean) / std, with one mean and std or one for each channel.
-
-The tables declare the needed part of TFLite's metadata schema (`metadata_schema.fbs`). They are in the model's metadata entry
-TFLITE_METADATA, as a FlatBuffer of their own.
-"""
+"""Normalization of pixels by a model's metadata: real = (pixel - mean) / std, with one mean and std or one for each channel."""
 
 from __future__ import annotations
 
@@ -13,45 +9,9 @@ from numpy.typing import NDArray
 
 from oplet.errors import OpletError, TensorError
 from oplet.model.model import Model
-from oplet.schema.decode import decode
-from oplet.schema.table import Table, string, tables, union, vector
+from oplet.tools.running.metadata.tables import NormalizationOptions, tensor_metadata
 
-__all__ = ["ENTRY", "Normalization", "normalization_of"]
-
-#: The name of the metadata entry.
-ENTRY = "TFLITE_METADATA"
-
-
-class NormalizationOptions(Table):
-    """Means and standard deviations of pixels: one, or one for each channel."""
-
-    mean: NDArray[np.float32] | None = vector(0, "float32")
-    std: NDArray[np.float32] | None = vector(1, "float32")
-
-
-class ProcessUnit(Table):
-    """A preprocessing step; only normalization is declared here."""
-
-    options: Table | None = union(1, {1: NormalizationOptions})
-
-
-class TensorMetadata(Table):
-    """Metadata of an input or output."""
-
-    name: str | None = string(0)
-    process_units: list[ProcessUnit] | None = tables(4, ProcessUnit)
-
-
-class SubGraphMetadata(Table):
-    """Metadata of a subgraph; its inputs are in the model's order."""
-
-    input_tensor_metadata: list[TensorMetadata] | None = tables(2, TensorMetadata)
-
-
-class ModelMetadata(Table):
-    """The root table of the metadata."""
-
-    subgraph_metadata: list[SubGraphMetadata] | None = tables(3, SubGraphMetadata)
+__all__ = ["Normalization", "normalization_of"]
 
 
 class Normalization(NamedTuple):
@@ -105,18 +65,13 @@ def normalization_of(model: Model, subgraph: int, position: int) -> Normalizatio
         TensorError: the metadata are damaged, or have no usable numbers.
     """
     try:
-        content = model.metadata(ENTRY)
-        if content is None:
-            return None
-        said = decode(ModelMetadata, np.ascontiguousarray(content, np.uint8).data, ENTRY)
+        said = tensor_metadata(model, subgraph, position)
     except OpletError as error:
         raise TensorError(
             f"The model's metadata, which may say what becomes of pixels, cannot be read: {str(error).rstrip('.')}; "
             "give --scale and --offset."
         ) from error
-    graphs = said.subgraph_metadata or []
-    inputs = (graphs[subgraph].input_tensor_metadata or []) if subgraph < len(graphs) else []
-    for unit in (inputs[position].process_units or []) if position < len(inputs) else []:
+    for unit in (said.process_units or []) if said is not None else []:
         if isinstance(unit.options, NormalizationOptions):
             mean, std = (
                 () if numbers is None else tuple(map(float, numbers)) for numbers in (unit.options.mean, unit.options.std)

@@ -16,6 +16,7 @@ from oplet import Context, Node, Registration, Tensor, TensorType, charge, ensur
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.options import CustomOptions
+from oplet_builtin_ops.suppression.boxes import Boxes
 from oplet_builtin_ops.suppression.scored_boxes import fast_suppression, regular_suppression
 
 TYPES = (TensorType.FLOAT32, TensorType.UINT8)
@@ -101,48 +102,93 @@ def _reals(tensor: Tensor) -> Array:
 _BOX_BYTES = 160
 
 
-def _decode(boxes: Array, anchors: Array, scales: tuple[float, float, float, float]) -> Array:
-    """Corners (count, 4) of boxes given by centre and size relative to anchors."""
-    y, x, height, width = (boxes[:, i].astype(np.float64) / scales[i] for i in range(4))
-    centre_y, centre_x, anchor_height, anchor_width = (anchors[:, i].astype(np.float64) for i in range(4))
-    with np.errstate(over="ignore"):
-        y, x = (y * anchor_height + centre_y).astype(np.float32), (x * anchor_width + centre_x).astype(np.float32)
-        half_height = (0.5 * np.exp(height) * anchor_height).astype(np.float32)
-        half_width = (0.5 * np.exp(width) * anchor_width).astype(np.float32)
-    return np.stack([y - half_height, x - half_width, y + half_height, x + half_width], axis=1)
+def _columns(anchors: Tensor, count: int) -> Array:
+    """The values of the anchors, (4, count), as float64."""
+    return np.ascontiguousarray(_reals(anchors).reshape(-1)[: 4 * count].reshape(count, 4).T.astype(np.float64))
+
+
+class _Decoder:
+    """Computes the corners of boxes from their centres and sizes relative to anchors, in memory of its own.
+
+    Attributes:
+        corners: (4, count): the upper, left, lower and right edges, float32.
+
+    Args:
+        count: the number of boxes.
+        scales: what the boxes' values are divided by.
+    """
+
+    def __init__(self, count: int, scales: tuple[float, float, float, float]) -> None:
+        self.corners = np.empty((4, count), np.float32)
+        self._scales = np.array(scales)[:, None]
+        self._half = np.array(0.5)
+        self._values, self._middles = np.empty((4, count)), np.empty((2, 2, count), np.float32)
+        self._crossed = np.empty((2, count), np.bool_)
+
+    def decode(self, boxes: Array, anchors: Array) -> Boxes:
+        """The boxes, whose corners are in `corners` then.
+
+        Args:
+            boxes: (count, 4 or more).
+            anchors: (4, count).
+
+        Raises:
+            EnsureError: a box has its corners on the wrong sides.
+        """
+        values, corners = self._values, self.corners
+        np.divide(boxes[:, :4].T, self._scales, values)
+        centres, sizes = values[:2], values[2:]
+        np.multiply(centres, anchors[2:], centres)
+        np.add(centres, anchors[:2], centres)
+        np.exp(sizes, sizes)
+        np.multiply(sizes, self._half, sizes)
+        np.multiply(sizes, anchors[2:], sizes)
+        self._middles.reshape(values.shape)[...] = values
+        middles, halves = self._middles
+        low, high = corners[:2], corners[2:]
+        np.subtract(middles, halves, low)
+        np.add(middles, halves, high)
+        if np.logical_or.reduce(np.greater(low, high, self._crossed), None):
+            ensure(False, f"box {np.flatnonzero(self._crossed.any(axis=0))[:1]} has its corners on the wrong sides.")
+        edges = corners.copy()
+        np.negative(low, edges[:2])
+        np.subtract(high, low, middles)
+        areas = middles[0] * middles[1]
+        return Boxes(edges, areas, bool(np.logical_or.reduce(areas <= 0)))
 
 
 def bind(context: Context, node: Node) -> Thunk:
     boxes, scores, anchors = node.inputs
-    corners_out, classes_out, scores_out, count_out = (tensor.data for tensor in node.outputs)
+    outputs = [tensor.data for tensor in node.outputs]
+    corners_out, classes_out, scores_out, count_out = outputs
     settings: Settings = node.prepared
     count = boxes.shape[1]
     first = scores.shape[2] - settings.classes
+    charge(_BOX_BYTES * count)
+    decoder = _Decoder(count, settings.scales)
+    fixed = _columns(anchors, count) if anchors.is_constant else None
+    width = 1 if settings.regular else settings.classes_per_detection
+    limits = settings.score_threshold, settings.overlap_threshold, settings.detections
 
     def run() -> None:
-        charge(_BOX_BYTES * count + 16 * scores.size)
-        corners = _decode(_reals(boxes)[0, :, :4], _reals(anchors).reshape(-1)[: 4 * count].reshape(count, 4), settings.scales)
-        crossed = np.flatnonzero((corners[:, 0] > corners[:, 2]) | (corners[:, 1] > corners[:, 3]))
-        ensure(not crossed.size, f"box {crossed[:1]} of {boxes} has its corners on the wrong sides.")
+        charge(16 * scores.size)
+        found = decoder.decode(_reals(boxes)[0], _columns(anchors, count) if fixed is None else fixed)
         by_class = _reals(scores)[0, :, first:]
-        for output in (corners_out, classes_out, scores_out):
-            output.fill(0)
-        limits = settings.score_threshold, settings.overlap_threshold, settings.detections
         if settings.regular:
-            picked, found = regular_suppression(corners, by_class, *limits, settings.detections_per_class)
-            columns = found[:, None]
+            picked, kinds = regular_suppression(found, by_class, *limits, settings.detections_per_class)
         else:
-            picked, columns = fast_suppression(corners, by_class, *limits, settings.classes_per_detection)
-        width = 1 if settings.regular else settings.classes_per_detection
-        used = columns.shape[1]
-        for target, values in (
-            (classes_out, columns),
-            (scores_out, np.take_along_axis(by_class[picked], columns, axis=1)),
-            (corners_out, np.repeat(corners[picked, None], used, axis=1)),
-        ):
-            rows = target[0, : len(picked) * width].reshape(len(picked), width, *target.shape[2:])
-            rows[:, :used] = values
-        count_out[0] = len(picked)
+            picked, kinds = fast_suppression(found, by_class, *limits, width)
+        number, used = kinds.shape
+        for output in outputs:
+            output.fill(0)
+        if number:
+            for target, values in (
+                (classes_out, kinds),
+                (scores_out, by_class[picked[:, None], kinds]),
+                (corners_out, decoder.corners.T[picked, None]),
+            ):
+                target[0, : number * width].reshape(number, width, *target.shape[2:])[:, :used] = values
+        count_out[0] = number
 
     return run
 

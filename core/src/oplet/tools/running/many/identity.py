@@ -1,0 +1,75 @@
+"""What tells whether two runs are the same: the model, the rows, and the options that results depend on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from oplet.errors import StateError
+from oplet.model.files.regular_files import open_file
+from oplet.texts import shown
+
+__all__ = ["check_same", "file_identity", "model_identity"]
+
+_CHUNK = 1 << 20
+
+
+def file_identity(path: Path) -> dict[str, Any]:
+    """A file by its size and the time when it was changed."""
+    status = os.stat(path)
+    return {"what": f"the file '{path}'", "size": status.st_size, "changed": status.st_mtime_ns}
+
+
+def model_identity(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """A model by what is in its file."""
+    digest = hashlib.sha256()
+    with open_file(path) as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+        size = file.tell()
+    return {"what": "the model", "size": size, "sha256": digest.hexdigest()}
+
+
+def check_same(before: Mapping[str, Any], now: Mapping[str, Any], output: str) -> None:
+    """Check that an interrupted run is the one that is asked for.
+
+    Args:
+        before: the interrupted run's identity: "oplet", "model", "inputs" and "options".
+        now: this run's.
+        output: the results' file, for messages.
+
+    Raises:
+        StateError: they differ; the message says in what.
+    """
+    difference = _difference(before, now)
+    if difference:
+        raise StateError(
+            f"'{output}' cannot be continued: {difference}; give what the interrupted run was given, or --no-resume to begin anew."
+        )
+
+
+def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    if before.get("oplet") != now["oplet"]:
+        return f"it was begun by oplet {shown(str(before.get('oplet')))}, and this is {now['oplet']}"
+    if before.get("model") != now["model"]:
+        return "the model is another one than before"
+    inputs, options = before.get("inputs"), before.get("options")
+    if not isinstance(inputs, dict) or list(inputs) != list(now["inputs"]):
+        return "other inputs are given than before"
+    for key, value in now["inputs"].items():
+        if inputs[key] != value:
+            rows = inputs[key].get("rows") if isinstance(inputs[key], dict) else None
+            more = f" ({rows} rows then, {value['rows']} now)" if "rows" in value and rows != value["rows"] else ""
+            return f"{value['what']} was changed since{more}"
+    for key, value in now["options"].items():
+        was = options.get(key) if isinstance(options, dict) else None
+        if was != value:
+            return f"{key} was {_told(was)} and is {_told(value)}"
+    return ""
+
+
+def _told(value: Any) -> str:
+    return "not given" if value is None or value is False or value == [] else shown(str(value))

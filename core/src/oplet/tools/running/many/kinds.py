@@ -1,0 +1,29 @@
+"""Kinds of inputs with many rows, by their names alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+__all__ = ["ARROW", "LINES", "STDIN", "has_many_rows", "is_many"]
+
+#: Suffixes of files of JSON lines.
+LINES = (".jsonl", ".ndjson")
+#: Suffixes of Parquet and Arrow files.
+ARROW = (".parquet", ".arrow", ".feather", ".ipc")
+#: Standard input.
+STDIN = "-"
+
+
+def has_many_rows(given: Sequence[str]) -> bool:
+    """Whether an input is certainly one of many rows: a folder, a file of lines or a table, or standard input.
+
+    Args:
+        given: "FILE" or "NAME=FILE" each. Arrays may be one value, which only the model tells.
+    """
+    return any(is_many(candidate) for text in given for candidate in {text, text.partition("=")[2]} if candidate)
+
+
+def is_many(source: str) -> bool:
+    """Whether a source is certainly one of many rows."""
+    return source == STDIN or os.path.splitext(source)[1].lower() in (*LINES, *ARROW) or os.path.isdir(source)

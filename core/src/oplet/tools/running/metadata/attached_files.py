@@ -1,0 +1,93 @@
+"""The files in the zip archive that TFLite's metadata tools append to a model: read by name, into memory, within bounds.
+
+Nothing is unpacked to a disk, and no name of a member is taken for a path.
+"""
+
+from __future__ import annotations
+
+import io
+
+from oplet.errors import ModelError, text_of
+from oplet.model.model import Model
+from oplet.texts import shown
+
+__all__ = ["MOST_BYTES", "attached_file"]
+
+#: The largest attached file that is read, in bytes, unpacked.
+MOST_BYTES = 8 << 20
+#: The largest table of contents that is read, in bytes.
+_LARGEST_TABLE = 1 << 20
+_STORED, _DEFLATED, _ENCRYPTED = 0, 8, 0x1 | 0x40
+
+
+def attached_file(model: Model, name: str) -> bytes | None:
+    """The content of an attached file, None if no archive is attached or it has no such member.
+
+    Args:
+        model: the model.
+        name: the member's name.
+
+    Raises:
+        ModelError: the archive is damaged, or the file is encrypted, too large or compressed in an unusual way.
+    """
+    import zipfile  # imported late: few models have metadata
+
+    model.check_files()
+    data = model.data
+    if b"PK\5\6" not in bytes(data[-(1 << 16) - 22 :]):  # the end of an archive's table of contents
+        return None
+    try:
+        with zipfile.ZipFile(_View(data)) as archive:
+            found = [member for member in archive.infolist() if member.filename == name]
+            if not found:
+                return None
+            if len(found) > 1:
+                raise ValueError("two of its files have this name")
+            [member] = found
+            if member.flag_bits & _ENCRYPTED:
+                raise ValueError("it is encrypted")
+            if member.compress_type not in (_STORED, _DEFLATED):
+                raise ValueError(f"it is compressed by method {member.compress_type}, which TFLite's tools do not use")
+            if member.file_size > MOST_BYTES:
+                raise ValueError(f"it has {member.file_size} bytes, more than the {MOST_BYTES} that are read of such a file")
+            with archive.open(member) as file:
+                content = file.read(MOST_BYTES + 1)
+            if len(content) > MOST_BYTES:
+                raise ValueError(f"it has more than the {MOST_BYTES} bytes that are read of such a file")
+            return content
+    except Exception as error:  # zipfile raises many kinds of errors on damaged files
+        why = "there is not enough memory" if isinstance(error, MemoryError) else text_of(error).rstrip(".")[:300]
+        raise ModelError(f"The file '{shown(name)}' attached to the model {model.name} cannot be read: {why}.") from error
+
+
+class _View(io.RawIOBase):
+    """Bytes in memory as a file, whose single reads are limited to the size of a table of contents."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        target = offset + (0, self._position, len(self._data))[whence]
+        if target < 0:
+            raise ValueError("it has a position before its beginning")
+        self._position = target
+        return target
+
+    def tell(self) -> int:
+        return self._position
+
+    def read(self, size: int | None = -1) -> bytes:
+        rest = max(len(self._data) - self._position, 0)
+        size = rest if size is None or size < 0 else min(size, rest)
+        if size > _LARGEST_TABLE:
+            raise ValueError(f"its table of contents has more than {_LARGEST_TABLE} bytes")
+        content = bytes(self._data[self._position : self._position + size])
+        self._position += size
+        return content

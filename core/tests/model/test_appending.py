@@ -1,0 +1,112 @@
+"""Files that grow: what was appended is there, one process writes, links are not followed, and complete files take their place."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from oplet.model.files import appending
+from oplet.model.files.appending import AppendedFile, make_folder, move_into_place, remove_folder
+
+
+def test_what_is_appended_is_there_at_once_and_can_be_cut(tmp_path: Path) -> None:
+    path = tmp_path / "rows"
+    file = AppendedFile(path)
+    file.append(b"one\n")
+    file.append(b"two\n")
+    assert path.read_bytes() == b"one\ntwo\n"
+    file.cut(4)
+    file.append(b"three\n")
+    file.close()
+    file.close()
+    again = AppendedFile(path)
+    again.append(b"four\n")
+    again.close()
+    assert path.read_bytes() == b"one\nthree\nfour\n"
+
+
+def test_what_is_appended_outlives_the_process(tmp_path: Path) -> None:
+    code = """
+import os, signal, sys
+from oplet.model.files.appending import AppendedFile
+file = AppendedFile(sys.argv[1])
+file.append(b"here")
+os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+"""
+    subprocess.run([sys.executable, "-c", code, tmp_path / "rows"], check=False)
+    assert (tmp_path / "rows").read_bytes() == b"here"
+    AppendedFile(tmp_path / "rows").close()  # nobody holds it any more
+
+
+def test_it_is_synchronized_while_it_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    now = [0.0]
+    monkeypatch.setattr(appending.os, "fsync", synced.append)
+    monkeypatch.setattr(appending.time, "monotonic", lambda: now[0])
+    file = AppendedFile(tmp_path / "rows")
+    for number in range(12):
+        now[0] = number / 4
+        file.append(b"x")
+    assert len(synced) == 3
+    file.close()
+    assert len(synced) == 4
+
+
+def test_one_process_writes_a_file(tmp_path: Path) -> None:
+    file = AppendedFile(tmp_path / "rows")
+    with pytest.raises(BlockingIOError, match="another process is writing it"):
+        AppendedFile(tmp_path / "rows")
+    file.close()
+    AppendedFile(tmp_path / "rows").close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs links and pipes")
+def test_links_folders_and_pipes_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("precious")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link to folder").symlink_to(tmp_path / "folder")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "folder", "pipe"):
+        with pytest.raises(OSError, match=name):
+            AppendedFile(tmp_path / name)
+    for name in ("target", "link to folder"):
+        with pytest.raises(NotADirectoryError):
+            make_folder(tmp_path / name)
+    make_folder(tmp_path / "folder")
+    assert (tmp_path / "target").read_text() == "precious"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs links and permissions")
+def test_a_complete_file_takes_the_place_and_the_permissions_of_the_old_one(tmp_path: Path) -> None:
+    old, new, link = tmp_path / "old", tmp_path / "new", tmp_path / "link"
+    old.write_text("old")
+    old.chmod(0o640)
+    link.symlink_to(old)
+    new.write_text("new")
+    move_into_place(new, old)
+    assert old.read_text() == "new"
+    assert stat.S_IMODE(old.stat().st_mode) == 0o640
+    new.write_text("newer")
+    move_into_place(new, link)
+    assert (old.read_text(), link.read_text(), link.is_symlink()) == ("new", "newer", False)
+    new.write_text("x")
+    with pytest.raises(OSError) as raised:
+        move_into_place(new, tmp_path / "nowhere" / "x")
+    assert raised.value.filename == str(tmp_path / "nowhere" / "x")
+
+
+def test_only_what_is_named_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    make_folder(folder)
+    for name in ("a", "b"):
+        (folder / name).write_text("")
+    remove_folder(folder, ["a", "c"])
+    assert os.listdir(folder) == ["b"]
+    remove_folder(folder, ["b"])
+    assert not folder.exists()

@@ -1,0 +1,58 @@
+"""The model as a worker has it: opened once, and shared by the worker's threads or, through Beam's proxies, by processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from oplet import Predictor
+from oplet.errors import OpletError
+from oplet_beam.examples import with_shared, without_pandas
+
+__all__ = ["OpletModel"]
+
+
+class OpletModel:
+    """An opened model: what `OpletModelHandler.load_model` gives.
+
+    Beam may share one among processes (large_model, model_copies). Its methods are then called through a proxy, with values that are pickled,
+    so `run` gives a list and no iterator.
+
+    Args:
+        predictor: the model.
+        uri: where the model came from.
+        errors: as for `OpletModelHandler`.
+
+    Raises:
+        OpletError: the model cannot be opened.
+    """
+
+    def __init__(self, predictor: Predictor, uri: str, errors: Literal["raise", "return"]) -> None:
+        self._predictor = predictor
+        self._uri = uri
+        self._errors: Literal["raise", "return"] = errors
+        self._inputs = predictor.inputs
+
+    def run(self, examples: Sequence[Any], shared: Mapping[str, Any] | None = None) -> list[dict[str, Any] | OpletError]:
+        """The inference of each example: a mapping from the outputs' names to arrays, or its error with `errors="return"`.
+
+        Args:
+            examples: the examples, as `OpletModelHandler` takes them.
+            shared: rows that all examples share, by name.
+
+        Raises:
+            OpletError: an example cannot be run, with `errors="raise"`.
+        """
+        items: list[Any] = []
+        refused: dict[int, OpletError] = {}
+        for number, example in enumerate(examples):
+            try:
+                items.append(with_shared(self._inputs, without_pandas(self._inputs, example), shared or {}, self._uri))
+            except OpletError as error:
+                error.args = (f"item {number}: {error}",)
+                if self._errors == "raise":
+                    raise
+                refused[number] = error
+                items.append({})  # it keeps the others' numbers, and has an error of its own that nobody sees
+        inferences = self._predictor.map(items, errors=self._errors)
+        return [refused.get(number, inference) for number, inference in enumerate(inferences)]

@@ -1,0 +1,68 @@
+"""Kernels of products of stacks of float matrices: each right matrix is laid out as panels, and multiplied tile by tile."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.compiling.vectors import LANES, Finish
+from oplet_numba_ops.convolution.tiles import tile
+from oplet_numba_ops.shaping.transposing import copy_items, turn_square
+from oplet_numba_ops.threads.atomics import load
+
+__all__ = ["stack_kernel"]
+
+
+@functools.cache
+def stack_kernel(vectors: int, rows: int) -> Kernel:
+    """The kernel of panels of `vectors` vectors and tiles of `rows` rows.
+
+    It computes the rows `first_row` to `last_row` of the products `first` to `last`. Left and right matrices are at byte offsets, the
+    rows of a left matrix too; `table` is as many zeros as `channels`; `panels` is scratch for a right matrix.
+    """
+    width = vectors * LANES
+    clamped = Finish.CLAMPED
+    endless = float("inf")
+
+    # fmt: off
+    def stack(  # type: ignore[no-untyped-def]
+        left, right, output, lefts, rights, row_starts, runs, table, channels, panels,
+        count, columns, depth, turned, first, last, first_row, last_row,
+    ):
+        # fmt: on
+        laid_out = np.int64(-1)
+        for batch in range(first, last):
+            start = load(rights + 8 * batch)
+            matrix = right + start
+            weights = panels
+            if turned == 0 and columns == width:
+                weights = matrix
+            elif start != laid_out:
+                laid_out = start
+                for channel in range(0, columns, width):
+                    panel = panels + channel * depth * 4
+                    wide = min(width, columns - channel)
+                    if turned == 0:
+                        for step in range(depth):
+                            copy_items(4, matrix + (step * columns + channel) * 4, panel + step * width * 4, wide)
+                    else:
+                        for column in range(0, wide, 16):
+                            for step in range(0, depth, 16):
+                                turn_square(
+                                    4, matrix + ((channel + column) * depth + step) * 4, depth * 4, min(16, wide - column),
+                                    panel + (step * width + column) * 4, width * 4, min(16, depth - step),
+                                )  # fmt: skip
+            result = output + batch * count * columns * 4
+            source = left + load(lefts + 8 * batch)
+            for channel in range(0, columns, width):
+                for row in range(first_row, last_row, rows):
+                    tile(
+                        vectors, rows, 0, 32, clamped,
+                        source, row_starts, runs, 1, depth, weights + channel * depth * 4,
+                        table, channels, channel, columns - channel, result + channel * 4, columns * 4,
+                        row, last_row, -endless, endless, 0.0,
+                    )  # fmt: skip
+
+    return Kernel(stack, f"void({', '.join(['i8'] * 18)})")

@@ -1,0 +1,162 @@
+"""Detections: boxes are decoded with their anchors, and of those that overlap the one with the highest score is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
+from oplet_numba_ops.compiling.kernels import kernel
+
+__all__ = ["BEST", "DECODE", "PICK", "PLACE_WORDS"]
+
+#: The words in which a call of PICK stores where it stopped, for the next call.
+PLACE_WORDS = 2
+#: About the comparisons of a call of PICK.
+_COMPARISONS = 1 << 21
+
+_ZERO = np.float32(0)
+#: The bits of infinity; those of NaNs are above it.
+_BEYOND = 0x7F800000
+_inlined: Callable[..., Any] = numba.njit(error_model="numpy")
+
+
+@kernel("void(f4[:,::1], f4[::1], f8, f8, f8, f8, f4[:,::1], i8[::1], i8, i8)")
+def DECODE(  # type: ignore[no-untyped-def]
+    boxes, anchors, y_scale, x_scale, height_scale, width_scale, corners, crossed, first, last
+):
+    """Compute the corners of boxes.
+
+    Args:
+        boxes: centre (y, x) and size (height, width) of each box, relative to its anchor; what follows is not read.
+        anchors: four numbers for each box, as of boxes.
+        y_scale: what the numbers of boxes are divided by; so are the next three.
+        corners: top, left, bottom, right and area of each box.
+        crossed: the number of a box that has its corners on the wrong sides, if there is one.
+        first: the first box.
+        last: the box after the last one.
+    """
+    for box in range(first, last):
+        anchor = 4 * box
+        height, width = np.float64(anchors[anchor + 2]), np.float64(anchors[anchor + 3])
+        y = np.float32(np.float64(boxes[box, 0]) / y_scale * height + np.float64(anchors[anchor]))
+        x = np.float32(np.float64(boxes[box, 1]) / x_scale * width + np.float64(anchors[anchor + 1]))
+        half_height = np.float32(0.5 * np.exp(np.float64(boxes[box, 2]) / height_scale) * height)
+        half_width = np.float32(0.5 * np.exp(np.float64(boxes[box, 3]) / width_scale) * width)
+        top, left, bottom, right = y - half_height, x - half_width, y + half_height, x + half_width
+        corners[box, 0], corners[box, 1], corners[box, 2], corners[box, 3] = top, left, bottom, right
+        corners[box, 4] = (bottom - top) * (right - left)
+        if (top > bottom) | (left > right):
+            crossed[0] = box
+
+
+@kernel("void(f4[:,::1], i4[:,::1], i8, f4[::1], i8[::1], i8, i8)")
+def BEST(scores, bits, skipped, best, kinds, first, last):  # type: ignore[no-untyped-def]
+    """Find the best class of boxes, the first one of equal scores; NaN only if there is nothing else.
+
+    Args:
+        scores: a row of scores for each box.
+        bits: the same memory.
+        skipped: the classes at the beginning of a row that do not count.
+        best: the best score of each box.
+        kinds: its class.
+        first: the first box.
+        last: the box after the last one.
+    """
+    count = scores.shape[1]
+    for box in range(first, last):
+        row, numbers = scores[box], bits[box]
+        # Integers that are in the order of the floats, whose largest one is found by vector instructions.
+        most = np.int32(-0x80000000)
+        for i in range(skipped, count):
+            number = numbers[i]
+            most = max(most, number ^ ((number >> np.int32(31)) & np.int32(0x7FFFFFFF)))
+        found = skipped
+        if (most > _BEYOND) | (most < -_BEYOND - 1):
+            for i in range(skipped + 1, count):
+                if (row[i] > row[found]) | ((row[found] != row[found]) & (row[i] == row[i])):
+                    found = i
+        elif (most == 0) | (most == -1):  # zeros of both signs are equal
+            while row[found] != _ZERO:
+                found += 1
+        else:
+            wanted = most ^ ((most >> np.int32(31)) & np.int32(0x7FFFFFFF))
+            while numbers[found] != wanted:
+                found += 1
+        best[box], kinds[box] = row[found], found - skipped
+
+
+@_inlined
+def _sink(scores, heap, hole, size):  # type: ignore[no-untyped-def]
+    """Move the box at a position of the heap down below all better ones; of equal ones the first is better."""
+    box = heap[hole]
+    score = scores[box]
+    child = 2 * hole + 1
+    while child < size:
+        other = heap[child]
+        if child + 1 < size:
+            second = heap[child + 1]
+            if (scores[second] > scores[other]) | ((scores[second] == scores[other]) & (second < other)):
+                child, other = child + 1, second
+        if (scores[other] < score) | ((scores[other] == score) & (box < other)):
+            break
+        heap[hole] = other
+        hole, child = child, 2 * child + 1
+    heap[hole] = box
+
+
+@_inlined
+def _overlap(corners, a, b):  # type: ignore[no-untyped-def]
+    """The intersection over union of two boxes; 0 if one has no area."""
+    if (corners[a, 4] <= _ZERO) | (corners[b, 4] <= _ZERO):
+        return _ZERO
+    height = max(min(corners[a, 2], corners[b, 2]) - max(corners[a, 0], corners[b, 0]), _ZERO)
+    width = max(min(corners[a, 3], corners[b, 3]) - max(corners[a, 1], corners[b, 1]), _ZERO)
+    common = height * width
+    return common / (corners[a, 4] + corners[b, 4] - common)
+
+
+@kernel("void(f4[:,::1], f4[::1], f4, f4, i8[::1], i8[::1], i8, i8[::1], i8)")
+def PICK(  # type: ignore[no-untyped-def]
+    corners, scores, threshold, most_overlap, heap, found, most, place, again
+):
+    """Choose boxes by descending score, the first of equal ones, that do not overlap one that is chosen.
+
+    Args:
+        corners: as of DECODE.
+        scores: a score for each box.
+        threshold: boxes of lower scores are dropped.
+        most_overlap: a box that overlaps a chosen one by more is dropped.
+        heap: scratch, one for each box.
+        found: the chosen boxes.
+        most: the most boxes to choose.
+        place: the number of boxes in the heap and of those that were chosen. The work is done when the first is 0; otherwise the
+            function is to be called again.
+        again: whether to go on from there.
+    """
+    left = _COMPARISONS
+    size, chosen = place[0], place[1]
+    if not again:
+        size, chosen = 0, 0
+        for box in range(scores.size):
+            heap[size] = box
+            size += scores[box] >= threshold
+        for hole in range(size // 2 - 1, -1, -1):
+            _sink(scores, heap, hole, size)
+        left -= 4 * scores.size
+    while chosen < most and size > 0 and left > 0:
+        box = heap[0]
+        size -= 1
+        heap[0] = heap[size]
+        _sink(scores, heap, 0, size)
+        kept, other = True, 0
+        while kept and other < chosen:
+            kept = not _overlap(corners, box, found[other]) > most_overlap
+            other += 1
+        left -= 16 + other
+        if kept:
+            found[chosen] = box
+            chosen += 1
+    place[0], place[1] = size if chosen < most else 0, chosen

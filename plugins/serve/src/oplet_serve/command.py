@@ -1,0 +1,179 @@
+"""The command `oplet-serve`, and `oplet serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oplet.errors import OpletError, StateError, text_of
+
+if TYPE_CHECKING:
+    from oplet_serve.doors.bounds import Bounds
+    from oplet_serve.repository import FoundModel
+
+__all__ = ["main", "serve"]
+
+_Models = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FOLDER|MODEL...",
+        help=".tflite files, or folders of them; NAME/VERSION/*.tflite for versions.",
+        show_default=False,
+    ),
+]
+
+
+def serve(
+    models: _Models,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0 for everybody who reaches this machine.")
+    ] = "127.0.0.1",
+    http_port: Annotated[int, typer.Option(min=1, max=65535, metavar="PORT", help="The port of REST.")] = 8080,
+    grpc_port: Annotated[int, typer.Option(min=1, max=65535, metavar="PORT", help="The port of gRPC.")] = 8081,
+    metrics_port: Annotated[
+        int, typer.Option(min=1, max=65535, metavar="PORT", help="The port of /metrics, for Prometheus.")
+    ] = 8082,
+    workers: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Predictions of a model at the same time.", show_default="one for each core")
+    ] = os.cpu_count() or 1,
+    num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads of each prediction.")] = 1,
+    max_batch_size: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Rows of several requests that run together, where the model takes batches; floats may differ in their last bits.",
+        ),
+    ] = 1,
+    max_batch_time: Annotated[
+        float, typer.Option(min=0.0, max=60.0, metavar="SECONDS", help="How long a request waits for others to run with.")
+    ] = 0.002,
+    max_queue: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Requests of a model that run or wait; others get 429.")
+    ] = 256,
+    max_rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows of one request.")] = 4096,
+    max_request_bytes: Annotated[int, typer.Option(min=1, max=(1 << 31) - 1, metavar="BYTES", help="The size of a request.")] = 32
+    << 20,
+    max_tensor_bytes: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The size of one tensor.")] = 1 << 30,
+    max_arena_bytes: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The size of all tensors of a prediction.")] = 4
+    << 30,
+    max_seconds: Annotated[float, typer.Option(min=0.001, metavar="SECONDS", help="The time of one prediction.")] = 60.0,
+    max_connections: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Connections of REST, and calls of gRPC at once.")
+    ] = 256,
+    grace: Annotated[float, typer.Option(min=0.0, metavar="SECONDS", help="How long requests may go on after SIGTERM.")] = 30.0,
+    signature: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="The signature of all models. Default: NAME and NAME@KEY for each.", show_default=False),
+    ] = None,
+    delegate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:key=value,...]", help="Let a delegate claim nodes. May be given several times.", show_default=False
+        ),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Open the models, say what would be served, and end.", show_default=False)
+    ] = False,
+) -> None:
+    """Serve models over REST and gRPC, by the Open Inference Protocol (KServe v2)."""
+    from oplet_serve.doors.bounds import Bounds
+    from oplet_serve.repository import find_models
+
+    found = find_models(models, signature)
+    extra = {
+        "delegates": list(delegate or ()),
+        "num_threads": num_threads,
+        "workers": workers,
+        "max_queue": max_queue,
+        "max_rows": max_rows,
+        "max_seconds": max_seconds,
+        "max_tensor_bytes": max_tensor_bytes,
+        "max_arena_bytes": max_arena_bytes,
+    }
+    bounds = Bounds(max_request_bytes=max_request_bytes, max_connections=max_connections, grace_seconds=grace)
+    if check:
+        _check(found, extra, max_batch_size)
+        return
+    finished = _run(found, extra, (host, http_port, grpc_port, metrics_port), bounds, (max_batch_size, max_batch_time))
+    if not finished:
+        typer.echo(f"oplet-serve: the grace time of {grace:g} s was over before all requests had ended.", err=True)
+        sys.stderr.flush()
+        os._exit(1)  # threads that still compute would keep the process
+
+
+def _check(found: list[FoundModel], extra: dict[str, Any], max_batch_size: int) -> None:
+    from oplet_serve.options import Options
+    from oplet_serve.served_model import ServedModel
+
+    for model in found:
+        opened = ServedModel(str(model.path), Options.read(model.name, {**extra, "signature": model.signature}), max_batch_size)
+        sides = [
+            ", ".join(f"{spec.name} {spec.datatype} {list(spec.shape)}" for spec in tensors.values())
+            for tensors in (opened.inputs, opened.outputs)
+        ]
+        version = f" version {model.version}" if model.version else ""
+        typer.echo(f"{model.name}{version}: {sides[0]} -> {sides[1]}; {_rows_told(opened.batch_size)}")
+        opened.close()
+
+
+def _rows_told(size: int) -> str:
+    return f"up to {size} rows at once" if size > 1 else "row by row"
+
+
+def _run(
+    found: list[FoundModel],
+    extra: dict[str, Any],
+    address: tuple[str, int, int, int],
+    bounds: Bounds,
+    batching: tuple[int, float],
+) -> bool:
+    """Serve until a signal comes; whether all that was under way has ended."""
+    try:
+        import mlserver.utils
+
+        from oplet_serve.server import OpletServer, model_settings, server_settings
+    except ModuleNotFoundError as error:
+        raise StateError(
+            f"oplet-serve needs MLServer, for Python 3.10 to 3.12, and lacks {error.name!r:.80}; install it with: pip install oplet-serve"
+        ) from error
+
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    host, http_port, grpc_port, metrics_port = address
+
+    def ready() -> None:
+        names = sorted({model.name for model in found})
+        typer.echo(
+            f"oplet-serve: {', '.join(names)} at http://{host}:{http_port}/v2, gRPC at {host}:{grpc_port}, metrics at "
+            f"http://{host}:{metrics_port}/metrics",
+            err=True,
+        )
+
+    async def serving() -> bool:
+        server = OpletServer(server_settings(*address), bounds, ready)
+        await server.start([model_settings(model, extra, *batching) for model in found])
+        return not server.busy
+
+    mlserver.utils.install_uvloop_event_loop()
+    return asyncio.run(serving())
+
+
+def main() -> None:
+    """Run the command `oplet-serve`: 0 after SIGTERM or SIGINT, 1 after an error, 2 for wrong usage."""
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.command()(serve)
+    try:
+        app(prog_name="oplet-serve")
+    except OpletError as error:
+        sys.exit(f"oplet-serve: {text_of(error)}")

@@ -1,0 +1,24 @@
+"""The bounds of a server: what clients may send, how many may, and how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Bounds"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the server takes.
+
+    Attributes:
+        max_request_bytes: bytes of a request's body over HTTP, also after it was decompressed, and of a message over gRPC.
+        max_connections: connections over HTTP, beyond which requests get 503, and calls over gRPC at the same time.
+        read_seconds: seconds in which a request's body must have come.
+        grace_seconds: seconds that requests under way get after SIGTERM or SIGINT.
+    """
+
+    max_request_bytes: int = 32 << 20
+    max_connections: int = 256
+    read_seconds: float = 60.0
+    grace_seconds: float = 30.0

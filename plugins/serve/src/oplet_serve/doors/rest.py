@@ -1,0 +1,203 @@
+"""The application over HTTP: the protocol's paths, every failure one sentence in JSON, and bodies read within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import zlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+from mlserver.errors import MLServerError
+from mlserver.handlers import DataPlane
+from mlserver.registry import MultiModelRegistry
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette_exporter import PrometheusMiddleware
+
+from oplet.errors import text_of
+from oplet_serve.doors.bounds import Bounds
+from oplet_serve.doors.rest_messages import HEADER, binary_outputs, read_request, written_response
+from oplet_serve.refusals import LARGE, LATE, Refusal
+
+__all__ = ["rest_application"]
+
+_LOGGER = logging.getLogger("mlserver.oplet")
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def rest_application(data_plane: DataPlane, registry: MultiModelRegistry, bounds: Bounds) -> Starlette:
+    """The application.
+
+    Args:
+        data_plane: MLServer's handlers.
+        registry: the models.
+        bounds: what clients may send.
+    """
+    paths = _Paths(data_plane, registry, bounds)
+    models = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
+    routes = [
+        Route("/v2", _answered(paths.server)),
+        Route("/v2/health/live", _answered(paths.live)),
+        Route("/v2/health/ready", _answered(paths.ready)),
+        Route("/v2/repository/index", _answered(paths.index), methods=["POST"]),
+        *(Route(path, _answered(paths.model)) for path in models),
+        *(Route(f"{path}/ready", _answered(paths.model_ready)) for path in models),
+        *(Route(f"{path}/infer", _answered(paths.infer), methods=["POST"]) for path in models),
+    ]
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _http_error})
+    app.add_middleware(
+        PrometheusMiddleware, app_name="oplet-serve", prefix="rest_server", skip_paths=["/v2/health/live", "/v2/health/ready"]
+    )
+    return app
+
+
+def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(orjson.dumps(value), status, headers, "application/json")
+
+
+def _error(message: str, status: int) -> Response:
+    return _json({"error": message}, status)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    told = (
+        "There is no such path; the Open Inference Protocol's begin with /v2."
+        if status == 404
+        else f"This path takes no {request.method}."
+    )
+    return _error(told, status)
+
+
+def _answered(endpoint: Endpoint) -> Endpoint:
+    """An endpoint whose failures are one sentence in JSON."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except MLServerError as error:
+            response = _error(text_of(error), error.status_code)
+            if error.status_code in (LATE, LARGE):
+                response.headers["connection"] = "close"  # what is left of the body is not read
+            return response
+        except ClientDisconnect:
+            return _error("The client went away.", 400)
+        except Exception as error:
+            _LOGGER.exception("A request to %s failed.", request.url.path)
+            return _error(f"The server failed, and its log says where: {text_of(error, named=True)}.", 500)
+
+    return answer
+
+
+class _Paths:
+    """The endpoints."""
+
+    def __init__(self, data_plane: DataPlane, registry: MultiModelRegistry, bounds: Bounds) -> None:
+        self._data_plane = data_plane
+        self._registry = registry
+        self._bounds = bounds
+
+    async def live(self, request: Request) -> Response:
+        return _json({"live": True})
+
+    async def ready(self, request: Request) -> Response:
+        ready = await self._data_plane.ready()
+        return _json({"ready": ready}, 200 if ready else 400)
+
+    async def server(self, request: Request) -> Response:
+        found = await self._data_plane.metadata()
+        return _json({"name": found.name, "version": found.version, "extensions": found.extensions})
+
+    async def index(self, request: Request) -> Response:
+        models = await self._registry.get_models()
+        return _json(
+            [
+                {"name": m.name, "state": "READY" if m.ready else "UNAVAILABLE", "reason": ""}
+                | ({"version": m.version} if m.version else {})
+                for m in models
+            ]
+        )
+
+    async def model_ready(self, request: Request) -> Response:
+        name, version = _model_of(request)
+        ready = await self._data_plane.model_ready(name, version)
+        return _json({"name": name, "ready": ready}, 200 if ready else 400)
+
+    async def model(self, request: Request) -> Response:
+        found = await self._data_plane.model_metadata(*_model_of(request))
+        told: dict[str, Any] = {"name": found.name, "versions": found.versions, "platform": found.platform}
+        for side, tensors in (("inputs", found.inputs), ("outputs", found.outputs)):
+            told[side] = [{"name": t.name, "datatype": t.datatype, "shape": t.shape} for t in tensors]
+        if found.parameters is not None:
+            told["parameters"] = found.parameters.model_dump()
+        return _json(told)
+
+    async def infer(self, request: Request) -> Response:
+        name, version = _model_of(request)
+        body = await self._body(request)
+        await self._registry.get_model(name, version)  # before there is a metric of that name
+        payload = await asyncio.to_thread(read_request, body, request.headers.get(HEADER))
+        del body
+        response = await self._data_plane.infer(payload, name, version)
+        binary = binary_outputs(payload, [output.name for output in response.outputs])
+        text, json_length = await asyncio.to_thread(written_response, response, binary)
+        if json_length is None:
+            return Response(text, media_type="application/json")
+        return Response(text, headers={HEADER: str(json_length)}, media_type="application/octet-stream")
+
+    async def _body(self, request: Request) -> bytes:
+        """The body, decompressed.
+
+        Raises:
+            Refusal: it is too large, is malformed, or takes too long to come.
+        """
+        most = self._bounds.max_request_bytes
+        length = request.headers.get("content-length", "0")
+        if length.isdigit() and int(length[:19]) > most:
+            raise _too_large(most)
+        try:
+            body = await asyncio.wait_for(_collected(request, most), self._bounds.read_seconds)
+        except asyncio.TimeoutError:
+            raise Refusal(f"The request's body did not come within {self._bounds.read_seconds} s.", LATE) from None
+        encoding = request.headers.get("content-encoding", "identity").strip().lower()
+        if encoding == "identity":
+            return body
+        if encoding not in ("gzip", "deflate"):
+            raise Refusal(f"The content-encoding {encoding!r:.40} is not known; gzip and deflate are.")
+        return await asyncio.to_thread(_decompressed, body, most)
+
+
+def _model_of(request: Request) -> tuple[str, str | None]:
+    return request.path_params["name"], request.path_params.get("version")
+
+
+def _too_large(most: int) -> Refusal:
+    return Refusal(f"The request's body is larger than {most} bytes, the most that this server takes.", LARGE)
+
+
+async def _collected(request: Request, most: int) -> bytes:
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise _too_large(most)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _decompressed(body: bytes, most: int) -> bytes:
+    decompressor = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, as the header says
+    try:
+        plain = decompressor.decompress(body, most + 1)
+    except zlib.error:
+        raise Refusal("The request's body is not compressed as its content-encoding says.") from None
+    if len(plain) > most:
+        raise _too_large(most)
+    if not decompressor.eof or decompressor.unused_data:
+        raise Refusal("The request's compressed body ends too early or has something behind it.")
+    return plain

@@ -1,0 +1,78 @@
+"""Options of a served model: what `parameters.extra` of a model-settings.json says, checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from oplet import Limits
+from oplet.errors import ModelError
+
+__all__ = ["Options"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a model is served.
+
+    Attributes:
+        signature: the signature's key; None for the only one, or the first subgraph.
+        delegates: delegates, as `Predictor` takes them.
+        num_threads: threads of each interpreter.
+        workers: predictions that run at the same time.
+        max_queue: requests that run or wait; what comes above it gets 429.
+        max_rows: rows of one request.
+        max_seconds: seconds of one request's prediction, looked at between nodes and rows.
+        max_tensor_bytes: bytes of one tensor, and of one output of a request.
+        max_arena_bytes: bytes of all tensors of one interpreter.
+    """
+
+    signature: str | None = None
+    delegates: tuple[str, ...] = ()
+    num_threads: int = 1
+    workers: int = os.cpu_count() or 1
+    max_queue: int = 256
+    max_rows: int = 4096
+    max_seconds: float = 60.0
+    max_tensor_bytes: int = 1 << 30
+    max_arena_bytes: int = 4 << 30
+
+    @classmethod
+    def read(cls, model: str, extra: Mapping[str, Any] | None) -> Options:
+        """The options of a model.
+
+        Args:
+            model: its name, for messages.
+            extra: `parameters.extra` of its settings.
+
+        Raises:
+            ModelError: an option is unknown or has a value that it cannot have.
+        """
+        given = dict(extra or {})
+        known = {field.name for field in fields(cls)}
+        if unknown := sorted(set(map(str, given)) - known):
+            raise ModelError(f"The model '{model}' has the option {unknown[0]!r}; known are {', '.join(sorted(known))}.")
+        if isinstance(given.get("delegates"), str):
+            given["delegates"] = (given["delegates"],)
+        for name, value in given.items():
+            if name == "signature":
+                fits = value is None or isinstance(value, str)
+            elif name == "delegates":
+                fits = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
+            else:
+                kinds = (int, float) if name == "max_seconds" else (int,)
+                fits = isinstance(value, kinds) and not isinstance(value, bool) and 0 < value < 1 << 62
+            if not fits:
+                raise ModelError(f"The option {name!r} of the model '{model}' is {value!r:.80}, which it cannot be.")
+        if "delegates" in given:
+            given["delegates"] = tuple(given["delegates"])
+        return cls(**given)
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of each interpreter."""
+        return Limits(
+            max_arena_bytes=self.max_arena_bytes, max_tensor_bytes=self.max_tensor_bytes, max_seconds=float(self.max_seconds)
+        )

@@ -1,0 +1,14 @@
+"""The hooks of this package: it adds `oplet serve`."""
+
+from __future__ import annotations
+
+from oplet import CommandRegistry, hookimpl
+
+#: The version of oplet's plugin API that this package is written for.
+OPLET_API = "1"
+
+
+@hookimpl
+def register_commands(registry: CommandRegistry) -> None:
+    """Add `oplet serve`."""
+    registry.add("serve", "oplet_serve.command:serve", "Serve models over REST and gRPC, by the Open Inference Protocol.")

@@ -1,0 +1,170 @@
+"""The queue of a model's requests: bounded, run in threads, rows of several requests joined where the model takes batches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from prometheus_client import Gauge, Histogram
+
+from oplet.errors import OpletError
+from oplet_serve.refusals import BUSY, Refusal
+
+__all__ = ["RequestQueue"]
+
+Array = NDArray[Any]
+Values = Mapping[str, Array]
+Result = TypeVar("Result")
+
+_WAITING = Gauge("oplet_requests_in_queue", "Requests of a model that run or wait", ["model"])
+_JOINED = Histogram(
+    "oplet_rows_per_run", "Rows of requests that were run together", ["model"], buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 1024)
+)
+
+
+class _Group:
+    """Requests of rows of one shape, which wait to be run together."""
+
+    def __init__(self) -> None:
+        self.members: list[tuple[Values, int, asyncio.Future[dict[str, Array]]]] = []
+        self.rows = 0
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class RequestQueue:
+    """The queue of one model.
+
+    Args:
+        name: the model's name.
+        run: computes the outputs of values, in any thread.
+        workers: the number of threads.
+        most: requests that may run or wait.
+        batch_size: rows that are run together; 1 to join none.
+        batch_time: seconds that a request waits for others.
+    """
+
+    def __init__(
+        self, name: str, run: Callable[[Values], dict[str, Array]], workers: int, most: int, batch_size: int, batch_time: float
+    ) -> None:
+        self._name = name
+        self._run = run
+        self._most = most
+        self._batch_size = batch_size
+        self._batch_time = batch_time
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix=f"oplet-serve-{name}")
+        self._groups: dict[tuple[object, ...], _Group] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._count = 0
+        self._waiting = _WAITING.labels(name)
+        self._joined = _JOINED.labels(name)
+
+    def enter(self) -> None:
+        """Count a request in; `leave` counts it out.
+
+        Raises:
+            Refusal: there are too many.
+        """
+        if self._count >= self._most:
+            raise Refusal(
+                f"The model '{self._name}' has {self._count} requests under way, which is its limit; try again later.", BUSY
+            )
+        self._count += 1
+        self._waiting.set(self._count)
+
+    def leave(self) -> None:
+        """Count a request out."""
+        self._count -= 1
+        self._waiting.set(self._count)
+
+    async def in_thread(self, work: Callable[..., Result], *args: Any) -> Result:
+        """What a function returns that is called in one of the model's threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+
+    async def outputs(self, values: Values, rows: int) -> dict[str, Array]:
+        """The outputs for the values of a request.
+
+        Args:
+            rows: their number of rows.
+
+        Raises:
+            OpletError: they cannot be computed.
+        """
+        if not 0 < rows < self._batch_size:
+            self._joined.observe(rows)
+            return await self.in_thread(self._run, values)
+        loop = asyncio.get_running_loop()
+        key = tuple((name, values[name].shape[1:]) for name in sorted(values))
+        group = self._groups.get(key)
+        if group is not None and group.rows + rows > self._batch_size:
+            self._flush(key, group)
+            group = None
+        if group is None:
+            group = self._groups[key] = _Group()
+            group.timer = loop.call_later(self._batch_time, self._flush, key, group)
+        future: asyncio.Future[dict[str, Array]] = loop.create_future()
+        group.members.append((values, rows, future))
+        group.rows += rows
+        if group.rows == self._batch_size:
+            self._flush(key, group)
+        return await future
+
+    def _flush(self, key: tuple[object, ...], group: _Group) -> None:
+        if group.timer is not None:
+            group.timer.cancel()
+        if self._groups.get(key) is group:
+            del self._groups[key]
+        task = asyncio.get_running_loop().create_task(self._run_group(group))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run_group(self, group: _Group) -> None:
+        members = [member for member in group.members if not member[2].done()]  # without those whose clients are gone
+        if len(members) > 1:
+            try:
+                parts = await self.in_thread(self._run_joined, [(values, rows) for values, rows, _ in members])
+            except OpletError:
+                pass  # whose rows it was shows when they run one by one
+            except Exception as error:
+                _fail(members, error)
+                return
+            else:
+                self._joined.observe(sum(rows for _, rows, _ in members))
+                for (_, _, future), part in zip(members, parts):
+                    if not future.done():
+                        future.set_result(part)
+                return
+        for values, rows, future in members:
+            self._joined.observe(rows)
+            try:
+                made = await self.in_thread(self._run, values)
+            except Exception as error:
+                _fail([(values, rows, future)], error)
+            else:
+                if not future.done():
+                    future.set_result(made)
+
+    def _run_joined(self, members: list[tuple[Values, int]]) -> list[dict[str, Array]]:
+        together = self._run({name: np.concatenate([values[name] for values, _ in members]) for name in members[0][0]})
+        ends = np.cumsum([rows for _, rows in members])
+        return [
+            {name: value[end - rows : end] for name, value in together.items()} for (_, rows), end in zip(members, ends.tolist())
+        ]
+
+    def close(self) -> None:
+        """Take no more work; what runs goes on to its end."""
+        self._threads.shutdown(wait=False)
+
+    @property
+    def busy(self) -> bool:
+        """Whether requests are under way."""
+        return self._count > 0
+
+
+def _fail(members: list[tuple[Values, int, asyncio.Future[dict[str, Array]]]], error: Exception) -> None:
+    for _, _, future in members:
+        if not future.done():
+            future.set_exception(error)

@@ -1,0 +1,180 @@
+"""The MLServer runtime of .tflite models."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from mlserver import MLModel, ModelSettings
+from mlserver.types import (
+    InferenceRequest,
+    InferenceResponse,
+    MetadataModelResponse,
+    MetadataTensor,
+    Parameters,
+    ResponseOutput,
+    TensorData,
+)
+from mlserver.utils import get_model_uri
+from numpy.typing import NDArray
+
+from oplet.errors import OpletError, TensorError
+from oplet_serve.options import Options
+from oplet_serve.queueing import RequestQueue
+from oplet_serve.refusals import Refusal, refusal_of
+from oplet_serve.served_model import ServedModel
+from oplet_serve.tensors import TensorSpec, as_json, read_tensor
+
+__all__ = ["ArrayRequest", "OpletRuntime"]
+
+Array = NDArray[Any]
+
+_PLATFORM = "oplet_tflite"
+#: Seconds that a request waits for others, where rows are joined and nothing is said of it.
+_BATCH_TIME = 0.002
+
+
+class ArrayRequest(InferenceRequest):  # type: ignore[misc, unused-ignore]
+    """A request of this package's server: its response has arrays of numpy for `data`, where MLServer's has lists."""
+
+
+class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
+    """A .tflite model in MLServer, named `oplet_serve.OpletRuntime` as the `implementation` of a model-settings.json.
+
+    `parameters.uri` is the file, `parameters.extra` has the options of `oplet_serve.options.Options`; with `max_batch_size` above 1, rows of
+    requests that come within `max_batch_time` seconds are run together where the model takes batches. MLServer's own batching, which one
+    bad request would fail for all, is not used. Predictions run in threads.
+
+    Args:
+        settings: the model's settings.
+
+    Raises:
+        ModelError: an option cannot be used.
+    """
+
+    def __init__(self, settings: ModelSettings) -> None:
+        parameters = settings.parameters
+        self._options = Options.read(settings.name, parameters.extra if parameters else None)
+        self._batch_size = max(settings.max_batch_size, 1)
+        self._batch_time = settings.max_batch_time or _BATCH_TIME
+        self._model: ServedModel | None = None
+        self._queue: RequestQueue | None = None
+        super().__init__(settings.model_copy(update={"max_batch_size": 0, "max_batch_time": 0.0}))
+
+    async def load(self) -> bool:
+        """Open the model.
+
+        Raises:
+            OpletError: it cannot be opened.
+        """
+        path = await get_model_uri(self._settings, wellknown_filenames=["model.tflite"])
+        model = await asyncio.to_thread(ServedModel, path, self._options, self._batch_size)
+        joined = model.batch_size if self._batch_size > 1 else 1
+        self._queue = RequestQueue(self.name, model.run, self._options.workers, self._options.max_queue, joined, self._batch_time)
+        self._model = model
+        self.inputs, self.outputs = _described(model.inputs.values()), _described(model.outputs.values())
+        return True
+
+    async def metadata(self) -> MetadataModelResponse:
+        """The names, datatypes and shapes of the model's tensors, -1 where any size is taken."""
+        made = MetadataModelResponse.model_construct(
+            name=self.name,
+            platform=_PLATFORM,
+            inputs=self.inputs,
+            outputs=self.outputs,
+            versions=[self.version] if self.version else [],
+        )
+        made.parameters = Parameters(signature=self._options.signature) if self._options.signature else None
+        return made
+
+    async def predict(self, payload: InferenceRequest) -> InferenceResponse:
+        """Run the model.
+
+        Args:
+            payload: the request.
+
+        Raises:
+            Refusal: the request cannot be served, with the reason in one sentence.
+        """
+        queue, model = self._queue, self._model
+        if queue is None or model is None:
+            raise Refusal(f"The model '{self.name}' is not loaded.")
+        queue.enter()
+        try:
+            wanted = self._wanted(model, payload)
+            values = await queue.in_thread(self._read, model, payload)
+            made = await queue.outputs(values, model.rows_of(values))
+            return await queue.in_thread(self._response, made, wanted, isinstance(payload, ArrayRequest))
+        except OpletError as error:
+            raise refusal_of(error) from error
+        finally:
+            queue.leave()
+
+    async def unload(self) -> bool:
+        """Close the model; requests that are under way end first."""
+        queue, model = self._queue, self._model
+        self._queue = self._model = None
+        if queue is not None and model is not None:
+            while queue.busy:
+                await asyncio.sleep(0.01)
+            queue.close()
+            await asyncio.to_thread(model.close)
+        return True
+
+    @property
+    def busy(self) -> bool:
+        """Whether requests are under way."""
+        return self._queue is not None and self._queue.busy
+
+    def _wanted(self, model: ServedModel, payload: InferenceRequest) -> list[str]:
+        """The outputs that the request asks for; all unless it names some."""
+        names = [output.name for output in payload.outputs or ()]
+        for name in names:
+            if name not in model.outputs:
+                raise TensorError(
+                    f"The model '{self.name}' has no output {name!r:.80}; its outputs are {', '.join(map(repr, model.outputs))}."
+                )
+        return list(dict.fromkeys(names)) or list(model.outputs)
+
+    def _read(self, model: ServedModel, payload: InferenceRequest) -> dict[str, Array]:
+        found: dict[str, Array] = {}
+        for tensor in payload.inputs:
+            spec = model.inputs.get(tensor.name)
+            if spec is None or tensor.name in found:
+                raise TensorError(
+                    f"The model '{self.name}' has no {'second ' if spec else ''}input {tensor.name!r:.80}; its inputs are "
+                    f"{', '.join(map(repr, model.inputs))}."
+                )
+            data = tensor.data.root if isinstance(tensor.data, TensorData) else tensor.data
+            base64_text = tensor.parameters is not None and tensor.parameters.content_type == "base64"
+            found[tensor.name] = read_tensor(spec, tensor.datatype, tensor.shape, data, base64_text)
+        return found
+
+    def _response(self, made: dict[str, Array], wanted: Sequence[str], arrays: bool) -> InferenceResponse:
+        outputs = []
+        for name in wanted:
+            value = made[name]
+            datatype = TensorSpec(name, value.dtype, ()).datatype
+            data: Any = value
+            parameters = None
+            if not arrays:
+                elements, in_base64 = as_json(value)
+                data = TensorData(elements.tolist() if isinstance(elements, np.ndarray) else elements)
+                parameters = Parameters(content_type="base64") if in_base64 else None
+            outputs.append(
+                ResponseOutput.model_construct(
+                    name=name, shape=list(value.shape), datatype=datatype, parameters=parameters, data=data
+                )
+            )
+        return InferenceResponse.model_construct(
+            model_name=self.name, model_version=self.version, id=None, parameters=None, outputs=outputs
+        )
+
+
+def _described(specs: Any) -> list[MetadataTensor]:
+    return [
+        MetadataTensor.model_construct(name=spec.name, datatype=spec.datatype, shape=list(spec.shape), parameters=None)
+        for spec in specs
+    ]

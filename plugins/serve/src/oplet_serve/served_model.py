@@ -1,0 +1,138 @@
+"""A model as the server runs it: its tensors by the protocol, and rows of a request in bounded parts."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Predictor
+from oplet.errors import DeadlineError, LimitError, TensorError
+from oplet_serve.options import Options
+from oplet_serve.tensors import TensorSpec
+
+__all__ = ["ServedModel"]
+
+Array = NDArray[Any]
+
+
+class ServedModel:
+    """An open model.
+
+    Where every input and output has a leading dimension for rows, a request has any number of them; else it has one value of each tensor.
+
+    Args:
+        path: the .tflite file.
+        options: how it is served.
+        max_batch_size: rows that run at once where the model takes batches; 1 to leave it to the Predictor what has the same bits.
+
+    Attributes:
+        inputs, outputs: the tensors by name, with the shapes that requests and responses have.
+        batch_size: rows that run at once, 1 for row by row.
+        takes_rows: whether a request may have several rows.
+
+    Raises:
+        OpletError: it cannot be opened, or has a tensor for which the protocol has no datatype.
+    """
+
+    def __init__(self, path: str, options: Options, max_batch_size: int = 1) -> None:
+        self._options = options
+        self._predict = Predictor(
+            path,
+            delegates=options.delegates,
+            num_threads=options.num_threads,
+            signature=options.signature,
+            limits=options.limits,
+            batch=max_batch_size if max_batch_size > 1 else None,
+        )
+        inputs, outputs = self._predict.inputs, self._predict.outputs
+        columns = [*inputs.values(), *outputs.values()]
+        self.takes_rows = bool(inputs) and all(column.fills_batch for column in columns)
+        self._fills = {column.name: column.fills_batch for column in columns}
+        lead = (-1,) if self.takes_rows else (1,)
+        made = [TensorSpec(c.name, c.dtype, (*(lead if c.fills_batch else ()), *c.shape)) for c in columns]
+        for spec in made:
+            spec.datatype  # noqa: B018 - refuses what the protocol has no datatype for
+        self.inputs = {spec.name: spec for spec in made[: len(inputs)]}
+        self.outputs = {spec.name: spec for spec in made[len(inputs) :]}
+        self.batch_size = self._predict.batch_size if self.takes_rows else 1
+
+    def rows_of(self, values: Mapping[str, Array]) -> int:
+        """The number of rows of a request's values.
+
+        Raises:
+            TensorError: an input is missing, or they have different numbers of rows.
+            LimitError: there are too many, or their outputs would be too large.
+        """
+        missing = [name for name in self.inputs if name not in values]
+        if missing:
+            raise TensorError(f"The input '{missing[0]}' is missing; the inputs are {', '.join(map(repr, self.inputs))}.")
+        if not self.takes_rows:
+            return 1
+        counts = {name: len(value) for name, value in values.items()}
+        if len(set(counts.values())) > 1:
+            told = ", ".join(f"'{name}' {count}" for name, count in counts.items())
+            raise TensorError(f"The inputs have different numbers of rows: {told}.")
+        count = next(iter(counts.values()))
+        if count > self._options.max_rows:
+            raise LimitError(f"The request has {count} rows, and one may have {self._options.max_rows}; send it in parts.")
+        for spec in self.outputs.values():
+            nbytes = count * math.prod(max(size, 1) for size in spec.shape[1:]) * spec.dtype.itemsize
+            if nbytes > self._options.max_tensor_bytes:
+                raise LimitError(
+                    f"The output '{spec.name}' of {count} rows would have {nbytes} bytes, and one may have "
+                    f"{self._options.max_tensor_bytes}; send the rows in parts."
+                )
+        return count
+
+    def run(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs for a request's values.
+
+        Raises:
+            OpletError: they cannot be computed.
+        """
+        if not self.takes_rows:
+            rows = {name: value if self._fills[name] else value[np.newaxis] for name, value in values.items()}
+            made = self._predict(rows)
+            return {name: value if self._fills[name] else value[0] for name, value in made.items()}
+        count, step = len(next(iter(values.values()))), self.batch_size
+        if count <= step:
+            return self._checked(self._predict(values))
+        ends = time.monotonic() + self._options.max_seconds
+        parts, size = [], 0
+        for start in range(0, count, step):
+            if time.monotonic() > ends:
+                raise DeadlineError(
+                    f"The request was stopped after {start} of {count} rows and {self._options.max_seconds} s; send it in parts."
+                )
+            part = self._checked(self._predict({name: value[start : start + step] for name, value in values.items()}))
+            size += sum(value.nbytes for value in part.values())
+            if size > self._options.max_arena_bytes:
+                raise LimitError(f"The outputs of {start + step} rows have {size} bytes; send the request in parts.")
+            parts.append(part)
+        return {name: self._joined(name, [part[name] for part in parts]) for name in self.outputs}
+
+    def _checked(self, made: dict[str, Array]) -> dict[str, Array]:
+        for name, value in made.items():
+            ragged = value.dtype == object and value.size and isinstance(value.flat[0], np.ndarray)
+            if ragged:
+                raise self._ragged(name)
+        return made
+
+    def _joined(self, name: str, parts: list[Array]) -> Array:
+        if len({part.shape[1:] for part in parts}) > 1:
+            raise self._ragged(name)
+        return np.concatenate(parts)
+
+    def _ragged(self, name: str) -> TensorError:
+        return TensorError(
+            f"The output '{name}' has another shape for some rows than for others; send each row in a request of its own."
+        )
+
+    def close(self) -> None:
+        """Close its interpreters."""
+        self._predict.close()

@@ -1,0 +1,185 @@
+"""The server: MLServer's registry, handlers and metrics, behind this package's own doors."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import uvicorn
+from mlserver import MLModel, MLServer, ModelSettings, Settings
+from mlserver.settings import ModelParameters
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+import oplet
+from oplet.errors import StateError
+from oplet_serve.doors.bounds import Bounds
+from oplet_serve.doors.rest import rest_application
+from oplet_serve.doors.rpc import RpcServer
+from oplet_serve.repository import FoundModel
+
+__all__ = ["OpletServer", "model_settings", "server_settings"]
+
+_LOGGER = logging.getLogger("mlserver.oplet")
+
+
+def server_settings(host: str, http_port: int, grpc_port: int, metrics_port: int) -> Settings:
+    """MLServer's settings; nothing is read from files of the current folder."""
+    return Settings(
+        _env_file=None,
+        debug=False,
+        parallel_workers=0,
+        load_models_at_startup=False,
+        server_name="oplet-serve",
+        server_version=oplet.__version__,
+        extensions=["binary_tensor_data"],
+        host=host,
+        http_port=http_port,
+        grpc_port=grpc_port,
+        metrics_port=metrics_port,
+        metrics_endpoint=None,  # served here
+        cache_enabled=False,
+        kafka_enabled=False,
+        tracing_server=None,
+        logging_settings=None,
+    )
+
+
+def model_settings(model: FoundModel, extra: dict[str, Any], max_batch_size: int, max_batch_time: float) -> ModelSettings:
+    """MLServer's settings of a model.
+
+    Args:
+        model: the model.
+        extra: options, see `oplet_serve.options.Options`.
+        max_batch_size: rows of several requests that are run together.
+        max_batch_time: seconds that a request waits for others.
+    """
+    options = {**extra, "signature": model.signature}
+    parameters = ModelParameters(_env_file=None, uri=str(model.path.absolute()), version=model.version, extra=options)
+    return ModelSettings(
+        _env_file=None,
+        name=model.name,
+        implementation="oplet_serve.OpletRuntime",
+        parameters=parameters,
+        max_batch_size=max_batch_size,
+        max_batch_time=max_batch_time,
+    )
+
+
+class _HttpServer(uvicorn.Server):  # type: ignore[misc, unused-ignore]
+    """A server over HTTP that leaves signals to `OpletServer`."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    def install_signal_handlers(self) -> None:
+        """Nothing: older versions of uvicorn call this."""
+
+
+class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
+    """A server of models over REST and gRPC; made while an event loop runs.
+
+    Args:
+        settings: of `server_settings`.
+        bounds: what clients may send.
+        ready: called when it listens.
+    """
+
+    def __init__(self, settings: Settings, bounds: Bounds, ready: Callable[[], object]) -> None:
+        self._bounds = bounds
+        self._ready = ready
+        self._stopping = False
+        self._http: list[_HttpServer] = []
+        self._models: list[MLModel] = []
+        super().__init__(settings)
+
+    def _configure_logger(self) -> None:
+        """Leave logging to the command."""
+
+    def _create_servers(self) -> None:
+        settings, bounds = self._settings, self._bounds
+        app = rest_application(self._data_plane, self._model_registry, bounds)
+        metrics = Starlette(routes=[Route("/metrics", _metrics)])
+        self._http = [self._http_server(app, settings.http_port), self._http_server(metrics, settings.metrics_port)]
+        self._rpc = RpcServer(self._data_plane, self._model_registry, settings.host, settings.grpc_port, bounds)
+
+    def _http_server(self, app: Starlette, port: int) -> _HttpServer:
+        bounds = self._bounds
+        config = uvicorn.Config(
+            app,
+            host=self._settings.host,
+            port=port,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            ws="none",
+            limit_concurrency=bounds.max_connections,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=max(1, round(bounds.grace_seconds)),
+        )
+        return _HttpServer(config)
+
+    async def add_custom_handlers(self, model: MLModel) -> MLModel:
+        """Nothing: models have no paths of their own."""
+        return model
+
+    async def remove_custom_handlers(self, model: MLModel) -> MLModel:
+        """Nothing."""
+        return model
+
+    async def start(self, models_settings: Sequence[ModelSettings] = ()) -> None:
+        """Open the models, listen, and serve until a signal comes.
+
+        Raises:
+            OpletError: a model cannot be opened, or a port cannot be had.
+        """
+        for settings in models_settings:
+            self._models.append(await self._model_registry.load(settings))
+        if self._stopping:
+            return
+        await self._rpc.start()
+        running = [asyncio.ensure_future(self._serve(server)) for server in self._http]
+        try:
+            while not all(server.started for server in self._http):
+                if any(task.done() for task in running):
+                    break
+                await asyncio.sleep(0.01)
+            else:
+                self._ready()
+            await asyncio.gather(*running)
+        finally:
+            await self.stop()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    async def _serve(self, server: _HttpServer) -> None:
+        try:
+            await server.serve()
+        except SystemExit:  # uvicorn's way to say that it could not bind
+            raise StateError(
+                f"HTTP cannot listen on {server.config.host}:{server.config.port}; is the port taken? --http-port and --metrics-port take "
+                "others."
+            ) from None
+
+    async def stop(self, sig: int | None = None) -> None:
+        """Take no more requests, and end when those under way have, or the grace time is over."""
+        self._stopping = True
+        for server in self._http:
+            server.should_exit = True
+        await self._rpc.stop()
+
+    @property
+    def busy(self) -> bool:
+        """Whether predictions are still under way."""
+        return any(model.busy for model in self._models)
+
+
+def _metrics(request: Request) -> Response:
+    return Response(generate_latest(), headers={"content-type": CONTENT_TYPE_LATEST})

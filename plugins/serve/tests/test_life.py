@@ -1,0 +1,146 @@
+"""The life of a server: folders that cannot be served, ports that are taken, signals while requests run, MLServer's own command."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from plugins.serve.tests.models import mirror
+from plugins.serve.tests.serving import DIGITS, Server, free_ports, message, served
+
+from oplet.errors import ModelError
+from oplet_serve.repository import find_models
+
+
+def test_a_signal_lets_requests_end_and_then_the_server(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).random((6000, 8, 8, 1), np.float32)
+    answers: dict[str, Any] = {}
+    with served(DIGITS / "digits_float32.tflite", "--max-rows", 10_000) as server:
+
+        def rest() -> None:
+            text = json.dumps(
+                {
+                    "inputs": [
+                        {
+                            "name": "image",
+                            "datatype": "FP32",
+                            "shape": images.shape,
+                            "parameters": {"binary_data_size": images.nbytes},
+                        }
+                    ],
+                    "parameters": {"binary_data_output": True},
+                }
+            ).encode()
+            headers = {"Inference-Header-Content-Length": str(len(text))}
+            answers["rest"] = server.ask("POST", "/v2/models/digits_float32/infer", text + images.tobytes(), headers)
+
+        def rpc() -> None:
+            answers["rpc"] = server.call("ModelInfer", message("digits_float32", "image", "FP32", images))
+
+        threads = [threading.Thread(target=work) for work in (rest, rpc)]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 10
+        while b'in_queue{model="digits_float32"} 2.0' not in server.ask("GET", "/metrics", port=server.metrics_port)[1]:
+            assert time.monotonic() < end, "the requests never ran at the same time"
+        assert not answers
+        status, written = server.end()
+        for thread in threads:
+            thread.join()
+    assert (status, "Traceback" in written) == (0, False), written
+    assert answers["rest"][0] == 200
+    assert list(answers["rpc"].outputs[0].shape) == [6000, 10]
+    with pytest.raises(OSError, match="refused"):
+        server.ask("GET", "/v2/health/live")
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    start = [sys.executable, "-c", "from oplet_serve.command import main; main()"]
+    done = subprocess.run([*start, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_model_that_cannot_be_opened_and_a_port_that_is_taken_end_it_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "bad.tflite").write_bytes(b"no model")
+    status, written = run(tmp_path)
+    assert (status, written.count("\n")) == (1, 1), written
+    assert written.startswith("oplet-serve: ")
+    with served(DIGITS) as server:
+        others = free_ports()
+        for option, port in (("--http-port", server.http_port), ("--grpc-port", server.grpc_port)):
+            ports = ["--http-port", others[0], "--grpc-port", others[1], "--metrics-port", others[2]]
+            status, written = run(DIGITS, *ports, option, port)
+            assert status == 1
+            assert f"cannot listen on 127.0.0.1:{port}; is the port taken?" in written
+            assert "Traceback" not in written
+        assert server.end()[0] == 0
+
+
+def test_mlserver_s_own_command_serves_with_the_runtime(tmp_path: Path) -> None:
+    shutil.copy(DIGITS / "digits_int8.tflite", tmp_path / "model.tflite")
+    http_port, grpc_port, metrics_port = free_ports()
+    (tmp_path / "settings.json").write_text(
+        json.dumps(
+            {
+                "parallel_workers": 0,
+                "host": "127.0.0.1",
+                "http_port": http_port,
+                "grpc_port": grpc_port,
+                "metrics_port": metrics_port,
+            }
+        )
+    )
+    (tmp_path / "model-settings.json").write_text(
+        json.dumps(
+            {
+                "name": "digits",
+                "implementation": "oplet_serve.OpletRuntime",
+                "max_batch_size": 8,
+                "max_batch_time": 0.01,
+                "parameters": {"uri": "./model.tflite", "extra": {"max_rows": 3}},
+            }
+        )
+    )
+    command = [sys.executable, "-c", "from mlserver.cli import main; main()", "start", str(tmp_path)]
+    server = Server(command, http_port, grpc_port, metrics_port, tmp_path)
+    try:
+        image = {"name": "image", "datatype": "INT8", "shape": [1, 8, 8, 1], "data": [0] * 64}
+        status, told = server.infer("digits", inputs=[image])
+        assert (status, told["outputs"][0]["shape"]) == (200, [1, 10])
+        status, told = server.infer("digits", inputs=[{**image, "shape": [1, 8, 8, 2]}])
+        assert (status, "the shape is" in told["error"]) == (400, True)
+        images = np.zeros((2, 8, 8, 1), np.int8)
+        assert list(server.call("ModelInfer", message("digits", "image", "INT8", images)).outputs[0].shape) == [2, 10]
+        assert server.ask("GET", "/v2/models/digits")[1]["inputs"][0]["shape"] == [-1, 8, 8, 1]
+    finally:
+        server.process.kill()
+        server.process.communicate()
+        server.channel.close()
+
+
+def test_names_and_versions_come_from_folders(tmp_path: Path) -> None:
+    (tmp_path / "a.tflite").write_bytes(mirror(np.float32, [1]))
+    for version in ("2", "10"):
+        (tmp_path / "b" / version).mkdir(parents=True)
+        shutil.copy(tmp_path / "a.tflite", tmp_path / "b" / version / "x.tflite")
+    found = [(model.name, model.version) for model in find_models([tmp_path])]
+    assert found == [("a", None), ("b", "2"), ("b", "10")]
+    shutil.copy(tmp_path / "a.tflite", tmp_path / "b.tflite")
+    with pytest.raises(ModelError, match="'b' is there with versions and without"):
+        find_models([tmp_path])
+    (tmp_path / "other").mkdir()
+    with pytest.raises(ModelError, match="no .tflite file"):
+        find_models([tmp_path / "other"])
+    shutil.copy(tmp_path / "a.tflite", tmp_path / "other")
+    with pytest.raises(ModelError, match="rename one"):
+        find_models([tmp_path / "a.tflite", tmp_path / "other"])
+    with pytest.raises(ModelError, match="There is no file"):
+        find_models([tmp_path / "none"])

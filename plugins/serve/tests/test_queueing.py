@@ -1,0 +1,68 @@
+"""The queue of a model: rows of several requests in one run, one bad request alone, no more than fit."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oplet.errors import InvokeError
+from oplet_serve.queueing import RequestQueue
+from oplet_serve.refusals import Refusal
+
+Values = dict[str, np.ndarray[Any, Any]]
+
+
+def test_rows_are_joined_and_given_back_to_their_requests() -> None:
+    runs: list[int] = []
+
+    def double(values: Values) -> Values:
+        runs.append(len(values["x"]))
+        return {"y": values["x"] * 2}
+
+    async def ask() -> list[Values]:
+        queue = RequestQueue("joined", double, 1, 10, 8, 0.05)
+        given = [np.full((rows, 2), number, np.float32) for number, rows in enumerate((1, 2, 5, 3))]
+        given.append(np.zeros((1, 3), np.float32))  # of another shape
+        return await asyncio.gather(*(queue.outputs({"x": each}, len(each)) for each in given))
+
+    answers = asyncio.run(ask())
+    assert [answer["y"].tolist() for answer in answers] == [
+        *(np.full((rows, 2), 2 * number).tolist() for number, rows in enumerate((1, 2, 5, 3))),
+        [[0, 0, 0]],
+    ]
+    assert sorted(runs) == [1, 3, 8]
+
+
+def test_a_request_that_fails_leaves_the_others_alone() -> None:
+    def run(values: Values) -> Values:
+        if (values["x"] < 0).any():
+            raise InvokeError("a negative row")
+        return {"y": values["x"]}
+
+    async def ask() -> list[Any]:
+        queue = RequestQueue("failing", run, 2, 10, 4, 0.05)
+        given = [np.array([value]) for value in (1.0, -1.0, 2.0)]
+        return await asyncio.gather(*(queue.outputs({"x": each}, 1) for each in given), return_exceptions=True)
+
+    first, bad, last = asyncio.run(ask())
+    assert (first["y"].tolist(), last["y"].tolist()) == ([1], [2])
+    assert isinstance(bad, InvokeError)
+
+
+def test_no_more_requests_enter_than_fit_and_none_runs_in_the_event_loop() -> None:
+    async def ask() -> str:
+        queue = RequestQueue("full", lambda values: values, 1, 2, 1, 0.0)
+        queue.enter()
+        queue.enter()
+        with pytest.raises(Refusal, match="2 requests under way") as caught:
+            queue.enter()
+        assert caught.value.status_code == 429
+        queue.leave()
+        queue.enter()
+        return await queue.in_thread(lambda: threading.current_thread().name)
+
+    assert asyncio.run(ask()).startswith("oplet-serve-full")
