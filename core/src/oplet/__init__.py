@@ -86,16 +86,12 @@ __all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'oplet' has no attribute {name!r}")
     import importlib
 
-    home = _HOMES.get(name)
-    value: object
-    if home is None:
-        from oplet.plugins.companions import find_companion
-
-        value = find_companion(name)
-    else:
-        value = getattr(importlib.import_module(home), name)
+    value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
 
