@@ -30,6 +30,7 @@ TOWER = (
     "runtime",
     "tuning",
     "builder",
+    "companions",
     "interpreter",
     "oplet",
     "testing",

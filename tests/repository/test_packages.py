@@ -92,10 +92,16 @@ def test_type_checkers_see_the_public_names_and_each_is_stated_once(source: Path
     assert stubs.homes(source).keys() <= names.keys()
 
 
-def test_importing_oplet_imports_nothing_else_of_it_but_where_the_chooser_is_registered() -> None:
+def test_importing_oplet_imports_nothing_else_of_it_but_where_chooser_and_companions_are_registered() -> None:
     program = "import sys, oplet, oplet.testing; print(*sorted(m for m in sys.modules if m.split('.')[0] in ('oplet', 'numpy')))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["oplet", "oplet.plugins", "oplet.plugins.registered_chooser", "oplet.testing"]
+    assert done.stdout.split() == [
+        "oplet",
+        "oplet.plugins",
+        "oplet.plugins.companions",
+        "oplet.plugins.registered_chooser",
+        "oplet.testing",
+    ]
 
 
 @pytest.mark.parametrize(

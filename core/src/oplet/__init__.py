@@ -6,6 +6,7 @@ Examples:
 
 from __future__ import annotations
 
+from oplet.companions import find_companions
 from oplet.plugins.registered_chooser import register_chooser
 
 #: The version of every package of this repository: their `pyproject.toml` read it here when they are built.
@@ -87,9 +88,18 @@ __all__ = [*_HOMES, "__version__"]
 
 def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'oplet' has no attribute {name!r}")
     import importlib
+
+    if home is None:
+        reason = ""
+        if name.isidentifier() and name.islower() and not name.startswith("_"):  # a companion of oplet's, as `oplet.ray`
+            try:
+                return importlib.import_module(f"oplet.{name}")
+            except ModuleNotFoundError as error:
+                if error.name != f"oplet.{name}":
+                    raise
+                reason = f" ({error})"
+        raise AttributeError(f"module 'oplet' has no attribute {name!r}{reason}")
 
     value = getattr(importlib.import_module(home), name)
     globals()[name] = value
@@ -106,6 +116,7 @@ def _tuning_chooser() -> object:
 
 
 register_chooser(_tuning_chooser)
+find_companions()
 
 
 def __dir__() -> list[str]:
