@@ -97,8 +97,8 @@ def test_importing_oplet_imports_nothing_else_of_it_but_where_chooser_and_compan
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [
         "oplet",
+        "oplet.companions",
         "oplet.plugins",
-        "oplet.plugins.companions",
         "oplet.plugins.registered_chooser",
         "oplet.testing",
     ]

@@ -42,8 +42,10 @@ class _Finder(MetaPathFinder):
         parent, _, name = fullname.rpartition(".")
         if parent != "oplet":
             return None
-        import importlib_metadata
-
+        try:
+            import importlib_metadata
+        except ModuleNotFoundError:  # in what `oplet build --with-core` makes, which looks for no other packages
+            return None
         found = {entry.value: entry for entry in importlib_metadata.entry_points(group=GROUP, name=name)}
         if len(found) > 1:
             packages = " and ".join(sorted(entry.dist.name if entry.dist else value for value, entry in found.items()))

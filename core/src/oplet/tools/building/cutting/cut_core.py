@@ -24,6 +24,7 @@ _ROOTS = (
     "oplet.ops.serving.registration",
     "oplet.ops.serving.resolver",
     "oplet.plugins.bundle",
+    "oplet.companions",  # `oplet` lets imports find them
     "oplet.tuning.choice",  # `oplet` passes it to interpreters
 )
 _PROGRAM_ROOTS = (
