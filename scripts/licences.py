@@ -88,6 +88,7 @@ USES = {
     "pytest": ("MIT", "running tests"),
     "pytest-xdist": ("MIT", "running tests on several cores"),
     "pyyaml": ("MIT", "reading the workflows"),
+    "ray": ("Apache-2.0", "the clusters of `oplet-ray`"),
     "requests": ("Apache-2.0", "the programs in tests/programs"),
     "rich": ("MIT", "tables of the command"),
     "ruff": ("MIT", "linting and formatting"),

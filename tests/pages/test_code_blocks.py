@@ -21,6 +21,7 @@ RUN_BY = {
     "docs/kernels-by-example.md": "tests/pages/test_kernels_by_example.py",
     "docs/native-delegates.md": "tests/pages/test_native_delegates.py",
     "docs/predictor.md": "tests/pages/test_predictor.py",
+    "docs/ray.md": "plugins/ray_batch/tests/test_page.py",
     "docs/select-tf-ops.md": "tests/pages/test_select_tf_ops.py",
     "docs/serving.md": "plugins/serve/tests/test_page.py",
     "docs/spark-and-dask.md": "tests/pages/test_clusters.py",

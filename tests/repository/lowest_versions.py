@@ -143,6 +143,13 @@ def beam_handler() -> None:
         assert_that(results | beam.Map(lambda result: result.inference["probabilities"].shape), equal_to([(10,)] * 3))
 
 
+def ray_batch() -> None:
+    from oplet_ray import PredictBatches
+
+    made = PredictBatches(EXAMPLES / "digits" / "digits_float32.tflite", keep=[])({"image": PICTURE[:1]})
+    assert made["probabilities"].shape == (1, 10)
+
+
 def serve() -> None:
     import oplet_serve
     from oplet_serve.tensors import TensorSpec, read_tensor
@@ -171,6 +178,7 @@ CHECKS = {
     "native_ops": native_ops,
     "numba_ops": numba_ops,
     "openvino_delegate": delegated("openvino"),
+    "ray_batch": ray_batch,
     "serve": serve,
     "signal_ops": signal_ops,
     "text_ops": text_ops,

@@ -198,6 +198,7 @@ def test_no_module_of_the_core_is_longer_than_can_be_overlooked() -> None:
         "builtin_ops",
         "atan_op",
         "beam_handler",
+        "ray_batch",
         "example_delegate",
         "flex_delegate",
         "flex_ops",

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.slow
 GROUPS = (
     ("core", "atan_op", "builtin_ops", "example_delegate", "flex_ops", "mediapipe_ops", "native_ops", "signal_ops", "text_ops"),
     ("beam_handler",),
+    ("ray_batch",),
     ("flex_delegate",),
     ("numba_ops",),
     ("litert_delegate",),

@@ -30,7 +30,9 @@ def rows(ids: Any) -> np.ndarray[Any, Any]:
 
 
 def dataset(ray: Any, count: int, blocks: int = 4) -> Any:
-    return ray.data.range(count, override_num_blocks=blocks).map_batches(lambda batch: {"id": batch["id"], "x": rows(batch["id"])}, num_cpus=0.1)
+    return ray.data.range(count, override_num_blocks=blocks).map_batches(
+        lambda batch: {"id": batch["id"], "x": rows(batch["id"])}, num_cpus=0.1
+    )
 
 
 def collected(dataset: Any) -> dict[int, Any]:

@@ -12,14 +12,14 @@ from oplet_ray.dataset import map_dataset
 from oplet_ray.predict_batches import PredictBatches
 
 if TYPE_CHECKING:
-    from oplet_ray.deployment import deployment
+    from oplet_ray.serving import deployment
 
 __all__ = ["PredictBatches", "deployment", "map_dataset"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "deployment":  # Ray Serve is an extra
-        from oplet_ray.deployment import deployment
+        from oplet_ray.serving import deployment
 
         return deployment
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -62,7 +62,11 @@ class PredictBatches:
         wanted = self._predict.inputs
         columns = self._columns(wanted, batch)
         rows = {name: _as_input(batch[column], wanted[name].dtype) for name, column in columns.items()}
-        kept = {name: batch[name] for name in (batch if self._keep is None else self._keep) if name not in columns.values() or self._keep}
+        kept = {
+            name: batch[name]
+            for name in (batch if self._keep is None else self._keep)
+            if name not in columns.values() or self._keep
+        }
         count = len(next(iter(batch.values()), ()))
         try:
             results, sentences = self._predict(rows), [""] * count
@@ -92,7 +96,7 @@ class PredictBatches:
             )
         return found
 
-    def _one_by_one(self, rows: Columns, count: int) -> tuple[Columns, list[str]]:
+    def _one_by_one(self, rows: Mapping[str, Any], count: int) -> tuple[Columns, list[str]]:
         """The results of each row, zeros for rows that cannot be run, and the errors' sentences."""
         found: list[dict[str, NDArray[Any]] | None] = []
         sentences = []
@@ -105,16 +109,20 @@ class PredictBatches:
                 sentences.append(str(error))
         results = {}
         for name, column in self._predict.outputs.items():
-            shape = next((each[name].shape[1:] for each in found if each is not None), tuple(max(size, 0) for size in column.shape))
-            empty = np.full((1, *shape), b"", object) if column.dtype == object else np.zeros((1, *shape), column.dtype)
+            shape = next(
+                (each[name].shape[1:] for each in found if each is not None), tuple(max(size, 0) for size in column.shape)
+            )
+            empty = np.full((1, *shape), b"", object) if column.dtype.hasobject else np.zeros((1, *shape), column.dtype)
             results[name] = np.concatenate([empty if each is None else each[name] for each in found])
         return results, sentences
 
 
-def _as_input(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The values in the type of an input, as far as none of them changes."""
+def _as_input(values: NDArray[Any], dtype: np.dtype[Any]) -> Any:
+    """The values in the type of an input, as far as none of them changes; a list of rows that have several shapes."""
     array = np.asarray(values)
-    if array.dtype == dtype or array.dtype == object or dtype == object:
+    if array.dtype == dtype or dtype.hasobject:
         return array
+    if array.dtype.hasobject:
+        return [_as_input(row, dtype) for row in array]
     cast = array.astype(dtype)
     return cast if np.array_equal(cast, array) else array  # the Predictor refuses it by name

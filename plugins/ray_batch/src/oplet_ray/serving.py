@@ -36,7 +36,12 @@ class ServedModel:
     """
 
     def __init__(
-        self, model: str | os.PathLike[str] | bytes, max_batch_size: int, batch_wait_timeout_s: float, max_body: int, predictor: Mapping[str, Any]
+        self,
+        model: str | os.PathLike[str] | bytes,
+        max_batch_size: int,
+        batch_wait_timeout_s: float,
+        max_body: int,
+        predictor: Mapping[str, Any],
     ) -> None:
         self._predict = Predictor(model, **predictor)
         self._arguments = dict(predictor)
@@ -106,7 +111,7 @@ def _rows_of(body: bytes, predict: Predictor) -> dict[str, NDArray[Any]]:
         dtype = wanted[name].dtype
         try:
             array = np.array(value)
-            row = np.array(value, object) if dtype == object else array.astype(dtype)
+            row = np.array(value, object) if dtype.hasobject else array.astype(dtype)
         except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(f"The row of '{name}' is no array of {dtype}: {error}.") from None
         if dtype.kind in "iu" and (array.dtype.kind not in "iub" or not np.array_equal(array, row)):
@@ -116,7 +121,7 @@ def _rows_of(body: bytes, predict: Predictor) -> dict[str, NDArray[Any]]:
 
 
 def _as_json(value: NDArray[Any]) -> Any:
-    if value.dtype == object:
+    if value.dtype.hasobject:
         return np.vectorize(partial(bytes.decode, errors="replace"), otypes=[object])(value).tolist()
     return value.astype(np.float64).tolist() if value.dtype.kind == "V" or value.dtype.name == "bfloat16" else value.tolist()
 
