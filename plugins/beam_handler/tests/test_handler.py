@@ -21,6 +21,12 @@ def test_an_unknown_option_is_refused_and_not_left_out(digits: str) -> None:
         OpletModelHandler(digits, max_batchsize=3)
 
 
+def test_it_is_an_attribute_of_oplet() -> None:
+    import oplet.beam
+
+    assert oplet.beam.OpletModelHandler is OpletModelHandler
+
+
 def test_batching_and_sharing_are_beam_s(digits: str) -> None:
     handler = OpletModelHandler(digits, min_batch_size=2, max_batch_size=8, max_batch_duration_secs=3, model_copies=2)
     assert handler.batch_elements_kwargs() == {"min_batch_size": 2, "max_batch_size": 8, "max_batch_duration_secs": 3}
