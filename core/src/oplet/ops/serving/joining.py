@@ -18,7 +18,7 @@ class Joiner(Protocol):
 
     Thunks that can be joined never raise, call nothing in Python, and always do the same with the same arrays.
 
-    Example:
+    Examples:
         >>> thunk.joiner = JOINER  # doctest: +SKIP
     """
 
