@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from benchmarks.native import can_run
-from tests.places import ROOT
+from tests.places import CONFORMANCE, ROOT
 
 from oplet.testing import Graph, Op, Spec, graph_model
 
@@ -55,3 +55,25 @@ def test_unknown_sections_are_refused(models):
     done = run(models, "--only", "nothing")
     assert done.returncode == 2
     assert "dispatch" in done.stderr
+
+
+@pytest.mark.skipif(not (CONFORMANCE / "ops").is_dir(), reason="the recorded cases lie outside the project and are not here")
+def test_slow_cases_are_sorted_by_how_much_slower_they_are(tmp_path):
+    for package in ("ai_edge_litert", "oplet_builtin_ops"):
+        pytest.importorskip(package)
+    again = []
+    for folder in (tmp_path / "first", tmp_path / "second"):
+        before = ["--before", again[-1] / "slow.json"] if again else []
+        ran = run("slow", CONFORMANCE / "ops", "--only", "log_softmax", "--rounds", 1, "--out", folder, *before)
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stdout.strip() == (folder / "slow.md").read_text("utf-8").strip()
+        again.append(folder)
+    told = json.loads((again[0] / "slow.json").read_text("utf-8"))
+    assert "log_softmax" in json.dumps(told)
+    assert "LOG_SOFTMAX" in ran.stdout
+
+
+def test_slow_says_what_is_missing(tmp_path):
+    ran = run("slow", tmp_path)
+    assert ran.returncode == 2
+    assert "has no .zip files of recorded cases." in ran.stderr
