@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.places import ROOT
+from tests.places import ROOT, name_of
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "plugins").glob("*/README.md")])
-PACKAGES = sorted(f"oplet-{folder.name.replace('_', '-')}" for folder in (ROOT / "plugins").iterdir() if folder.is_dir())
+PACKAGES = sorted(name_of(project.parent) for project in (ROOT / "plugins").glob("*/pyproject.toml"))
 #: What begins a command, where the line is one of code.
 COMMAND = re.compile(r"(?:\./|\.\./)?(?:[\w.]+/)*(?:oplet|python3?|pip|pytest|sh|cd|echo)\b(?=[ \w]* [\w./'\"-])")
 
