@@ -73,7 +73,7 @@ def sizes(models: Path, folder: Path) -> dict[str, Any]:
     whole = {}
     for source in [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]:
         [wheel] = WheelBuilder(str(source)).build(directory=str(folder / "whole"), versions=["standard"])
-        whole["oplet" if source.name == "core" else f"oplet-{source.name.replace('_', '-')}"] = Path(wheel).stat().st_size
+        whole[Path(wheel).name.partition("-")[0].replace("_", "-")] = Path(wheel).stat().st_size
     builds, programs = {}, {}
     for name, case in _SMALL.items():
         model = _model(models, case, folder)

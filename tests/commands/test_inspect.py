@@ -79,6 +79,7 @@ def test_nodes_and_tensors_are_chosen_by_op_and_by_name(oplet, examples):
     [
         (["--op", "LSTM"], "has no node of the op 'LSTM'"),
         (["--tensor", "99"], "has no tensor '99'"),
+        (["--tensor", ""], "it is empty"),
         (["--op", "SOFTMAX", "--tensor", "0"], "has no 'SOFTMAX' with a tensor '0'"),
         (["--subgraph", "1"], "has 1 subgraph, from 0 on"),
     ],

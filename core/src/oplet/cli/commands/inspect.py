@@ -52,6 +52,8 @@ def inspect(
     from oplet.cli.console import Printer, print_json
     from oplet.tools.describing.inspect import inspect_model
 
+    if tensor is not None and not tensor.strip():
+        raise typer.BadParameter("it is empty; give a tensor's number or a part of its name.", param_hint="--tensor")
     description = inspect_model(model, settings.plugins(custom_op_library))
     if json:
         print_json(description)
