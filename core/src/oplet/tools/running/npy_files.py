@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
@@ -79,19 +80,8 @@ def read_npy(path: Path, check: HeaderCheck) -> NDArray[Any]:
         TensorError: the file is damaged or holds objects.
         OSError: the file cannot be opened.
     """
-    with open_file(path) as file:
-        try:
-            size = file.seek(0, 2)
-            file.seek(0)
-            header = _header(file)
-            if header.nbytes > size - file.tell():
-                raise ValueError(f"its header promises {header.nbytes} bytes of elements and {size - file.tell()} are there")
-            check(header, size)
-            return _elements(file, header)
-        except OpletError:
-            raise
-        except Exception as error:  # whatever a damaged file leads to
-            raise TensorError(f"'{path}' is no .npy file, or a damaged one: {_why(error)}; write it again.") from error
+    with _checked(path, check) as (file, header):
+        return _elements(file, header)
 
 
 def npy_rows(path: Path, check: HeaderCheck, start: int = 0) -> Iterator[NDArray[Any]]:
@@ -106,6 +96,19 @@ def npy_rows(path: Path, check: HeaderCheck, start: int = 0) -> Iterator[NDArray
         TensorError: the file is damaged or holds objects.
         OSError: the file cannot be opened.
     """
+    with _checked(path, check) as (file, header):
+        if header.fortran_order and len(header.shape) > 1:
+            yield from _elements(file, header)[start:]
+        else:
+            row = header.row
+            file.seek(start * row.nbytes, 1)
+            for _ in range(start, header.shape[0]):
+                yield _elements(file, row)
+
+
+@contextmanager
+def _checked(path: Path, check: HeaderCheck) -> Iterator[tuple[IO[bytes], Header]]:
+    """An .npy file at its first element, and its header, which was checked; what goes wrong inside is an error that names the file."""
     with open_file(path) as file:
         try:
             size = file.seek(0, 2)
@@ -114,13 +117,7 @@ def npy_rows(path: Path, check: HeaderCheck, start: int = 0) -> Iterator[NDArray
             if header.nbytes > size - file.tell():
                 raise ValueError(f"its header promises {header.nbytes} bytes of elements and {size - file.tell()} are there")
             check(header, size)
-            if header.fortran_order and len(header.shape) > 1:
-                yield from _elements(file, header)[start:]
-            else:
-                row = header.row
-                file.seek(start * row.nbytes, 1)
-                for _ in range(start, header.shape[0]):
-                    yield _elements(file, row)
+            yield file, header
         except OpletError:
             raise
         except Exception as error:  # whatever a damaged file leads to

@@ -9,6 +9,7 @@ import numba
 import numpy as np
 
 from oplet_numba_ops.compiling.kernels import kernel
+from oplet_numba_ops.shaping.suppression import intersection_over_union
 
 __all__ = ["BEST", "DECODE", "PICK", "PLACE_WORDS"]
 
@@ -107,17 +108,6 @@ def _sink(scores, heap, hole, size):  # type: ignore[no-untyped-def]
     heap[hole] = box
 
 
-@_inlined
-def _overlap(corners, a, b):  # type: ignore[no-untyped-def]
-    """The intersection over union of two boxes; 0 if one has no area."""
-    if (corners[a, 4] <= _ZERO) | (corners[b, 4] <= _ZERO):
-        return _ZERO
-    height = max(min(corners[a, 2], corners[b, 2]) - max(corners[a, 0], corners[b, 0]), _ZERO)
-    width = max(min(corners[a, 3], corners[b, 3]) - max(corners[a, 1], corners[b, 1]), _ZERO)
-    common = height * width
-    return common / (corners[a, 4] + corners[b, 4] - common)
-
-
 @kernel("void(f4[:,::1], f4[::1], f4, f4, i8[::1], i8[::1], i8, i8[::1], i8)")
 def PICK(  # type: ignore[no-untyped-def]
     corners, scores, threshold, most_overlap, heap, found, most, place, again
@@ -153,7 +143,7 @@ def PICK(  # type: ignore[no-untyped-def]
         _sink(scores, heap, 0, size)
         kept, other = True, 0
         while kept and other < chosen:
-            kept = not _overlap(corners, box, found[other]) > most_overlap
+            kept = not intersection_over_union(corners, box, found[other]) > most_overlap
             other += 1
         left -= 16 + other
         if kept:

@@ -10,7 +10,7 @@ import numpy as np
 
 from oplet_numba_ops.compiling.kernels import kernel
 
-__all__ = ["PLACE_WORDS", "SUPPRESS"]
+__all__ = ["PLACE_WORDS", "SUPPRESS", "intersection_over_union"]
 
 #: The words in which a call stores where it stopped, for the next call.
 PLACE_WORDS = 4
@@ -49,7 +49,7 @@ def _sink(priorities, entries, size):  # type: ignore[no-untyped-def]
 
 
 @_inlined
-def _overlap(edges, a, b):  # type: ignore[no-untyped-def]
+def intersection_over_union(edges, a, b):  # type: ignore[no-untyped-def]
     """The intersection over union of two boxes; 0 if one has no area."""
     if (edges[a, 4] <= _ZERO) | (edges[b, 4] <= _ZERO):
         return _ZERO
@@ -112,7 +112,7 @@ def SUPPRESS(  # type: ignore[no-untyped-def]
             _rise(priorities, entries, _sink(priorities, entries, size), last, last_box, last_begin)
         score, compared, dropped = before, chosen, False
         for other in range(chosen - 1, begin - 1, -1):
-            overlap = _overlap(edges, box, found[other])
+            overlap = intersection_over_union(edges, box, found[other])
             dropped = overlap >= most_overlap
             if dropped:
                 break
