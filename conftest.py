@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.every_package"]
+
+#: Kernels are compiled before the first answer, so that compiled ones serve all runs; tests of the other ways set it themselves.
+os.environ.setdefault("OPLET_COMPILE", "first")
+#: TensorFlow, where it judges, uses the same kernels on every processor: without oneDNN it refuses or gets wrong some convolutions.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 settings.register_profile("oplet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("oplet")

@@ -2,9 +2,11 @@
 
     python -m benchmarks FOLDER [--out FOLDER] [--rounds N] [--only SECTION ...] [--onnx FOLDER]
     python -m benchmarks slow [--help]
+    python -m benchmarks sequences [--help]
 
 FOLDER holds .tflite files, or the .zip files of recorded cases. Run it from the repository's root, on an idle machine. Runtimes
-that are not installed are left out, with a note; see benchmarks/requirements.txt. `slow` measures recorded cases of one operator.
+that are not installed are left out, with a note; see benchmarks/requirements.txt. `slow` measures recorded cases of one operator,
+`sequences` small sequence nets that it makes.
 """
 
 from __future__ import annotations
@@ -16,27 +18,31 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from benchmarks import common, slow  # first: it has BLAS use one thread
+from benchmarks import common, sequences, slow  # first: it has BLAS use one thread
 from benchmarks.dispatch import dispatch
 from benchmarks.engines import engines
 from benchmarks.latency import latency
+from benchmarks.memory import memory
 from benchmarks.native import can_run, native
 from benchmarks.plot import plot_ratios
 from benchmarks.resources import arena, loading, start
 from benchmarks.scaling import batches, threads
 from oplet.model.files.atomic_write import write_atomically
-from oplet.tools.subprocesses import run_python
+from oplet.tuning.child.subprocesses import run_python
 
 _HERE = Path(__file__).resolve().parent
 #: Measurements that run as separate programs.
 _PROGRAMS = ("opening", "building", "starting")
-_SECTIONS = ("latency", "start", "loading", "arena", "dispatch", "native", "batch", "threads", "engines", *_PROGRAMS)
+_SECTIONS = ("latency", "start", "loading", "arena", "memory", "dispatch", "native", "batch", "threads", "engines", *_PROGRAMS)
 _PACKAGES = ("oplet", "oplet-numba-ops", "numpy", "numba", "openvino", "ai-edge-litert", "tflite-micro", "onnx")
 
 
 def main() -> None:
     if sys.argv[1:2] == ["slow"]:  # a folder of this name is ./slow
         slow.main(sys.argv[2:])
+        return
+    if sys.argv[1:2] == ["sequences"]:
+        sequences.main(sys.argv[2:])
         return
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -56,6 +62,7 @@ def main() -> None:
         "start": lambda: start(found, max(rounds // 10, 2), tell),
         "loading": lambda: loading(found, rounds),
         "arena": lambda: arena(found),
+        "memory": lambda: memory(found, tell=tell),
         "dispatch": lambda: dispatch(rounds=rounds * 5),
         "native": lambda: native(rounds=rounds * 5),
         "batch": lambda: batches((1, 2, 4, 8, 16), rounds),

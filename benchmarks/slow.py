@@ -7,7 +7,8 @@ one node, nodes that quantize its inputs and dequantize its outputs apart, on th
 XNNPACK) and oplet with numpy's and with numba's kernels take turns in one process with one thread.
 
 What a call of `invoke` costs without any node is measured too, in the same rounds. It is the interpreter's, and no matter of the
-operator's: the ratio that cases are sorted by has LiteRT's fixed cost in the place of oplet's,
+operator's, with numpy's settings for kernels where the case's kernels are numpy's: the ratio that cases are sorted by has LiteRT's fixed
+cost in the place of oplet's,
 
     (invoke - what oplet's costs without nodes + what LiteRT's costs without nodes) / LiteRT's invoke,
 
@@ -33,6 +34,7 @@ import numpy as np  # isort: skip
 
 from oplet import Model
 from oplet.model.files.atomic_write import write_atomically
+from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 
 __all__ = ["Case", "cases", "main", "slow"]
 
@@ -138,6 +140,22 @@ def _empty() -> Case:
     return Case("empty", "", builder.to_bytes(), {})
 
 
+def _plain(call: Callable[[], object]) -> Callable[[], object]:
+    """An `invoke` of oplet with numpy's settings for kernels, as where a kernel of numpy runs."""
+
+    def run() -> None:
+        with KernelNumpySettings():
+            call()
+
+    return run
+
+
+def _needs_settings(call: Any) -> bool:
+    """Whether an `invoke` runs a kernel of numpy."""
+    call()  # neighbours are joined in the second run
+    return not call.__self__._subgraphs[0].is_joined
+
+
 class _Turn:
     """As many calls as fill a turn.
 
@@ -159,15 +177,20 @@ class _Turn:
 def _measure(case: Case, empty: Mapping[str, _Turn], rounds: int) -> dict[str, Any]:
     """Microseconds and ratios of a case, and the words of runners that cannot run it."""
     turns: dict[str, _Turn] = {}
+    fixed: dict[str, _Turn] = {}
     refused = {}
     for kind in (_RIVAL, *LIMITS):
         if kind not in empty:
             continue
         try:
-            turns[kind] = _Turn(_prepared(kind, case))
+            invoke = _prepared(kind, case)
+            turns[kind] = _Turn(invoke)
+            if kind in LIMITS and _needs_settings(invoke):
+                fixed[f"{kind} empty"] = empty[f"{kind} settings"]
+            else:
+                fixed[f"{kind} empty"] = empty[kind]
         except Exception as error:  # each runtime has its own exception classes
             refused[kind] = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-    fixed = {f"{kind} empty": empty[kind] for kind in turns}
     seconds = common.take_turns({**turns, **fixed}, rounds)
     calls = {**{kind: turn.calls for kind, turn in turns.items()}, **{name: turn.calls for name, turn in fixed.items()}}
     micro = {name: np.asarray(taken) / calls[name] * 1e6 for name, taken in seconds.items()}
@@ -199,7 +222,9 @@ def slow(
         rows: the most rows of the table of cases.
     """
     kinds = [kind for kind in (_RIVAL, *LIMITS) if runners.installed(kind)]
-    empty = {kind: _Turn(_prepared(kind, _empty())) for kind in kinds}
+    calls = {kind: _prepared(kind, _empty()) for kind in kinds}
+    empty = {kind: _Turn(call) for kind, call in calls.items()}
+    empty |= {f"{kind} settings": _Turn(_plain(calls[kind])) for kind in kinds if kind in LIMITS}
     measured: dict[str, Any] = {}
     for case in found:
         measured[case.name] = _measure(case, empty, rounds)

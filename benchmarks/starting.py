@@ -21,7 +21,7 @@ import numpy as np
 from oplet import Interpreter
 from oplet.model.files.atomic_write import write_atomically
 from oplet.tools.building.build_program import build_program
-from oplet.tools.subprocesses import run_python
+from oplet.tuning.child.subprocesses import run_python
 
 RUN = """
 import sys

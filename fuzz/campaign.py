@@ -24,7 +24,7 @@ from typing import Any
 from fuzz.engines import TURNS, engine_of, limits_of, turns_of
 from fuzz.worker import PROGRESS
 from oplet.model.files.atomic_write import write_atomically
-from oplet.tools.subprocesses import python_process
+from oplet.tuning.child.subprocesses import python_process
 
 __all__ = ["FAILURES", "Campaign"]
 
@@ -37,7 +37,7 @@ _HANG_CLOCK = 240.0
 _START_SECONDS = 240.0
 
 #: Environment variables of a worker: one thread.
-_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+_SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "OPLET_COMPILE": "first"}
 
 #: Numbers that a process runs before it is replaced.
 _NUMBERS_PER_PROCESS = 40_000
@@ -121,7 +121,7 @@ class Campaign:
             arguments = ["-m", "fuzz.worker", json.dumps(told)]
             places = [Path(__file__).parents[1]]
             pipe = subprocess.PIPE
-            with python_process(arguments, environment=_ONE_THREAD, folders=places, stdout=pipe, stderr=errors) as process:
+            with python_process(arguments, environment=_SETTINGS, folders=places, stdout=pipe, stderr=errors) as process:
                 hung = self._watch(process, page)
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(5)

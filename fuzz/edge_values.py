@@ -53,14 +53,13 @@ def text(choices: Choices) -> str | None:
 
 def scalar_value(choices: Choices, field: Field, value: Any) -> Any:
     """A new value for a scalar field of a table."""
-    name = field.flags.__name__
-    if name == "BoolFlags":
+    if field.number == "bool":
         return not value
-    if name == "Float32Flags":
+    if field.number == "float32":
         return float_value(choices)
     if field.enum is not None and choices.chance(75):
         return choices.choice(list(field.enum))
-    low, high = int(field.flags.min_val), int(field.flags.max_val)
+    low, high = int(np.iinfo(field.dtype).min), int(np.iinfo(field.dtype).max)
     if choices.chance(25):
         return min(max(int(value) + choices.choice((1, -1, 2)), low), high)
     return int_value(choices, low, high)

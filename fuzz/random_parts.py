@@ -103,16 +103,15 @@ def fresh(choices: Choices, cls: type[Table]) -> Table:
     table = cls()
     for field in cls.fields:
         if field.kind == "scalar" and choices.chance(80):
-            name = field.flags.__name__
             if field.enum is not None:
                 setattr(table, field.name, choices.choice(list(field.enum)))
-            elif name == "BoolFlags":
+            elif field.number == "bool":
                 setattr(table, field.name, choices.chance(50))
-            elif name == "Float32Flags":
+            elif field.number == "float32":
                 setattr(table, field.name, choices.choice((1.0, 0.5, edge_values.float_value(choices))))
             else:
                 value = edge_values.small_int(choices)
-                setattr(table, field.name, max(value, int(field.flags.min_val)))
+                setattr(table, field.name, max(value, int(np.iinfo(field.dtype).min)))
         elif field.kind == "vector" and choices.chance(50):
             array = np.zeros(choices.below(5), field.dtype)
             edge_values.fill_array(choices, array)

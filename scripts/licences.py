@@ -18,6 +18,7 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 from packaging.utils import canonicalize_name
 
 from scripts.requirements import DEVELOPMENT, ROOT, RUN_TIME, installed, wanted
+from scripts.vendored import LIBRARIES
 
 __all__ = ["EXCEPTIONS", "FITS", "USES", "fits", "licence_of", "page", "problems"]
 
@@ -51,13 +52,14 @@ EXCEPTIONS = {
 #: Direct requirements of this repository: the licence, and the purpose.
 USES = {
     "ai-edge-litert": ("Apache-2.0", "the engine of `oplet-litert-delegate`; what the numbers are compared with"),
+    "ai-edge-model-explorer": ("Apache-2.0", "the viewer that loads `oplet-model-explorer`, in its tests"),
     "ai-edge-quantizer": ("Apache-2.0", "its tests are run on oplet"),
     "apache-beam": ("Apache-2.0", "the pipelines of `oplet-beam`"),
     "atheris": ("Apache-2.0", "fuzzing that follows coverage"),
     "audioop-lts": ("PSF-2.0", "the programs in tests/programs"),
     "audioread": ("MIT", "the programs in tests/programs"),
     "dask": ("BSD-3-Clause", "the examples of docs/spark-and-dask.md"),
-    "flatbuffers": ("Apache-2.0", "reading and writing models"),
+    "flatbuffers": ("Apache-2.0", "custom options"),
     "google-re2": ("BSD-3-Clause", "regular expressions, as TensorFlow reads them"),
     "graphlay": ("MIT OR Apache-2.0", "the pictures of `oplet partition`"),
     "hatchling": ("MIT", "building the packages, and those of `oplet build`"),
@@ -81,6 +83,7 @@ USES = {
     "openvino": ("Apache-2.0", "the engine of `oplet-openvino-delegate`"),
     "packaging": ("Apache-2.0 OR BSD-2-Clause", "reading versions and licences"),
     "pillow": ("MIT-CMU", "pictures as inputs of the command"),
+    "playwright": ("Apache-2.0", "driving the browser that pages are tested in"),
     "pluggy": ("MIT", "calling plugins"),
     "pretty-midi": ("MIT", "the programs in tests/programs"),
     "pyarrow": ("Apache-2.0", "Parquet and Arrow in `oplet run`"),
@@ -322,6 +325,15 @@ def page() -> str:
             by = ", ".join(dict.fromkeys(f"`{need.by}`" for need in mine))
             licence, use = USES.get(name, ("", ""))
             lines.append(f"| {name} | {versions} | {licence} | {use} | {by} |")
+    lines += [
+        "",
+        "## What the packages contain",
+        "",
+        "JavaScript in the pages of `oplet explore`, fetched by `python -m scripts.vendored`:",
+        "",
+    ]
+    lines += ["| library | licence | part of |", "|---|---|---|"]
+    lines += [f"| {library.package} | {library.licence} | `oplet` |" for library in LIBRARIES]
     lines += ["", "## Exceptions", "", "| package | licence | why it fits |", "|---|---|---|"]
     lines += [f"| {name} | {licence} | {why} |" for name, (licence, why) in sorted(EXCEPTIONS.items())]
     return "\n".join(lines) + "\n"

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-from oplet.tools.subprocesses import run_python
+from oplet.tuning.child.subprocesses import run_python
 from scripts.site.pages import ROOT
 
 __all__ = ["PICTURES", "TERMINALS", "main"]

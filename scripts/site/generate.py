@@ -27,6 +27,7 @@ _ROOMS = {
     "plugins": ("plugins", "Plugins"),
     "model": ("models", "Models"),
     "schema": ("models", "Models"),
+    "tuning": ("plugins", "Plugins"),
 }
 
 #: Public modules of the core beside `oplet` itself, each with its page.

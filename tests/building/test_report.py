@@ -14,7 +14,7 @@ from oplet import PluginManager
 from oplet.tools.building import report as reporting
 from oplet.tools.building.build_program import BuiltProgram, build_program
 from oplet.tools.building.report import make_report
-from oplet.tools.subprocesses import run_python
+from oplet.tuning.child.subprocesses import run_python
 
 DIGITS = EXAMPLES / "digits"
 SEVEN = DIGITS / "pictures" / "7.png"
@@ -83,7 +83,9 @@ import imported_for_the_report
 print(float(there))
 """
     sides = {side: ["-c", code, str(tmp_path / side)] for side in ("installed", "built")}
-    assert reporting._interleaved(sides, reporting._environment([], str(tmp_path / "cache")), reported=True) == {
+    assert reporting._interleaved(
+        sides, reporting._environment([], str(tmp_path / "cache")), lambda part: None, reported=True
+    ) == {
         "installed": 1.0,
         "built": 1.0,
     }
@@ -97,9 +99,9 @@ def test_both_sides_do_the_same_without_the_plugins_that_the_build_was_not_cut_o
     monkeypatch.setenv("OPLET_PREFER", "oplet-somebody-elses-ops")
     infos = [i for i in PluginManager().plugins() if i.distribution == "oplet-builtin-ops"]
     code = "from oplet import PluginManager\nprint(sum(i.state == 'loaded' for i in PluginManager().plugins()))"
-    assert reporting._interleaved({"installed": ["-c", code]}, reporting._environment(infos, str(tmp_path)), reported=True) == {
-        "installed": 1.0
-    }
+    assert reporting._interleaved(
+        {"installed": ["-c", code]}, reporting._environment(infos, str(tmp_path)), lambda part: None, reported=True
+    ) == {"installed": 1.0}
     plugins = PluginManager(load=["oplet-builtin-ops"])
     report = make_report(built, plugins, model=str(DIGITS / "digits_int8.tflite"))
     assert report.notes == []

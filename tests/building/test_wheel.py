@@ -500,7 +500,7 @@ def test_core_and_wheel_alone_run_the_model(user: Path, tmp_path: Path, group: s
     assert checked.returncode == 0, checked.stdout
     install(user, built.path)
 
-    numpy_kernels = {**os.environ, "OPLET_PREFER": "oplet-builtin-ops"}  # which the wheel has
+    numpy_kernels = {**os.environ, "OPLET_PREFER": "oplet-builtin-ops,oplet-mediapipe-ops"}  # which the wheel has
     here = run(sys.executable, recorded, tmp_path / "here.npz", numpy_kernels)
     there = run(user, recorded, tmp_path / "there.npz", isolated())
     assert here.returncode == 0, here.stderr

@@ -8,12 +8,17 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
 from tests.places import ROOT
 
-from oplet.tools.subprocesses import run_python
+from oplet.builder import ModelBuilder
+from oplet.schema.enums import ActivationFunctionType, Padding
+from oplet.schema.options import Conv2DOptions, Pool2DOptions
+from oplet.tuning.child.subprocesses import run_python
 
 __all__ = ["COMMANDS", "FOLDER", "MODES", "printed", "versions", "wanted"]
 
@@ -28,8 +33,9 @@ MODES = {
 }
 
 _INT8, _FLOAT = "examples/digits/digits_int8.tflite", "examples/digits/digits_float32.tflite"
+_EXACT = "exact.tflite"
 
-#: Commands whose output is the same each time.
+#: Commands whose output is the same each time, on every processor.
 COMMANDS = {
     "help": "--help",
     "inspect": f"inspect {_INT8}",
@@ -42,7 +48,8 @@ COMMANDS = {
     "versions-against": f"versions {_INT8} --against 1.10.0",
     "plugins": "plugins",
     "partition": f"partition {_FLOAT} --delegate example",
-    "compare": f"compare {_FLOAT} --delegate example --layers",
+    "compare": f"compare {_EXACT} -i whole.npz --delegate example --layers",
+    "compare-with": f"compare {_EXACT} -i whole.npz --with wanted.npz",
     "select": f"select {_INT8} examples/atan/atan.tflite",
     "run": f"run {_INT8} -i examples/digits/pictures/7.png --top 3 --labels examples/digits/labels.txt",
     "error": "run examples/digits/nothing.tflite",
@@ -53,7 +60,9 @@ COMMANDS |= {
         "run",
         "compare",
         "partition",
+        "explore",
         "benchmark",
+        "warm",
         "tune",
         "inspect",
         "versions",
@@ -93,8 +102,11 @@ def printed(mode: str) -> dict[str, str]:
     """What each command prints on both streams, with the plugins that the files are of."""
     plugins = {"OPLET_PLUGINS": "builtin_ops,example_delegate,atan_op", "TERM": "xterm-256color", "PYTHONUTF8": "1"}
     commands = {name: shlex.split(command) for name, command in COMMANDS.items()}
-    job = json.dumps([{**plugins, **MODES[mode]}, str(ROOT), commands])
-    done = run_python(["-c", _PROGRAM, job], capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "examples").symlink_to(ROOT / "examples")
+        _write_exact(Path(folder))
+        job = json.dumps([{**plugins, **MODES[mode]}, folder, commands])
+        done = run_python(["-c", _PROGRAM, job], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr)
     return {name: _kept(*streams) for name, streams in json.loads(done.stdout.splitlines()[-1]).items()}
@@ -105,12 +117,36 @@ def _kept(out: str, err: str) -> str:
     out = "".join(line for line in out.splitlines(True) if "blocked" not in line and "OPLET_PLUGINS" not in line)
     # Progress is drawn over and over.
     err = re.sub(r"\x1b\[\?25.*\x1b\[\?25h", "", err, flags=re.DOTALL)
-    return _rounded(out) + (f"--- standard error\n{err}" if err.strip() else "")
+    return out + (f"--- standard error\n{err}" if err.strip() else "")
 
 
-def _rounded(text: str) -> str:
-    """The text with small errors, which depend on the processor's order of summation, as "#", as wide as they were."""
-    return re.sub(r"\d(?:\.\d+)?e-\d\d|\b\d+ of \d{2,}\b", lambda found: "#" * len(found[0]), text)
+def _write_exact(folder: Path) -> None:
+    """Write a model with an input and outputs to compare.
+
+    All its values are small whole numbers: errors, and the places of the largest, depend on no processor's order of summation.
+    """
+    generator = np.random.default_rng(0)
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    image = graph.add_tensor("serving_default_image:0", "float32", [1, 8, 8, 1])
+    conv = graph.add_tensor("functional_1/conv2d_1/Relu", "float32", [1, 8, 8, 16])
+    pool = graph.add_tensor("functional_1/max_pooling2d_1", "float32", [1, 4, 4, 16])
+    output = graph.add_tensor("StatefulPartitionedCall_1:0", "float32", [1, 4, 4, 4])
+    for data, result, channels in ((image, conv, 16), (pool, output, 4)):
+        shape = [channels, 3, 3, 1 if data == image else 16]
+        weights = graph.add_tensor(f"weights/{channels}", "float32", shape, data=generator.integers(-2, 3, shape))
+        bias = graph.add_tensor(f"bias/{channels}", "float32", [channels], data=generator.integers(-9, 9, channels))
+        options = Conv2DOptions(stride_w=1, stride_h=1, fused_activation_function=ActivationFunctionType.RELU)
+        graph.add_operator("CONV_2D", [data, weights, bias], [result], options)
+        if data == image:
+            halves = Pool2DOptions(padding=Padding.VALID, stride_w=2, stride_h=2, filter_width=2, filter_height=2)
+            graph.add_operator("MAX_POOL_2D", [conv], [pool], halves)
+    graph.set_inputs(image)
+    graph.set_outputs(output)
+    builder.add_signature("serving_default", {"image": image}, {"features": output})
+    builder.save(folder / _EXACT)
+    np.savez(folder / "whole.npz", image=generator.integers(0, 9, (1, 8, 8, 1)).astype(np.float32))
+    np.savez(folder / "wanted.npz", features=np.full((1, 4, 4, 4), 40.5, np.float32))
 
 
 def wanted(name: str, mode: str) -> Path:

@@ -56,12 +56,15 @@ SUMMARY = {
         "oplet inspect model.tflite --tensor 17",
     ),
     "partition": ("oplet partition model.tflite --delegate example --json",),
+    "explore": ("oplet explore model.tflite --delegate example --times -o model.html",),
     "compare": ("oplet compare model.tflite --delegate example --layers",),
     "benchmark": (
         "oplet benchmark model.tflite --num-threads 2 --json",
         "oplet benchmark model.tflite --profile-html profile.html --trace trace.json",
         "oplet benchmark model.tflite --compare litert",
+        "oplet benchmark model.tflite --roofline --json > base.json && oplet benchmark model.tflite --against base.json",
     ),
+    "warm": ("oplet warm model.tflite", "oplet warm model.tflite --json"),
     "tune": ("oplet tune model.tflite --num-threads 1 --json",),
     "versions": ("oplet versions model.tflite --nodes", "oplet versions model.tflite --against 2.16.1 --json"),
     "rewrite": (

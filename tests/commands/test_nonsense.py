@@ -20,7 +20,9 @@ USUAL = {
     "run": ["MODEL"],
     "compare": ["MODEL", "--delegate", "example:min_nodes=1", "--runs", "1"],
     "partition": ["MODEL", "--delegate", "example:min_nodes=1"],
+    "explore": ["MODEL", "--times"],
     "benchmark": ["MODEL", "--num-runs", "1", "--min-secs", "0", "--warmup-min-secs", "0", "--max-secs", "1"],
+    "warm": ["MODEL"],
     "tune": ["MODEL", "--max-secs", "0"],
     "rewrite": ["MODEL", "-o", "OUT"],
     "select": ["MODEL"],
@@ -32,7 +34,7 @@ USUAL = {
 #: What may be any text, or any name of a file or folder that can be made, and is no nonsense then.
 ANY_TEXT = {("rewrite", "--description"), ("behind", "arguments"), ("build", "--python"), ("tune", "--max-secs")}
 WRITTEN = {
-    ("partition", "--svg"), ("benchmark", "--profile-html"), ("benchmark", "--trace"), ("rewrite", "--output"), ("select", "--output"),
+    ("partition", "--svg"), ("explore", "--output"), ("benchmark", "--profile-html"), ("benchmark", "--trace"), ("rewrite", "--output"), ("select", "--output"),
     ("select", "--lock"), ("select", "--requirements"), ("new-op", "--directory"), ("new-delegate", "--directory"), ("build", "--output"),
 }  # fmt: skip
 #: A name of a package's own, which may be almost anything, and licences, which pip judges when a package is built.

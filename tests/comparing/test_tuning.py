@@ -154,7 +154,7 @@ def test_where_a_last_bit_moves_nothing_the_same_engine_is_held_to_the_bound(pac
 
 
 def test_what_random_numbers_move_is_no_sensitivity_of_the_model(packages):
-    from oplet.tuning.trials import _TimedInterpreter
+    from oplet.tuning.timed_interpreter import TimedInterpreter
 
     builder = ModelBuilder()
     main = builder.add_subgraph()
@@ -165,7 +165,7 @@ def test_what_random_numbers_move_is_no_sensitivity_of_the_model(packages):
     main.set_inputs(x)
     main.set_outputs(out)
     interpreter = Interpreter(model_content=builder.to_bytes())
-    assert _TimedInterpreter(interpreter, {x: np.ones(4, np.float32)}).sensitivities() == [0]
+    assert TimedInterpreter(interpreter, {x: np.ones(4, np.float32)}).sensitivities() == [0]
 
 
 def test_nudged_values_are_neighbours():

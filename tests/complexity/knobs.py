@@ -112,7 +112,7 @@ def _integers(root: tables.Model, tensor: tables.Tensor) -> Any:
 def _options(table: Table | None) -> Iterator[tuple[tuple[Any, ...], int]]:
     for field in table.fields if table is not None else ():
         value = getattr(table, field.name)
-        if field.kind == "scalar" and field.enum is None and field.flags.__name__ not in ("BoolFlags", "Float32Flags"):
+        if field.kind == "scalar" and field.enum is None and field.number not in ("bool", "float32"):
             yield (field.name, -1), int(value)
         elif field.kind == "vector" and field.dtype.kind in "iu" and field.dtype.itemsize > 1 and value is not None:
             yield from (((field.name, i), int(item)) for i, item in enumerate(value[:_FEW]))
@@ -203,7 +203,7 @@ def _set_option(table: Table | None, name: str, position: int, value: int) -> No
             values[position] = min(value, np.iinfo(values.dtype).max)
             setattr(table, name, values)
         elif field.name == name:
-            setattr(table, name, min(value, int(field.flags.max_val)))
+            setattr(table, name, min(value, int(np.iinfo(field.dtype).max)))
 
 
 def _set_custom(node: tables.Operator, key: str, position: int, value: int) -> None:

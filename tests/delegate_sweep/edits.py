@@ -68,13 +68,13 @@ def _options(draft: Draft) -> Iterator[Named]:
 
 def _field_values(field: Field, now: Any) -> list[Any]:
     if field.kind == "scalar":
-        if field.flags.__name__ == "BoolFlags":
+        if field.number == "bool":
             return [True, False]
-        if field.flags.__name__ == "Float32Flags":
+        if field.number == "float32":
             return list(_FLOATS)
         if field.enum is not None:
             return list(field.enum)
-        low, high = int(field.flags.min_val), int(field.flags.max_val)
+        low, high = int(np.iinfo(field.dtype).min), int(np.iinfo(field.dtype).max)
         return [value for value in _NUMBERS if low <= value <= high]
     if field.kind == "vector":
         array = np.zeros(0, field.dtype) if now is None else np.array(now, field.dtype)

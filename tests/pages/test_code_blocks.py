@@ -19,6 +19,7 @@ RUN_BY = {
     "docs/beam.md": "tests/pages/test_clusters.py",
     "docs/fusing-a-function.md": "tests/scaffolding/test_fusing_a_function.py",
     "docs/kernels-by-example.md": "tests/pages/test_kernels_by_example.py",
+    "docs/model-explorer.md": "plugins/model_explorer/tests/test_page.py",
     "docs/native-delegates.md": "tests/pages/test_native_delegates.py",
     "docs/predictor.md": "tests/pages/test_predictor.py",
     "docs/ray.md": "plugins/ray_batch/tests/test_page.py",

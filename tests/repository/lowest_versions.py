@@ -150,6 +150,13 @@ def ray_batch() -> None:
     assert made["probabilities"].shape == (1, 10)
 
 
+def model_explorer() -> None:
+    from oplet_model_explorer import explored_graphs
+
+    [graph] = explored_graphs(EXAMPLES / "digits" / "digits_float32.tflite", ())
+    assert "SOFTMAX" in {node["label"] for node in graph["nodes"]}
+
+
 def serve() -> None:
     import oplet_serve
     from oplet_serve.tensors import TensorSpec, read_tensor
@@ -175,6 +182,7 @@ CHECKS = {
     "flex_ops": partial(inverse, "oplet-flex-ops"),
     "litert_delegate": delegated("litert"),
     "mediapipe_ops": mediapipe_ops,
+    "model_explorer": model_explorer,
     "native_ops": native_ops,
     "numba_ops": numba_ops,
     "openvino_delegate": delegated("openvino"),

@@ -35,7 +35,7 @@ def test_one_command_measures_everything_and_writes_it_down(models, tmp_path, mo
     monkeypatch.setenv("OPLET_CACHE_DIR", str(tmp_path / "cache"))
     pytest.importorskip("ai_edge_litert")
     out = tmp_path / "out"
-    sections = ("latency", "start", "loading", "arena", "dispatch", "native", "batch", "threads", "engines")
+    sections = ("latency", "start", "loading", "arena", "memory", "dispatch", "native", "batch", "threads", "engines")
     done = run(models, "--least-bytes", 0, "--rounds", 2, "--out", out, "--only", *sections)
     assert done.returncode == 0, done.stderr
     data = json.loads((out / "results.json").read_text())
@@ -44,10 +44,11 @@ def test_one_command_measures_everything_and_writes_it_down(models, tmp_path, mo
     assert "no --onnx FOLDER was given" in done.stdout or "onnx is not installed" in done.stdout
     assert set(data["start"]["models"]["chain"]) >= {"oplet-numpy", "litert"}
     assert data["arena"]["models"]["chain"][0] > 0
+    assert set(data["memory"]["models"]["chain"]) >= {"bytes", "oplet-numpy", "litert"}
     assert data["engines"]["models"]["chain"]["1"]["auto"]["ms"] > 0
     text = (out / "results.md").read_text()
     assert (out / "ratios.png").exists() or "matplotlib is not installed" in text
-    for title in ("Latency", "Start and memory", "Loading", "Arena", "Dispatch", "Batch size", "Threads", "Engines"):
+    for title in ("Latency", "Start and memory", "Loading", "Arena", "Memory", "Dispatch", "Batch size", "Threads", "Engines"):
         assert f"## {title}" in text
 
 

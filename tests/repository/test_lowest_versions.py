@@ -30,6 +30,7 @@ GROUPS = (
     ("numba_ops",),
     ("litert_delegate",),
     ("openvino_delegate",),
+    ("model_explorer",),
     ("serve",),
 )
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]

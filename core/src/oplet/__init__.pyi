@@ -39,7 +39,11 @@ from oplet.ops.ensure import decline as decline
 from oplet.ops.ensure import ensure as ensure
 from oplet.ops.ensure import ensure_eq as ensure_eq
 from oplet.ops.node import Node as Node
+from oplet.ops.serving.absorbing import UnforeseenShapeError as UnforeseenShapeError
+from oplet.ops.serving.improving import Improving as Improving
 from oplet.ops.serving.joining import Joiner as Joiner
+from oplet.ops.serving.joining import Loop as Loop
+from oplet.ops.serving.joining import LoopJoiner as LoopJoiner
 from oplet.ops.serving.node_limits import NodeLimits as NodeLimits
 from oplet.ops.serving.provenance import Provenance as Provenance
 from oplet.ops.serving.registration import Registration as Registration
@@ -47,6 +51,8 @@ from oplet.ops.serving.resolver import MutableOpResolver as MutableOpResolver
 from oplet.ops.serving.resolver import OpResolver as OpResolver
 from oplet.ops.serving.type_limits import TypeLimit as TypeLimit
 from oplet.ops.serving.type_limits import limited as limited
+from oplet.ops.serving.work import Work as Work
+from oplet.ops.serving.work import WorkTable as WorkTable
 from oplet.ops.tensor import Allocation as Allocation
 from oplet.ops.tensor import Quantization as Quantization
 from oplet.ops.tensor import Tensor as Tensor
@@ -64,5 +70,6 @@ from oplet.runtime.interpreter import SignatureRunner as SignatureRunner
 from oplet.runtime.limits import Limits as Limits
 from oplet.schema.enums import BuiltinOperator as BuiltinOperator
 from oplet.schema.enums import TensorType as TensorType
+from oplet.tuning.child.subprocesses import python_process as python_process
 
 __version__: str

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
 
 __all__ = ["GROUP", "KNOWN", "find_companions"]
 
@@ -19,7 +21,7 @@ GROUP: Final = "oplet.modules"
 KNOWN: Final = {"beam": "oplet-beam", "ray": "oplet-ray"}
 
 
-class _Forward(Loader):
+class _Forward:
     """A loader of `oplet.NAME`, a module without submodules that has every attribute of the companion.
 
     Args:
@@ -29,13 +31,16 @@ class _Forward(Loader):
     def __init__(self, target: str) -> None:
         self._target = target
 
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leave it to Python to create the module."""
+
     def exec_module(self, module: ModuleType) -> None:
         target = importlib.import_module(self._target)
         forwarded = {"__doc__": target.__doc__, "__getattr__": lambda name: getattr(target, name), "__dir__": lambda: dir(target)}
         module.__dict__.update(forwarded)
 
 
-class _Finder(MetaPathFinder):
+class _Finder:  # not a MetaPathFinder: importing importlib.abc imports thirty modules more
     """Finder of companions, asked after those that find oplet's own modules."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -51,7 +56,7 @@ class _Finder(MetaPathFinder):
             packages = " and ".join(sorted(entry.dist.name if entry.dist else value for value, entry in found.items()))
             raise ImportError(f"{fullname} is claimed by {packages}; uninstall one of them.", name=fullname)
         for value in found:
-            return ModuleSpec(fullname, _Forward(value))
+            return ModuleSpec(fullname, cast("Loader", _Forward(value)))
         if name in KNOWN:
             raise ModuleNotFoundError(f"No module named '{fullname}': pip install {KNOWN[name]} brings it.", name=fullname)
         return None
@@ -60,4 +65,4 @@ class _Finder(MetaPathFinder):
 def find_companions() -> None:
     """Let `import oplet.NAME` find companions. No package metadata is read before such a name is asked for."""
     if not any(type(finder).__name__ == _Finder.__name__ and type(finder).__module__ == __name__ for finder in sys.meta_path):
-        sys.meta_path.append(_Finder())
+        sys.meta_path.append(cast("MetaPathFinder", _Finder()))

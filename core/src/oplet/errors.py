@@ -8,7 +8,6 @@ readable length, whatever names they contain.
 
 from __future__ import annotations
 
-import signal
 import sys
 from types import CodeType
 
@@ -63,6 +62,8 @@ def failures() -> tuple[type[BaseException], ...]:
 def _is_of_the_program(error: BaseException) -> bool:
     if type(error) is KeyboardInterrupt:
         return True
+    import signal
+
     handlers: set[CodeType] | None = None
     traceback = error.__traceback__
     while traceback is not None:

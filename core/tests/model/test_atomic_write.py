@@ -142,9 +142,9 @@ def test_a_private_file_is_never_readable_by_others_while_it_is_written(tmp_path
 def test_a_name_that_is_taken_already_is_not_written_to(tmp_path, monkeypatch) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
-    names = iter(["taken", "taken", "free"])
-    monkeypatch.setattr(module.secrets, "token_hex", lambda size: next(names))
-    (tmp_path / ".oplet-taken.tmp").symlink_to(victim)
+    names = iter([bytes(8), bytes(8), bytes([1]) * 8])
+    monkeypatch.setattr(module.os, "urandom", lambda size: next(names))
+    (tmp_path / f".oplet-{bytes(8).hex()}.tmp").symlink_to(victim)
     write_atomically(tmp_path / "file", "new")
     assert victim.read_bytes() == b"precious"
     assert (tmp_path / "file").read_text() == "new"

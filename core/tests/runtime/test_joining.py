@@ -21,6 +21,7 @@ class Joiner:
 
     def __init__(self) -> None:
         self.lengths: list[int] = []
+        self.touched: Sequence[Any] | None = None
 
     def adopt(self, thunk: Any) -> Any:
         return self.mark(lambda: thunk()) if type(thunk) is Copies else None
@@ -29,8 +30,9 @@ class Joiner:
         thunk.joiner = self
         return thunk
 
-    def join(self, thunks: Sequence[Callable[[], None]]) -> Callable[[], None]:
+    def join(self, thunks: Sequence[Callable[[], None]], touched: Sequence[Any] | None = None) -> Callable[[], None]:
         self.lengths.append(len(thunks))
+        self.touched = touched
         every = tuple(thunks)
 
         def run() -> None:
@@ -40,12 +42,21 @@ class Joiner:
         return run
 
 
+@pytest.fixture(autouse=True)
+def busy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a node may seem to take long; only one test is about nodes that do."""
+    if "take_long" not in request.node.name:
+        monkeypatch.setattr("oplet.ops.serving.joining.LONGEST", 60.0)
+
+
 def resolver(joiner: Joiner, seconds: float = 0.0) -> MutableOpResolver:
     def bind(context: Context, node: Node) -> Callable[[], None]:
         source, output = node.inputs[0].data, node.outputs[0].data
 
         def run() -> None:
-            time.sleep(seconds)
+            end = time.thread_time() + seconds
+            while seconds and time.thread_time() < end:
+                pass
             np.add(source, F32(1), output)
 
         return joiner.mark(run)  # type: ignore[no-any-return]
@@ -143,3 +154,19 @@ def test_a_resize_and_a_deadline_take_the_nodes_one_by_one_again() -> None:
     timed = interpreter(["Joins", "Joins"], joiner, limits=Limits(max_seconds=60))
     assert answer(timed) == answer(timed) == [3, 4, 5]
     assert joiner.lengths == [2] * 4
+
+
+def test_a_joiner_learns_for_several_threads_which_memory_each_node_touches() -> None:
+    for threads in (1, 2):
+        joiner = Joiner()
+        chain = interpreter(["Joins"] * 3, joiner, num_threads=threads)
+        assert answer(chain) == answer(chain) == [4, 5, 6]
+        if threads == 1:
+            assert joiner.touched is None
+            continue
+        assert joiner.touched is not None
+        first, second, third = joiner.touched
+        assert [end - start for work in joiner.touched for start, end in (*work.reads, *work.writes)] == [12] * 6
+        assert first.writes == second.reads
+        assert second.writes == third.reads
+        assert first.writes != second.writes

@@ -43,9 +43,9 @@ def value(field: Field, number: int, depth: int) -> Any:
         if field.enum is not None:
             members = [member for member in field.enum if member != field.default]
             return members[number % len(members)] if members else None
-        if field.flags.packer_type.format[-1] == "?":
+        if field.number == "bool":
             return not field.default
-        if field.flags.packer_type.format[-1] in "fd":
+        if field.number == "float32":
             return 0.5 + number
         return 1 + number % 100 + (field.default or 0)
     if field.kind == "string":

@@ -42,12 +42,11 @@ def _known(field: Field, number: int) -> int:
 def scalars(field: Field) -> st.SearchStrategy[Any]:
     if field.enum is not None:
         return st.sampled_from(list(field.enum)) | st.integers(100, 127).map(lambda n: _known(field, n))
-    name = field.flags.__name__.removesuffix("Flags").lower()
-    if name == "bool":
+    if field.number == "bool":
         return st.booleans()
-    if name == "float32":
+    if field.number == "float32":
         return st.floats(width=32)
-    bits, signed = _INTEGERS[name]
+    bits, signed = _INTEGERS[field.number]
     return st.integers(-(2 ** (bits - 1)) if signed else 0, 2 ** (bits - signed) - 1)
 
 

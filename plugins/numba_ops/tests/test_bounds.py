@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from oplet import Interpreter, Limits, ModelBuilder
 from oplet.errors import LimitError
 from oplet.schema.enums import Padding
 from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions
-from oplet_numba_ops.compiling.kernels import _keep_newest
 from oplet_numba_ops.convolution import taps
 
 PLUGINS = ["oplet-builtin-ops", "oplet-numba-ops"]
@@ -101,18 +98,3 @@ def test_a_model_gets_kernels_for_so_many_sizes_of_filters_only_and_so_does_a_pr
             interpreter = allocated(model)
             assert compiled(interpreter) == wanted
             interpreter.invoke()
-
-
-def test_the_newest_kernels_stay_on_disk(tmp_path: Path) -> None:
-    for number in range(5):
-        for end in ("nbi", "1.nbc", "2.nbc"):
-            path = tmp_path / f"kernels.enter_depthwise_{number}-1.py311.{end}"
-            path.touch()
-            os.utime(path, (number, number))
-    other = tmp_path / "kernels.enter_product_1-1.py311.nbi"
-    other.touch()
-    _keep_newest(tmp_path, "enter_depthwise_", 2)
-    left = {path.name for path in tmp_path.iterdir()} - {other.name}
-    assert len(left) == 6
-    assert {name.split("_")[2][0] for name in left} == {"3", "4"}
-    assert other.exists()

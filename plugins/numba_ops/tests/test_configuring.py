@@ -30,6 +30,7 @@ RUN = """
     interpreter.allocate_tensors()
     interpreter.set_tensor(0, np.ones((2, 8), np.float32))
     interpreter.invoke()
+    import oplet_numba_ops.compiling.compiler  # as where a kernel is on no disk
     [report] = interpreter.explain()
     from numba.core import config
     config.reload_config()
@@ -71,7 +72,7 @@ def test_settings_in_the_current_folder_are_not_read(tmp_path: Path) -> None:
 def test_settings_of_the_environment_hold(tmp_path: Path) -> None:
     answer = run(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "mine"), NUMBA_SHOW_HELP="1")
     assert (answer["folder"], answer["help"]) == (str(tmp_path / "mine"), 1)
-    assert list((tmp_path / "mine").rglob("*.nbc"))
+    assert list((tmp_path / "mine").rglob("*.code"))
     assert not (tmp_path / "planted").exists()
 
 

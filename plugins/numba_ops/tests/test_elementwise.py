@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from plugins.numba_ops.tests.compiled import is_compiled
 
 from oplet import Interpreter, ModelBuilder, TensorType
 from oplet.schema.enums import ActivationFunctionType, Padding
@@ -104,7 +105,7 @@ def test_all_pairs_of_8_bit_values_agree(op: str, kind: str, agree: Callable[...
 @st.composite
 def maps(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
     """A model of an op of one operand."""
-    floats = ["LEAKY_RELU", "HARD_SWISH", "LOGISTIC", "GELU", "TANH", "SQRT", "RSQRT", "ABS"]
+    floats = ["LEAKY_RELU", "HARD_SWISH", "LOGISTIC", "GELU", "TANH", "SQRT", "RSQRT", "ABS", "NEG"]
     op = draw(st.sampled_from([*floats, "SOFTMAX", "LOG_SOFTMAX", "QUANTIZE", "DEQUANTIZE"]))
     shape = tuple(draw(st.lists(st.integers(1, 40), min_size=1, max_size=3)))
     random = np.random.default_rng(draw(SEEDS))
@@ -209,6 +210,24 @@ def test_pools_agree(case: tuple[bytes, list[Any]], agree: Callable[..., None]) 
     agree(*case)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_maxima_keep_not_a_number_and_the_first_of_equal_zeros(size: int, agree: Callable[..., None]) -> None:
+    options = Pool2DOptions(padding=Padding.SAME, filter_height=size, filter_width=size, stride_h=2, stride_w=2)
+    x = np.random.default_rng(size).standard_normal((1, 7, 7, 19)).astype(np.float32)
+    x[0, 3, 3, :5], x[0, 0, 0, 5], x[0, 5, 5, 6] = np.nan, 9, -9
+    x[..., 7:] = np.minimum(x[..., 7:], 0) * 0  # zeros of both signs
+    model = one_op_model("MAX_POOL_2D", [Spec("float32", x.shape)], [Spec("float32", (1, 4, 4, 19))], options)
+    assert is_compiled(model)
+    agree(model, [x])
+    [found] = invoke(Interpreter(model_content=model), x)
+    before = (size - 1) // 2 if size > 1 else 0  # seven rows in steps of two: `size - 1` rows of padding
+    for row, column in np.ndindex(4, 4):
+        top, left = 2 * row - before, 2 * column - before
+        window = x[0, max(top, 0) : top + size, max(left, 0) : left + size, 7:].transpose(1, 0, 2)
+        first = window.reshape(-1, 12)[0]
+        np.testing.assert_array_equal(np.signbit(found[0, row, column, 7:]), np.signbit(first))
+
+
 @given(large=st.lists(st.integers(1, 4), max_size=5), data=st.data())
 @example(large=[2, 3], data=None)
 def test_a_repetition_names_the_element_that_broadcasting_would(large: list[int], data: Any) -> None:
@@ -270,3 +289,20 @@ def test_ops_that_write_over_what_an_op_before_them_made_answer_as_numpy_does(ag
     graph.add_operator(op, [middle] if op in ("RELU", "HARD_SWISH") else [x, middle], [y])
     graph.set_outputs(y)
     agree(builder.to_bytes(), [np.random.default_rng(0).standard_normal(shape).astype(np.float32)], threads=2)
+
+
+@pytest.mark.parametrize("op", ["ADD", "SUB", "MUL"])
+def test_operands_that_both_repeat_agree(op: str, agree: Callable[..., None]) -> None:
+    options = {"ADD": AddOptions(), "SUB": SubOptions(), "MUL": MulOptions()}[op]
+    random = np.random.default_rng(0)
+    for first, second in (
+        ((1, 16, 1), (1, 1, 32)),
+        ((5, 1), (7,)),
+        ((2, 1, 3, 1), (1, 4, 1, 5)),
+        ((3, 1, 5, 1, 7), (3, 2, 5, 2, 7)),
+    ):
+        shape = np.broadcast_shapes(first, second)
+        for shapes in ((first, second), (second, first)):
+            fed = [random.standard_normal(of).astype(np.float32) for of in shapes]
+            specs = [Spec("float32", of) for of in (*shapes, shape)]
+            agree(one_op_model(op, specs[:2], specs[2:], options), fed)

@@ -12,6 +12,8 @@ import pytest
 from oplet import Interpreter, ModelBuilder, Profiler
 from oplet.schema.options import ConcatenationOptions, GeluOptions, SoftmaxOptions
 from oplet.testing import invoke
+from oplet.testing.graphs import Graph, Op, graph_model
+from oplet.testing.one_op import Spec
 from oplet_numba_ops.shaping.copying import COPY, copy_arguments
 
 
@@ -84,6 +86,28 @@ def test_all_nodes_of_a_block_are_one_step() -> None:
     profiled = Interpreter(model_content=block((6, 32), 2), num_threads=1, profiler=profiler)
     invoke(profiled, np.ones((6, 32), np.float32))
     assert len(profiler.events) == len(segment.nodes)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "int64"])
+def test_reversed_and_repeated_numbers_are_joined_and_are_numpys(dtype: str) -> None:
+    shapes = {"a": (2, 3, 4), "b": (2, 3, 4), "c": (4, 3, 20), "d": (4, 3, 20), "e": (4, 18, 40)}
+    ops = [
+        Op("REVERSE_V2", "a first", "b"),
+        Op("TILE", "b times", "c"),
+        Op("REVERSE_V2", "c last", "d"),
+        Op("TILE", "d more", "e"),
+    ]
+    constants = {"first": [0, 2], "times": [2, 1, 5], "last": [1], "more": [1, 6, 2]}
+    tensors = {name: Spec(dtype, shape) for name, shape in shapes.items()}
+    values = {name: np.array(value, np.int32) for name, value in constants.items()}
+    model = graph_model(Graph({**tensors, **values, "f": tensors["e"]}, "a", "f", [*ops, Op("MAXIMUM", "e e", "f")]))
+    interpreter = Interpreter(model_content=model)
+    x = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    wanted = np.tile(np.tile(x[::-1, :, ::-1], (2, 1, 5))[:, ::-1], (1, 6, 2))
+    for _ in range(3):
+        np.testing.assert_array_equal(invoke(interpreter, x)[0], wanted)
+    [segment] = interpreter._subgraphs[0].segments
+    assert dtype != "float32" or segment.is_one_step
 
 
 def test_joined_nodes_outlive_what_made_them() -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import BatchMatMulOptions, Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
-from oplet.testing import Spec, one_op_model
+from oplet.testing import Spec, one_op_model, run_op
+from oplet_numba_ops.compiling import processor
 from oplet_numba_ops.convolution import depthwise, hybrid, products
 
 CLAMPS = [ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU6]
@@ -266,3 +267,32 @@ def test_one_matrix_for_a_stack_of_many_rows_is_divided_between_threads(columns:
     values = [np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in shapes]
     for threads in (1, 2, 3):
         agree(model, values, threads)
+
+
+@pytest.mark.parametrize("features", [{"avx512f": False}, {"avx512f": True}], ids=["16 registers", "32 registers"])
+@given(case=st.one_of(layers(), stacks()))
+@SLOWLY
+def test_layers_laid_out_for_other_processors_agree(
+    case: tuple[bytes, list[Any]], features: dict[str, bool], agree: Callable[..., None]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processor, "_features", lambda: features)
+        products.panel_vectors.cache_clear()
+        try:
+            agree(*case)
+        finally:
+            products.panel_vectors.cache_clear()
+
+
+@pytest.mark.parametrize("units", [16, 32, 64])
+def test_a_row_of_a_layer_has_the_same_bits_however_many_rows_there_are(units: int) -> None:
+    random = np.random.default_rng(units)
+    x, weights = random.standard_normal((100, 24)).astype(np.float32), random.standard_normal((units, 24)).astype(np.float32)
+    bias = random.standard_normal(units).astype(np.float32)
+    whole: Any = None
+    for count in (100, 64, 40, 33, 32, 20, 17, 16, 9, 6, 4, 3, 2):
+        inputs = [Spec("float32", [count, 24]), weights, bias]
+        model = one_op_model("FULLY_CONNECTED", inputs, [Spec("float32", [count, units])])
+        found = run_op(model, x[:count])[0]
+        whole = found if whole is None else whole
+        np.testing.assert_array_equal(found, whole[:count])

@@ -43,7 +43,7 @@ def test_versions_are_those_of_the_numpy_kernels() -> None:
     resolver = MutableOpResolver()
     oplet_numba_ops.register_ops(resolver)
     claims = {claim.op: (claim.min_version, claim.max_version) for claim in resolver.claims()}
-    custom = dict.fromkeys(oplet_numba_ops.CUSTOM, (1, 1))
+    custom = {name: (first, last) for name, (_, first, last) in (oplet_numba_ops.CUSTOM | oplet_numba_ops.MEDIAPIPE).items()}
     assert claims == {BuiltinOperator[name]: oplet_builtin_ops.VERSIONS[name] for name in oplet_numba_ops.OPERATORS} | custom
 
 
@@ -61,7 +61,9 @@ def test_a_constant_layer_is_served_and_one_with_weights_from_the_model_falls_ba
     weights = np.ones((2, 1, 1, 3), "float32")
     assert is_compiled(one_op_model("CONV_2D", [x, weights, None], [y], OPTIONS))
     assert not is_compiled(one_op_model("CONV_2D", [x, Spec("float32", weights.shape), None], [y], OPTIONS))
-    assert not is_compiled(one_op_model("CONV_2D", [Spec("float32", (1, 4, 4, 6)), weights, None], [y], OPTIONS))  # two groups
+    assert is_compiled(one_op_model("CONV_2D", [Spec("float32", (1, 4, 4, 6)), weights, None], [y], OPTIONS))  # two groups
+    large = Spec("float32", (1, 64, 64, 6)), Spec("float32", (1, 64, 64, 2))
+    assert not is_compiled(one_op_model("CONV_2D", [large[0], weights, None], [large[1]], OPTIONS))
 
 
 @pytest.mark.parametrize("how", ["declines", "runs out of memory", "cannot be compiled", "is refused by numpy", "serves"])
@@ -167,7 +169,7 @@ def test_machine_code_is_kept_where_numba_cache_dir_says_and_found_again(tmp_pat
     def run() -> dict[str, int]:
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
         subprocess.run([sys.executable, "-c", CODE, str(model)], check=True, env=environment, capture_output=True)
-        return {path.name: path.stat().st_mtime_ns for path in cache.rglob("*.nbc")}
+        return {path.name: path.stat().st_mtime_ns for path in cache.rglob("*.code")}
 
     first = run()
     assert first

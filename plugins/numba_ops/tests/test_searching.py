@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plugins.numba_ops.tests.compiled import is_compiled
+from plugins.numba_ops.tests.conftest import answer
 
 from oplet.schema.options import (
     ArgMaxOptions,
@@ -65,6 +67,19 @@ def models(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
 @given(case=models())
 def test_models_agree(case: tuple[bytes, list[Any]], agree: Callable[..., None]) -> None:
     agree(*case)
+
+
+@pytest.mark.parametrize("shape", [(1, 24, 25, 16), (2, 40, 16, 19), (1, 66, 97, 3)])
+def test_means_of_long_columns_are_the_same_bits_for_any_number_of_threads(
+    shape: tuple[int, ...], agree: Callable[..., None]
+) -> None:
+    fed = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    inputs = [Spec("float32", shape), np.array([1, 2], np.int32)]
+    model = one_op_model("MEAN", inputs, [Spec("float32", (shape[0], shape[3]))], ReducerOptions(keep_dims=False))
+    assert is_compiled(model)
+    agree(model, [fed], 2)
+    one, two = (answer(model, [fed], ["oplet-builtin-ops", "oplet-numba-ops"], threads)[0] for threads in (1, 2))
+    np.testing.assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize("sigma", [None, 0.0, 0.4])

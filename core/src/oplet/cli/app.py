@@ -13,6 +13,7 @@ from oplet.cli.commands.benchmark import benchmark
 from oplet.cli.commands.build import build
 from oplet.cli.commands.compare import compare
 from oplet.cli.commands.doctor import doctor
+from oplet.cli.commands.explore import explore
 from oplet.cli.commands.inspect import inspect
 from oplet.cli.commands.new_delegate import new_delegate
 from oplet.cli.commands.new_op import new_op
@@ -23,6 +24,7 @@ from oplet.cli.commands.run import run
 from oplet.cli.commands.select import select
 from oplet.cli.commands.tune import tune
 from oplet.cli.commands.versions import versions
+from oplet.cli.commands.warm import warm
 from oplet.cli.plugin_commands import Command, Commands
 from oplet.cli.settings import Debug, PluginSwitches, settings_of
 
@@ -59,8 +61,10 @@ def common(
 COMMANDS: dict[Callable[..., None], str] = {
     run: "Run a model on files, or on random values.",
     compare: "Run a model in two ways and compare the answers.",
+    explore: "Show the graph of a model in a browser.",
     partition: "Show which nodes delegates would take, and why not.",
     benchmark: "Measure the time and memory that a model takes.",
+    warm: "Compile the kernels of a model ahead of its first run.",
     tune: "Measure every installed way to run a model.",
     inspect: "Show what is in a model file, and who would run it.",
     versions: "Show versions of ops, and which runtimes have them.",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from oplet.cli.progress import held_lines, width_of
 from oplet.texts import counted, one_line, plain, shown
 
 if TYPE_CHECKING:
@@ -128,9 +129,17 @@ def row_report(quiet: bool, bar: bool) -> Iterator[RowReport]:
 
     columns = (TextColumn("rows"), BarColumn(), MofNCompleteColumn(), Rate(), TimeElapsedColumn(), TimeRemainingColumn())
     # Standard output is results: whatever it is, rich must leave it alone.
-    with Progress(
-        *columns, console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
-    ) as bars:
+    with (
+        held_lines() as (screen, lines),
+        Progress(
+            *columns,
+            console=(above := Console(file=screen, highlight=False, width=width_of(screen))),
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        ) as bars,
+    ):
         task = bars.add_task("rows", total=None)
         drawn = began = 0.0
 
@@ -143,7 +152,13 @@ def row_report(quiet: bool, bar: bool) -> Iterator[RowReport]:
                 bars.reset(task, completed=done, total=total)
             if now - drawn > _REFRESH_SECONDS or done == total:
                 drawn = now
+                for line in lines():
+                    above.print(Text(plain(line)), soft_wrap=True)
                 bars.update(task, completed=done, total=total, refresh=True)
 
-        yield RowReport(quiet, lambda text: console.print(Text(f"oplet: {one_line(text)}"), soft_wrap=True), draw)
+        def write(text: str) -> None:
+            # What is said of all rows together is said when the bar is gone.
+            (console if screen.closed else above).print(Text(f"oplet: {one_line(text)}"), soft_wrap=True)
+
+        yield RowReport(quiet, write, draw)
     sys.stderr.flush()

@@ -5,7 +5,7 @@ Contract: tflite/core/c/common.h (TfLiteDelegate) and tflite/delegates/utils/sim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from enum import Flag
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -184,6 +184,7 @@ class Delegate:
         provenance: the package that it comes from; `load_delegate` fills it in.
         constants_first: whether nodes that it does not claim, and that read only constants of the file, run before all others, so
             that nodes which widen weights do not split partitions. LiteRT has no such order; the default is False.
+        only_nodes: indices of the main subgraph's nodes to offer it; None for all. Others look to it like another delegate's kernels.
 
     A delegate that keeps values in buffers of its own sets `tensor.buffer_handle` and `tensor.data_is_stale` of an output when its kernel
     runs; the runtime calls `copy_from_buffer_handle` before anything else reads the tensor.
@@ -192,6 +193,7 @@ class Delegate:
     name: str = "Delegate"
     flags: DelegateFlags = DelegateFlags.NONE
     constants_first: bool = False
+    only_nodes: Container[int] | None = None
     provenance: Provenance = Provenance()
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
@@ -336,11 +338,9 @@ class SimpleDelegate(Delegate):
         kept = largest_partitions(partitions, self.min_nodes_per_partition, max(self.max_delegated_partitions, 0))
         for subset in partitions:
             if subset not in kept:
-                reason = (
-                    f"its partition of {len(subset.nodes)} nodes is left out (min_nodes_per_partition="
-                    f"{self.min_nodes_per_partition}, max_delegated_partitions={self.max_delegated_partitions})"
-                )
-                refused.update(dict.fromkeys(subset.nodes, reason))
+                least, most = self.min_nodes_per_partition, self.max_delegated_partitions
+                limits = f"min_nodes_per_partition={least}, max_delegated_partitions={most}"
+                refused.update(dict.fromkeys(subset.nodes, f"its partition of {len(subset.nodes)} nodes is left out ({limits})"))
         return kept
 
 

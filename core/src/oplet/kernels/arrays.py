@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from numpy import may_share_memory
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Copies", "Shape", "Thunk", "copier", "copies"]
+__all__ = ["Array", "Copies", "Shape", "Thunk", "copier", "copies", "spans"]
 
 #: An array of any type and shape.
 Array = NDArray[Any]
@@ -52,6 +52,21 @@ def copies(pairs: Sequence[tuple[Array, Array]]) -> Copies:
     [1, 2]
     """
     return Copies(pairs)
+
+
+def spans(arrays: Iterable[Array]) -> list[tuple[int, int]]:
+    """The memory of arrays or views that are not empty, each as its first address and that after its last byte."""
+    found = []
+    for array in arrays:
+        if array.size:
+            first = int(array.__array_interface__["data"][0])
+            if array.flags.c_contiguous:
+                found.append((first, first + array.nbytes))
+                continue
+            steps = [(length - 1) * stride for length, stride in zip(array.shape, array.strides)]
+            before, after = sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)
+            found.append((first + before, first + after + array.itemsize))
+    return found
 
 
 _NOTHING = Copies(())

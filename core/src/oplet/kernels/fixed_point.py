@@ -42,6 +42,10 @@ Int64s = NDArray[np.int64]
 #: The ufunc behind `np.clip`: four times as fast on small arrays. Numpy 2 moved it to `np._core`.
 clip: Final[Any] = (np._core if hasattr(np, "_core") else np.core).umath.clip
 
+#: The most values for which Python's integers are faster than an array, and the types whose values all have 32 bits.
+_FEW: Final = 8
+_INTEGERS: Final = (np.dtype(np.int32), np.dtype(np.int16), np.dtype(np.int8))
+
 _RANGES: Final = {
     TensorType.UINT8: (0, 255),
     TensorType.INT8: (-128, 127),
@@ -134,8 +138,12 @@ def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift:
     `multiplier` and `shift` are scalars or broadcast against x. A left shift may wrap around and counts modulo 32, as on x86; C++
     leaves both undefined.
     """
-    if isinstance(multiplier, int) and isinstance(shift, int) and multiplier >= 0 and -31 <= shift <= 0:
-        return _scaled_down(np.asarray(x), multiplier, -shift)
+    if isinstance(multiplier, int) and isinstance(shift, int) and multiplier >= 0 and -31 <= shift <= 31:
+        values = np.asarray(x)
+        if values.size <= _FEW and values.dtype in _INTEGERS:
+            return _scaled_few(values, multiplier, shift)
+        if shift <= 0:
+            return _scaled_down(values, multiplier, -shift)
     shift = np.asarray(shift, np.int64)
     shifted: NDArray[Any] = np.asarray(x)
     if (shift > 0).any():
@@ -171,6 +179,19 @@ def _scaled_down(x: NDArray[Any], multiplier: int, exponent: int) -> Int32s:
         product -= below
         product >>= exponent
     return product.astype(np.int32)
+
+
+def _scaled_few(x: NDArray[Any], multiplier: int, shift: int) -> Int32s:
+    """`multiply_by_quantized_multiplier` of a few values of at most 32 bits, in Python's integers."""
+    exponent, half = max(-shift, 0), (1 << -shift) >> 1 if shift < 0 else 0
+    results = []
+    for value in x.ravel().tolist():
+        if shift > 0:
+            value = ((value << shift) + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
+        product = value * multiplier + (1 << 30) >> 31
+        # At exponent 0 nothing is rounded, so that the sign must not be subtracted.
+        results.append(product + half - (product < 0 < half) >> exponent)
+    return np.array(results, np.int32).reshape(x.shape)
 
 
 def single_rounding(multiplier: int, shift: int) -> tuple[int, int]:

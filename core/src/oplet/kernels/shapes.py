@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import is_
 
 from oplet.errors import PrepareError
-from oplet.kernels.arrays import Shape, Thunk
+from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.ops.context import Context, Node, ensure
 from oplet.ops.tensor import Tensor
 
@@ -13,6 +14,9 @@ __all__ = ["defer_or_resize", "defer_or_run", "defer_refusals", "failing_thunk",
 
 #: A function that computes the shapes of a node's outputs from the present values of its inputs.
 Shapes = Callable[[Node], Sequence[Shape]]
+
+#: The most bytes of the tensors of a node whose thunk is kept: of larger ones it saves little and holds memory.
+_SMALL = 1 << 16
 
 
 def defer_or_resize(context: Context, node: Node, sources: Sequence[Tensor], shapes: Shapes) -> None:
@@ -63,21 +67,48 @@ def defer_refusals(bind: Callable[[Context, Node], Thunk]) -> Callable[[Context,
     return wait
 
 
-def defer_or_run(context: Context, node: Node, shapes: Shapes, bind: Callable[[Node], Thunk]) -> Thunk:
+def defer_or_run(
+    context: Context, node: Node, shapes: Shapes, bind: Callable[[Node], Thunk], reads: Sequence[Tensor] | None = None
+) -> Thunk:
     """The thunk of a node prepared with `defer_or_resize`; with dynamic outputs it resizes and binds at each run.
 
     Args:
         shapes: as for `defer_or_resize`.
         bind: returns the thunk for the present shapes.
+        reads: the inputs of numbers whose values `shapes` and `bind` read; what the thunk reads when it runs does not count. If they
+            are given, a small node is bound again only where one of their values, or the array of a tensor, is not the last run's.
     """
     if node.prepared:
         return bind(node)
+    if reads is None:
 
-    def run() -> None:
+        def run() -> None:
+            _resize(context, node, shapes)
+            bind(node)()
+
+        return run
+    read, operands = list(reads), [tensor for tensor in (*node.inputs, *node.temporaries, *node.outputs) if tensor is not None]
+    arrays: list[Array | None] = []
+    values: list[bytes] = []
+    bound: Thunk = _nothing
+
+    def run_bound() -> None:
+        nonlocal arrays, values, bound
+        there = arrays and all(map(is_, [tensor._array for tensor in operands], arrays))
+        if there and [tensor.data.tobytes() for tensor in read] == values:
+            bound()
+            return
+        arrays, bound = [], _nothing  # which hold memory
         _resize(context, node, shapes)
-        bind(node)()
+        thunk = bind(node)
+        if sum([tensor.nbytes for tensor in operands]) > _SMALL:
+            thunk()
+            return
+        values = [tensor.data.tobytes() for tensor in read]  # now: a kernel may write over an input
+        thunk()
+        arrays, bound = [tensor._array for tensor in operands], thunk
 
-    return run
+    return run_bound
 
 
 def failing_thunk(message: str) -> Thunk:
@@ -101,3 +132,7 @@ def offer_in_place(node: Node) -> None:
     """
     shape = node.outputs[0].shape
     node.in_place = [tensor for tensor in node.inputs if tensor.shape == shape]
+
+
+def _nothing() -> None:
+    pass

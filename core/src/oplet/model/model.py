@@ -13,33 +13,16 @@ from numpy.typing import NDArray
 from oplet.errors import LimitError, ModelError
 from oplet.model.files.external_paths import locate, open_external
 from oplet.model.files.mapping import MappedFile, ensure_not_truncated, map_file
+from oplet.model.reading import SCHEMA_VERSION, decoded
 from oplet.ops.shared_values import SharedValues, values_of_bytes
 from oplet.schema import tables
 from oplet.schema.columns import LazyTables
-from oplet.schema.decode import decode
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.naming import shown
 
 __all__ = ["SCHEMA_VERSION", "Model"]
 
 Bytes = NDArray[np.uint8]
-
-#: The only version of the schema that runtimes read.
-SCHEMA_VERSION = 3
-_IDENTIFIER = b"TFL3"
-_MINIMUM_SIZE = 8
-
-#: Other files that users try to open: their first bytes, and the advice in the message.
-_LOOKALIKES: tuple[tuple[bytes, str], ...] = (
-    (b"PK\x03\x04", "a zip archive; a Keras .keras file or an archive must be converted or unpacked first"),
-    (b"version https://git-lfs", "a Git LFS pointer; run 'git lfs pull' to get the file itself"),
-    (b"<!DOCTYPE", "an HTML page; the download went to a web page, not to the file"),
-    (b"<html", "an HTML page; the download went to a web page, not to the file"),
-    (b"\x89HDF\r\n", "an HDF5 (Keras .h5) file; convert it with TensorFlow's converter"),
-    (b"\x08\x01\x12", "a TensorFlow SavedModel protobuf; convert it with TensorFlow's converter"),
-    (b"\x1f\x8b", "a gzip file; unpack it first"),
-    *((bytes((8, version, 18)), "an ONNX model; convert it first") for version in range(3, 20)),
-)
 
 
 class Model:
@@ -53,6 +36,7 @@ class Model:
         data: the file's bytes; empty if the model was made from tables.
         unknown: descriptions of the first few fields and union members that this schema does not have, with their positions. Such a
             model can be read and run, but not written.
+        is_verified: whether the tables are verified and shared with other models of the same bytes; `root` makes tables of its own then.
         shared_values: what the interpreters of these bytes have in common; None if the bytes may change, or the model was made from
             tables.
 
@@ -89,48 +73,73 @@ class Model:
         self._use_mmap = True
         self._made_of = made_of
         self.shared_values: SharedValues | None = None
+        self.is_verified = False
         self._external: dict[str, MappedFile] = {}
         self._external_by_id: dict[int, tables.ExternalBuffer] = {}
         self._external_count = -1
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, use_mmap: bool = True) -> Model:
+    def open(cls, path: str | os.PathLike[str], *, use_mmap: bool = True, verified: bool = False) -> Model:
         """Map a file and decode its tables; constants are read from the mapping when they are used.
 
         Args:
             path: the file.
             use_mmap: False to read the file, and those of its external buffers, into memory, so that later changes of the files have
                 no effect.
+            verified: whether the tables may be those that another model of the same, unchanged file has verified; see `is_verified`.
 
         Raises:
             ModelError: the file cannot be opened or is not a .tflite model.
             LimitError: there is not enough memory to read the file.
         """
         mapped = map_file(path, use_mmap=use_mmap)
-        unknown: list[str] = []
-        root = _decode(mapped.view, f"'{path}'", unknown)
-        model = cls(root, mapped.view, os.fspath(path), unknown)
+        model = cls._of(mapped.view, f"'{path}'", os.fspath(path), mapped.shared_values, verified)
         model._mapped, model._use_mmap = mapped, use_mmap
-        model.shared_values = mapped.shared_values
         return model
 
     @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Model:
+    def from_bytes(cls, data: bytes | bytearray | memoryview, *, verified: bool = False) -> Model:
         """Decode a model that is already in memory; constants are views of `data`.
+
+        Args:
+            data: the model's bytes.
+            verified: as for `open`, for models of the same `bytes` object.
 
         Raises:
             ModelError: the bytes are not a .tflite model.
         """
         view = memoryview(data).cast("B")
-        unknown: list[str] = []
-        model = cls(_decode(view, "the model's bytes", unknown), view, unknown=unknown)
+        shared = None
         if type(view.obj) is bytes and len(view) == len(view.obj):  # others may change, or are a part of which there are several
-            model.shared_values = values_of_bytes(view.obj)
+            shared = values_of_bytes(view.obj)
+        return cls._of(view, "the model's bytes", None, shared, verified)
+
+    @classmethod
+    def _of(cls, view: memoryview, where: str, path: str | None, shared: SharedValues | None, verified: bool) -> Model:
+        """The model of some bytes, with the tables that were verified before if `verified` allows it."""
+        known = shared.tables if verified and shared is not None else None
+        unknown: list[str] = []
+        root, unknown = known if known is not None else (decoded(view, where, unknown), unknown)
+        model = cls(root, view, path, unknown)
+        model.shared_values, model.is_verified = shared, known is not None
         return model
+
+    def set_verified(self) -> None:
+        """Record that the tables are verified, and let other models of the same bytes have them.
+
+        Tables that refer to files of constants are verified anew by each, as those files may have changed since.
+        """
+        shared = self.shared_values
+        if shared is not None and not self.lazy_root.external_buffers:
+            shared.tables = self.lazy_root, self.unknown
+            self.is_verified = True
 
     @property
     def root(self) -> tables.Model:
         """The model's tables, with lists of tensors and operators."""
+        if self.is_verified:  # they are others', too
+            self.check_files()
+            self.lazy_root, self.is_verified = decoded(self.data, f"'{self.name}'", []), False
         root = self.lazy_root
         if self._mapped is not None and any(isinstance(subgraph.tensors, LazyTables) for subgraph in root.subgraphs or []):
             self.check_files()
@@ -150,6 +159,11 @@ class Model:
         """The former name of `lazy_root`."""
         return self.lazy_root
 
+    @property
+    def is_mapped(self) -> bool:
+        """Whether its bytes are those of a mapped file, which take no memory that the system could not take back."""
+        return self._mapped is not None and self._use_mmap
+
     def check_files(self) -> None:
         """Check that no mapped file was truncated; see `MappedFile.check`.
 
@@ -162,8 +176,9 @@ class Model:
             ensure_not_truncated(self._pages, self.name)
         if self._made_of is not None:
             self._made_of.check_files()
-        for mapped in self._external.values():
-            mapped.check()
+        if self._external:
+            for mapped in self._external.values():
+                mapped.check()
 
     def release_pages(self) -> None:
         """Release the pages of the file that were read so far; see `MappedFile.release_pages`."""
@@ -363,28 +378,3 @@ def _view(data: memoryview, offset: int, size: int) -> Bytes:
     array = np.frombuffer(data, np.uint8, size, offset)
     array.flags.writeable = False
     return array
-
-
-def _decode(view: memoryview, where: str, unknown: list[str]) -> tables.Model:
-    """Decode a model's tables, after a check of the kind of file."""
-    head = bytes(view[:32])
-    if len(view) < _MINIMUM_SIZE:
-        raise ModelError(
-            f"Model provided must have at least 7 bytes to hold identifier. {where[0].upper()}{where[1:]} has {len(view)}, "
-            f"so The model is not a valid Flatbuffer buffer; fetch it again."
-        )
-    if head[4:8] != _IDENTIFIER:
-        kind = next((words for start, words in _LOOKALIKES if head.startswith(start)), None)
-        looks = f" It looks like {kind}." if kind else " It is another kind of file, or damaged."
-        found = head[4:8].decode("ascii", "replace").encode("ascii", "backslashreplace").decode()
-        found = "".join(c if c.isprintable() else "?" for c in found)
-        raise ModelError(
-            f"The model is not a valid Flatbuffer buffer: Model provided has model identifier '{found}', should be 'TFL3' in {where}.{looks}"
-        )
-    root = decode(tables.Model, view, where, unknown, (tables.Tensor, tables.Operator))
-    if root.version != SCHEMA_VERSION:
-        raise ModelError(
-            f"Model provided is schema version {root.version} not equal to supported version {SCHEMA_VERSION}. "
-            f"Convert {where} again with a current converter."
-        )
-    return root

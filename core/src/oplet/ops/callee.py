@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from oplet.ops.node import Node, Thunk
 from oplet.ops.tensor import Shape, Tensor
@@ -81,6 +81,24 @@ class Callee:
     def bind(self) -> Thunk:
         """The thunk that runs the callee; valid while `generation` stays the same."""
         raise NotImplementedError
+
+    def rounds(self, condition: Callee, before: Thunk, step: Thunk, after: Thunk) -> Callable[[int], bool | None] | None:
+        """A function that runs a whole loop, of which this is the body, in machine code.
+
+        It takes the most rounds, and returns whether the condition was false before them; None, without having run anything, if it
+        cannot run now or any more: the caller runs the rounds itself then.
+
+        Args:
+            condition: the condition, which gives one value of BOOL.
+            before: an `oplet.kernels.arrays.Copies`, as the next two are: copies the first round's values into the condition and the body.
+            step: copies the next round's values from the body's outputs.
+            after: copies the results, when the condition is false.
+
+        Returns:
+            The function, valid while both `generation` stay the same; None if there is none, or none yet: kernels are joined when they
+            have run once.
+        """
+        return None
 
     def restart(self) -> None:
         """Reset the callee's variable tensors to their state after `prepare`; they do not outlive a run of the caller.

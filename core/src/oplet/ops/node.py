@@ -11,8 +11,8 @@ from oplet.errors import CustomOptionsError
 from oplet.ops.checkpoint import charge
 from oplet.ops.ensure import EnsureError
 from oplet.ops.serving.provenance import Provenance
-from oplet.ops.shared_values import Derived, NodeValues
-from oplet.ops.tensor import Array, Tensor
+from oplet.ops.shared_values import Derived, NodeValues, Source, nbytes_of
+from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.flexbuffers import read_flexbuffer
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
@@ -25,8 +25,6 @@ __all__ = ["Kernel", "KernelCache", "Node", "ProviderChain", "Thunk"]
 Thunk = Callable[[], None]
 Options = TypeVar("Options", bound=Table)
 Value = TypeVar("Value")
-#: Arrays of fewer bytes are not charged; nor are the parts of cached tuples and lists that are longer.
-_SMALL, _FEW = 1 << 16, 64
 #: Values that a kernel keeps for a node between prepares: those of `Node.cached`, and persistent temporaries by their position.
 KernelCache = tuple["dict[Hashable, Derived] | None", "dict[int, Tensor] | None"]
 
@@ -74,6 +72,12 @@ class Kernel(Protocol):
     def pure(self) -> bool: ...
 
     @property
+    def absorbs(self) -> Callable[[Any, Any], Sequence[Any]] | None: ...
+
+    @property
+    def absorbable(self) -> bool: ...
+
+    @property
     def sparse(self) -> frozenset[int]: ...
 
     @property
@@ -101,6 +105,8 @@ class ProviderChain(Protocol):
 
     def advance(self, reason: str) -> bool: ...
 
+    def move_to(self, node: Node) -> None: ...
+
     def initialized(self) -> Sequence[tuple[Kernel, Any]]: ...
 
 
@@ -119,6 +125,7 @@ class Node:
         in_place: the inputs whose memory the first output may share; set by `prepare`, emptied before each prepare. The kernel must
             compute the same result there: it never overwrites a value of such an input before it has read it. The runtime uses
             at most one of them, of the output's size and without later readers.
+        absorbed: the nodes that its kernel computes with it, which do not run themselves (`Registration.absorbs`).
         custom_options: the custom options, as bytes; of a custom op.
         origin: the composite from whose decomposition the node was inlined, "odml.rms_norm"; of composites in composites all of them,
             the outer first: "my.block > odml.rms_norm". "" for a node that the model has there.
@@ -127,13 +134,14 @@ class Node:
         user_data: the result of the registration's `init`.
         prepared: the kernel's own: what `prepare` passes to `bind`.
         providers: the providers that were asked to serve it; None until one declines.
-        shared: the values that this node has in all interpreters of the model; None where they are no node's but this one's.
+        shared: the values that its subgraph's nodes have in all interpreters of the model; None where they are no node's but this one's.
     """
 
     __slots__ = (
         "_cache",
         "_options",
         "_persistent",
+        "absorbed",
         "charged",
         "custom_options",
         "delegate",
@@ -178,6 +186,7 @@ class Node:
         self.intermediates: Sequence[Tensor] = tuple(intermediates)
         self.temporaries: list[Tensor] = []
         self.in_place: Sequence[Tensor] = ()
+        self.absorbed: Sequence[Node] = ()
         self.custom_options = custom_options
         self.origin = ""
         self.registration = registration
@@ -189,9 +198,8 @@ class Node:
         self.shared: NodeValues | None = None
         self._cache: dict[Hashable, Derived] | None = None
         self._persistent: dict[int, Tensor] | None = None
-        self.charged: set[Hashable] | None = (
-            None  # keys of cached values that were charged since the last prepare; set by the runtime
-        )
+        # Keys of cached values that were charged since the last prepare; set by the runtime.
+        self.charged: set[Hashable] | None = None
 
     def options(self, cls: type[Options]) -> Options:
         """The options of a built-in operator, of the table `cls`; its defaults if the model has none.
@@ -263,35 +271,40 @@ class Node:
         Raises:
             LimitError: the memory exceeds the limit.
         """
-        arrays: list[Array | None] = []
+        constants: list[Source] = []
         for tensor in sources:
             if tensor is not None and not tensor.is_constant:
                 if self._cache is not None:
                     self._cache.pop(key, None)
                 return make()
-            arrays.append(None if tensor is None else tensor.data)
+            constants.append(None if tensor is None else tensor.source)
         if self._cache is None:
             self._cache = {}
         kept = self._cache.get(key)
-        if kept is None or not kept.is_of(arrays):
-            kept = self._cache[key] = self.derive(key, arrays, make) if shared else Derived(arrays, make())
+        if kept is None or not kept.is_of(constants):
+            kept = self._cache[key] = self.derive(key, constants, make) if shared else Derived(constants, make())
         if self.charged is None:
             self.charged = set()
         if key not in self.charged:
             self.charged.add(key)
-            if nbytes := _nbytes_of(kept.value, arrays):
+            if nbytes := nbytes_of(kept.value, constants):
                 charge(nbytes)
         return cast(Value, kept.value)
 
-    def derive(self, key: Hashable, arrays: Sequence[Array | None], make: Callable[[], Any]) -> Derived:
-        """The value that the same kernel has made from the same arrays for this node in another interpreter, or a new one.
+    def has_made_of(self, tensor: Tensor) -> bool:
+        """Whether a value of `cached` was made from a constant. For the runtime."""
+        wanted = tensor.source
+        return any(source is wanted for made in (self._cache or {}).values() for source in made.sources)
+
+    def derive(self, key: Hashable, sources: Sequence[Source], make: Callable[[], Any]) -> Derived:
+        """The value that the same kernel has made from the same constants for this node in another interpreter, or a new one.
 
         For `cached` and the runtime.
         """
         kernel = self.registration
         if self.shared is None or kernel is None or kernel.user_data is not None:
-            return Derived(arrays, make())
-        return self.shared.derive((kernel.init, kernel.prepare, kernel.bind, kernel.invoke), key, arrays, make)
+            return Derived(sources, make())
+        return self.shared.derive(self.index, (kernel.init, kernel.prepare, kernel.bind, kernel.invoke), key, sources, make)
 
     def persistent(self, tensor: Tensor) -> Tensor:
         """The PERSISTENT temporary of the last prepare at the same position, if it has this one's shape and type; else `tensor`.
@@ -315,8 +328,19 @@ class Node:
     def kernel_cache(self, values: KernelCache) -> None:
         self._cache, self._persistent = values
 
-    #: The former name of `kernel_cache`.
-    kept = kernel_cache
+    kept = kernel_cache  # its former name
+
+    def take_over(self, other: Node) -> None:
+        """Become what the same node of another interpreter is: prepared, with its temporaries and cached values. For the runtime."""
+        self.registration = other.registration
+        self.temporaries = other.temporaries
+        self.in_place = other.in_place
+        self.prepared = other.prepared
+        self.charged = other.charged
+        self._cache = other._cache
+        self.providers = other.providers
+        if self.providers is not None:
+            self.providers.move_to(self)
 
     def release(self) -> None:
         """Free everything that was made to run the node, when the interpreter closes."""
@@ -329,10 +353,8 @@ class Node:
 
     def profiling_string(self, context: object) -> str:
         """The name of the node in profiles: that of its registration's `profiling_string`, else the op's name."""
-        registration = self.registration
-        if registration is None or registration.profiling_string is None:
-            return self.op_name
-        return registration.profiling_string(context, self)
+        label = None if self.registration is None else self.registration.profiling_string
+        return self.op_name if label is None else label(context, self)
 
     def has_input(self, position: int) -> bool:
         """Whether the input at `position` is present and not omitted."""
@@ -367,14 +389,3 @@ def _flexbuffer_map(data: bytes, what: str, verb: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise CustomOptionsError(f"the {what} {verb} a {type(value).__name__}, not a map.")
     return value
-
-
-def _nbytes_of(value: object, sources: Sequence[Array | None]) -> int:
-    """The bytes of the large arrays in a value, except views of its sources."""
-    if type(value) is np.ndarray:
-        if value.nbytes < _SMALL or any(source is not None and np.may_share_memory(value, source) for source in sources):
-            return 0
-        return value.nbytes
-    if isinstance(value, (tuple, list)) and len(value) <= _FEW:
-        return sum(_nbytes_of(part, sources) for part in value)
-    return 0

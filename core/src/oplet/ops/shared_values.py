@@ -6,33 +6,92 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Derived", "NodeValues", "SharedValues", "values_of_bytes"]
+__all__ = ["Computed", "Derived", "NodeValues", "SharedValues", "Source", "nbytes_of", "values_of_bytes"]
 
 Array = NDArray[Any]
 Kept = TypeVar("Kept")
+#: Keys whose values are gone are swept out when there are so many more than were left the last time.
+_SWEPT = 1024
+#: Arrays of fewer bytes are not charged; nor are the parts of cached tuples and lists that are longer.
+_SMALL, _FEW = 1 << 16, 64
+
+
+class Computed:
+    """A constant that was computed while the graph was prepared. It stands for its array, which may be let go and computed again.
+
+    Attributes:
+        shape: the shape of the array.
+
+    Args:
+        array: the array, read-only.
+        again: whether it can be computed again.
+    """
+
+    __slots__ = ("_again", "_array", "_place", "shape")
+
+    def __init__(self, array: Array, again: bool) -> None:
+        self.shape = array.shape
+        self._again = again
+        self.hold(array)
+
+    def hold(self, array: Array) -> None:
+        """Keep an array that was computed again."""
+        owner = array if array.base is None else array.base
+        place: tuple[weakref.ref[Array], int, np.dtype[Any]] | None = None
+        if self._again and isinstance(owner, np.ndarray):
+            place = weakref.ref(owner), _address(array) - _address(owner), array.dtype
+        self._array: Array | None = array
+        self._place = place  # one attribute, as other threads may read it
+
+    def let_go(self) -> bool:
+        """Keep the array only as long as others do, such as thunks that read it; False if that is not possible."""
+        if self._place is None:
+            return False
+        self._array = None
+        return True
+
+    def get(self) -> Array | None:
+        """The array; None if it was let go and nobody has it."""
+        array, place = self._array, self._place
+        if array is not None or place is None:
+            return array
+        owner, offset, dtype = place[0](), place[1], place[2]
+        if owner is None:
+            return None
+        found: Array = np.ndarray(self.shape, dtype, owner, offset)
+        found.flags.writeable = False
+        return found
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+#: What a value is made from: the array of a constant, or what stands for it; None for an omitted input.
+Source: TypeAlias = "Array | Computed | None"
 
 
 class Derived:
     """A value that was made from constants.
 
     Attributes:
-        sources: the constants' arrays, None for an omitted input. They are kept alive, so that no other arrays get their ids.
+        sources: what it was made from. They are kept alive, so that no others get their ids.
         value: the value.
     """
 
     __slots__ = ("__weakref__", "sources", "value")
 
-    def __init__(self, sources: Sequence[Array | None], value: Any) -> None:
+    def __init__(self, sources: Sequence[Source], value: Any) -> None:
         self.sources = sources
         self.value = value
 
-    def is_of(self, sources: Sequence[Array | None]) -> bool:
-        """Whether the value was made from these very arrays."""
+    def is_of(self, sources: Sequence[Source]) -> bool:
+        """Whether the value was made from these very constants."""
         return len(self.sources) == len(sources) and all(a is b for a, b in zip(self.sources, sources))
 
 
@@ -43,62 +102,79 @@ class SharedValues:
     the same bytes, which cannot change, so that a tensor or node of one has the same meaning in all others. A forked process has the
     values of its parent, in the memory that both share until one of them writes there.
 
+    Attributes:
+        tables: the model's tables, once they are verified; None before. They are the model's own business.
+
     Args:
         content: the model's bytes, which are kept alive, so that no others get their id; None where a file's mapping holds this.
     """
 
-    __slots__ = ("__weakref__", "_content", "_held")
+    __slots__ = ("__weakref__", "_content", "_held", "_most", "tables")
 
     def __init__(self, content: bytes | None = None) -> None:
+        self.tables: Any = None
         self._content = content
-        self._held: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictionary()
+        # Plain references: a WeakValueDictionary takes five times as long to fill, which opening a model would feel.
+        self._held: dict[Hashable, weakref.ref[Any]] = {}
+        self._most = _SWEPT
 
     def get(self, key: Hashable) -> Any:
         """The value of a key; None if there is none now."""
-        return self._held.get(key)
+        held = self._held.get(key)
+        return None if held is None else held()
 
     def keep(self, key: Hashable, value: Kept) -> Kept:
         """Keep a value as long as it is referenced elsewhere; returns the one that another thread was faster to keep, if there is one."""
         with _lock:
-            found: Kept | None = self._held.get(key)
+            found: Kept | None = self.get(key)
             if found is None:
-                self._held[key] = found = value
+                self._held[key] = weakref.ref(value)
+                found = value
+                if len(self._held) > self._most:
+                    self._held = {key: held for key, held in self._held.items() if held() is not None}
+                    self._most = 2 * len(self._held) + _SWEPT
         return found
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was kept yet."""
+        return not self._held
+
     def __len__(self) -> int:
-        return len(self._held)
+        return sum(held() is not None for held in list(self._held.values()))
 
 
 class NodeValues:
-    """The part of a model's shared values that belongs to one node of its file.
+    """The part of a model's shared values that belongs to the nodes of one subgraph of its file.
 
     Attributes:
         shared: the model's values.
 
     Args:
         shared: the model's values.
-        place: the numbers of the node's subgraph and of the node.
+        subgraph: the number of the subgraph.
     """
 
-    __slots__ = ("_place", "shared")
+    __slots__ = ("_subgraph", "shared")
 
-    def __init__(self, shared: SharedValues, place: tuple[int, int]) -> None:
+    def __init__(self, shared: SharedValues, subgraph: int) -> None:
         self.shared = shared
-        self._place = place
+        self._subgraph = subgraph
 
-    def derive(self, kernel: Hashable, key: Hashable, sources: Sequence[Array | None], make: Callable[[], Any]) -> Derived:
-        """The value that another interpreter's node has made from the same arrays, or a new one.
+    def derive(self, node: int, kernel: Hashable, key: Hashable, sources: Sequence[Source], make: Callable[[], Any]) -> Derived:
+        """The value that another interpreter's node has made from the same constants, or a new one.
 
         Threads that prepare the same node at the same time may each make it; all get the same one. None waits for another: what `make`
         does is a kernel's own.
 
         Args:
+            node: the number of the node.
             kernel: tells the kernels that may serve the node apart.
             key: the kernel's name for the value.
-            sources: the arrays from which it is made.
+            sources: the constants from which it is made.
             make: makes it. Its arrays become read-only.
         """
-        whole = self._place, kernel, key, tuple(map(id, sources))
+        whole = (self._subgraph, node), kernel, key, tuple(map(id, sources))
         found = self.shared.get(whole)
         if found is None or not found.is_of(sources):
             found = self.shared.keep(whole, Derived(sources, _frozen(make())))
@@ -123,7 +199,7 @@ _of_bytes: weakref.WeakValueDictionary[int, SharedValues] = weakref.WeakValueDic
 
 
 def values_of_bytes(content: bytes) -> SharedValues:
-    """The shared values of all models that were opened from this bytes object."""
+    """The shared values of all models that were opened from this `bytes` object."""
     with _lock:
         found = _of_bytes.get(id(content))
         if found is None:
@@ -139,3 +215,17 @@ def _renew_lock() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)
+
+
+def nbytes_of(value: object, sources: Sequence[Source]) -> int:
+    """The bytes of the large arrays in a value, except views of its sources."""
+    if type(value) is np.ndarray:
+        if value.nbytes < _SMALL:
+            return 0
+        arrays = (source.get() if isinstance(source, Computed) else source for source in sources)
+        if any(array is not None and np.may_share_memory(value, array) for array in arrays):
+            return 0
+        return value.nbytes
+    if isinstance(value, (tuple, list)) and len(value) <= _FEW:
+        return sum(nbytes_of(part, sources) for part in value)
+    return 0

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import ModelError, PluginError, StateError
 from oplet.ops.ensure import EnsureError
+from oplet.ops.shared_values import Computed
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 from oplet.schema.tables import SparsityParameters
@@ -202,6 +203,7 @@ class Tensor:
 
     __slots__ = (
         "_array",
+        "_computed",
         "_load",
         "allocation",
         "buffer_handle",
@@ -250,6 +252,7 @@ class Tensor:
         self.resized = False
         self._array: Array | None = None
         self._load: Callable[[], Array] | None = None
+        self._computed: Computed | None = None
 
     @property
     def data(self) -> Array:
@@ -291,6 +294,36 @@ class Tensor:
     def set_memory(self, array: Array | None) -> None:
         """Set the array of the tensor, or remove it with None. For the runtime, not for kernels."""
         self._array = array
+        if self._computed is not None:
+            self._computed = self._load = None
+
+    @property
+    def source(self) -> Array | Computed:
+        """What identifies a constant's values: its array, or what stands for it where it may be let go and computed again."""
+        return self.data if self._computed is None else self._computed
+
+    def set_computed(self, computed: Computed, load: Callable[[], Array]) -> None:
+        """Set a constant that was computed, and the function that computes it again. For the runtime, not for kernels."""
+        self._array, self._computed, self._load = computed.get(), computed, load
+
+    @property
+    def is_let_go(self) -> bool:
+        """Whether the array was let go, and is computed again where it is read."""
+        return self._computed is not None and self._array is None
+
+    def let_go(self) -> None:
+        """Let the array go, if it is one that can be computed again where it is still to be read. For the runtime, not for kernels."""
+        if self._computed is not None and self._computed.let_go():
+            self._array = None
+
+    def take_over(self, other: Tensor) -> None:
+        """Become what the same tensor of another interpreter is: its shape, type, place and array. For the runtime, not for kernels."""
+        self.shape = other.shape
+        self.type = other.type
+        self.dtype = other.dtype
+        self.allocation = other.allocation
+        if other._array is not None:
+            self._array = other._array
 
     def set_loader(self, load: Callable[[], Array]) -> None:
         """Set the function that decodes the values on first access. For the runtime, not for kernels."""

@@ -20,6 +20,7 @@ CORE_COMMANDS: Final = frozenset(
         "build",
         "compare",
         "doctor",
+        "explore",
         "inspect",
         "new-delegate",
         "new-op",
@@ -30,6 +31,7 @@ CORE_COMMANDS: Final = frozenset(
         "select",
         "tune",
         "versions",
+        "warm",
     }
 )
 

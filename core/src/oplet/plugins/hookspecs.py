@@ -10,6 +10,7 @@ import pluggy
 if TYPE_CHECKING:
     from oplet.delegates.registry import DelegateRegistry
     from oplet.ops.serving.resolver import MutableOpResolver
+    from oplet.ops.serving.work import WorkTable
     from oplet.plugins.commands import CommandRegistry
     from oplet.schema.enums import BuiltinOperator
     from oplet.versions.runtime_version import RuntimeVersions
@@ -36,6 +37,11 @@ def register_delegates(registry: DelegateRegistry) -> None:
 @hookspec
 def register_runtime_versions(table: RuntimeVersions) -> None:
     """Add to `table` the first release that runs each version of the plugin's own ops, for model writers and `oplet versions`."""
+
+
+@hookspec
+def register_work(table: WorkTable) -> None:
+    """Add to `table` how the work of the plugin's ops is counted, for profiles: `table.add("Wave", function)`, which gives a `Work`."""
 
 
 @hookspec

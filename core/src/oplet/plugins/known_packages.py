@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pkgutil import get_data
 from typing import Final
 
 from oplet.ops.composite import Composite
@@ -28,6 +27,8 @@ def known_ops() -> dict[str | Composite, str]:
     Names must match exactly: another `SignalX` is not from this project, and advice must not name packages by a guess, which may belong
     to anybody.
     """
+    from pkgutil import get_data  # imported late: running a model does not need it
+
     found: dict[str | Composite, str] = {}
     for line in (get_data(__name__, "known_ops.txt") or b"").decode().splitlines():
         kind, name, package = line.split()

@@ -6,14 +6,15 @@ import functools
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from oplet import installed
 from oplet.errors import OpConflictError, PluginError
 from oplet.ops.serving.entry import Op, op_key, op_label
+from oplet.ops.serving.work import WorkTable
 from oplet.plugins.advice import advice, no_loader, no_opener
 from oplet.plugins.merged_resolver import MergedResolver, PluginOps
-from oplet.plugins.plugin import API_VERSION, APPLICATION_RANK, Operators, Plugin, PluginInfo, logger
+from oplet.plugins.plugin import API_VERSION, APPLICATION_RANK, Operators, Plugin, PluginInfo, warn
 from oplet.plugins.selection import PREFER_VARIABLE, Preference, Switches, misspelt_variables, normalised
 from oplet.schema.enums import BuiltinOperator
 
@@ -101,7 +102,7 @@ class PluginManager:
                 plugins += self._libraries
                 for source, wanted in (("prefer=", Preference.read(prefer)), (PREFER_VARIABLE, self._preference)):
                     for complaint in _complaints(wanted, self._found):
-                        logger.warning("%s %s.", source, complaint)
+                        warn("%s %s.", source, complaint)
                 found = self._resolvers[preference] = MergedResolver(plugins, preference)
             return found
 
@@ -114,8 +115,29 @@ class PluginManager:
         """
         manager = PluginManager(entry_points=self._entry_points)
         more = dict.fromkeys(map(normalised, names), source)
-        manager._switches = replace(self._switches, block={**self._switches.block, **more})
+        manager._switches = self._switches._replace(block={**self._switches.block, **more})
         manager._libraries = [*self._libraries]
+        return manager
+
+    def recipe(self) -> dict[str, Any] | None:
+        """The manager in a form that can be written as JSON, to make another one of the same plugins in another process.
+
+        Returns:
+            None if it has what cannot be named there: entry points that were given, libraries of operators, a class of its own.
+        """
+        if self._entry_points is not None or self._libraries or type(self) is not PluginManager:
+            return None
+        return {"switches": self._switches._asdict(), "prefer": self._preference._asdict(), "strict": self._strict}
+
+    @classmethod
+    def from_recipe(cls, recipe: Mapping[str, Any]) -> PluginManager:
+        """The manager that `recipe` describes, whatever the environment variables say here."""
+        manager = cls()
+        switches, prefer = recipe["switches"], recipe["prefer"]
+        load = None if switches["load"] is None else tuple(switches["load"])
+        manager._switches = Switches(load, switches["load_source"], dict(switches["block"]))
+        manager._preference = Preference(tuple(prefer["names"]), tuple((op, name) for op, name in prefer["by_op"]))
+        manager._strict = recipe["strict"]
         return manager
 
     def add_op_library(self, path: str | os.PathLike[str], operators: Operators = None) -> None:
@@ -211,6 +233,18 @@ class PluginManager:
                         rows.setdefault(key, release)
         return rows
 
+    def work_table(self) -> WorkTable:
+        """How the work of the plugins' ops is counted; where several plugins count an op, the one of the highest precedence does."""
+        merged = WorkTable()
+        with self._lock:
+            for plugin in self._found:
+                if plugin.state != "blocked":
+                    plugin.load_work()
+            for plugin in sorted(self._found, key=lambda plugin: -plugin.rank):
+                if plugin.work is not None:
+                    merged.merge(plugin.work)
+        return merged
+
     def plugins(self, load: bool = True) -> list[PluginInfo]:
         """The installed plugins, sorted by distribution and name.
 
@@ -249,15 +283,13 @@ class PluginManager:
     def _found(self) -> list[Plugin]:
         entry_points = self._entry_points
         if entry_points is None:
-            import importlib_metadata
-
-            entry_points = tuple(importlib_metadata.entry_points(group=GROUP))
+            entry_points = installed.entry_points(GROUP)
         plugins = sorted(map(Plugin, entry_points), key=_position)
         for plugin in plugins:
             if refusal := self._switches.refusal(plugin.names):
                 plugin.block(refusal)
         for variable, meant in misspelt_variables(os.environ).items():
-            logger.warning("%s in the environment is no variable of oplet's; it reads %s.", variable, meant)
+            warn("%s in the environment is no variable of oplet's; it reads %s.", variable, meant)
         names = [name for plugin in plugins for name in plugin.names]
         for name in self._switches.unknown(names):
             if self._strict:
@@ -266,11 +298,9 @@ class PluginManager:
                     f"{self._switches.load_source} names '{name}', and no installed plugin is called so; installed are "
                     f"{', '.join(there) or 'none'}. 'no:NAME' leaves one out and keeps the others."
                 )
-            logger.warning("%s names '%s', and no plugin is called so.", self._switches.load_source, name)
+            warn("%s names '%s', and no plugin is called so.", self._switches.load_source, name)
         for name, source in self._switches.needless(names).items():
-            logger.warning(
-                "%s%s names nothing: no plugin is called so.", source if source.endswith(("=", ":")) else f"{source}=", name
-            )
+            warn("%s%s names nothing: no plugin is called so.", source if source.endswith(("=", ":")) else f"{source}=", name)
         _note_namesakes(plugins)
         return plugins
 
@@ -340,4 +370,4 @@ def _note_namesakes(plugins: Iterable[Plugin]) -> None:
             note = f"the plugin name '{namesakes[0].name}' is used by {who}"
             for plugin in namesakes:
                 plugin.notes.append(note)
-            logger.warning("%s; tell them apart by distribution, as in -p no:%s.", note.capitalize(), namesakes[-1].distribution)
+            warn("%s; tell them apart by distribution, as in -p no:%s.", note.capitalize(), namesakes[-1].distribution)

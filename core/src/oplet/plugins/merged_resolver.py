@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import NamedTuple
 
 from oplet.errors import OpConflictError
 from oplet.ops.serving.entry import Op, ResolverEntry, op_key, op_label
@@ -15,8 +16,7 @@ from oplet.plugins.selection import PREFER_VARIABLE, Preference, normalised
 __all__ = ["MergedResolver", "PluginOps"]
 
 
-@dataclass(frozen=True)
-class PluginOps:
+class PluginOps(NamedTuple):
     """The ops of one plugin.
 
     Attributes:
@@ -40,8 +40,7 @@ class _ConflictEntry(ResolverEntry):
         raise OpConflictError(self.error)
 
 
-@dataclass(frozen=True)
-class _Choice:
+class _Choice(NamedTuple):
     entry: ResolverEntry | None
     why: str
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from oplet.errors import OpletError, PluginError, failures, text_of
 from oplet.ops.serving.entry import op_label
 from oplet.ops.serving.registration import Provenance
 from oplet.ops.serving.resolver import MutableOpResolver
+from oplet.ops.serving.work import WorkTable
 from oplet.plugins.selection import normalised
 from oplet.schema.enums import BuiltinOperator
 from oplet.texts import logger_of
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from oplet.plugins.commands import CommandRegistry
     from oplet.versions.runtime_version import RuntimeVersions
 
-__all__ = ["API_VERSION", "APPLICATION_RANK", "Operators", "Plugin", "PluginInfo", "State", "api_range"]
+__all__ = ["API_VERSION", "APPLICATION_RANK", "Operators", "Plugin", "PluginInfo", "State", "api_range", "warn"]
 
 #: The version of the plugin contract (hooks, Registration, Context) that this oplet offers.
 API_VERSION = 1
@@ -38,11 +37,13 @@ Operators = Mapping[str | BuiltinOperator, str] | str | None
 
 State = Literal["found", "loaded", "blocked", "broken"]
 
-logger = logger_of("oplet.plugins")
+
+def warn(text: str, *arguments: object) -> None:
+    """Log a warning about plugins."""
+    logger_of("oplet.plugins").warning(text, *arguments)
 
 
-@dataclass(frozen=True)
-class PluginInfo:
+class PluginInfo(NamedTuple):
     """Information on a plugin, as `oplet plugins` shows it.
 
     Attributes:
@@ -79,7 +80,7 @@ class PluginInfo:
     def as_dict(self) -> dict[str, Any]:
         """The information as a dictionary, for JSON."""
         ops = [{"op": op, "min_version": first, "max_version": last} for op, first, last in self.ops]
-        return {**asdict(self), "ops": ops}
+        return {**self._asdict(), "ops": ops}
 
 
 def api_range(declared: object) -> tuple[int, int]:
@@ -124,6 +125,7 @@ class Plugin:
         self.delegates: DelegateRegistry | None = None
         self.commands: CommandRegistry | None = None
         self.runtime_versions: RuntimeVersions | None = None
+        self.work: WorkTable | None = None
         self._manager: pluggy.PluginManager | None = None
 
     def __str__(self) -> str:
@@ -193,7 +195,7 @@ class Plugin:
 
     def adopted(self, opened: MutableOpResolver, name: str) -> MutableOpResolver:
         """Operators that the plugin opened, under the name of their file and as of the plugin's package, which runs them."""
-        resolver = MutableOpResolver(replace(self.provenance, plugin=name))
+        resolver = MutableOpResolver(self.provenance._replace(plugin=name))
         resolver.add_all(opened, resolver.provenance)
         return resolver
 
@@ -205,11 +207,17 @@ class Plugin:
             table = RuntimeVersions()
             self.runtime_versions = table if self._call("register_runtime_versions", table=table) else RuntimeVersions()
 
+    def load_work(self) -> None:
+        """Register how the work of the plugin's ops is counted, once; it is imported if necessary."""
+        if self.work is None:
+            table = WorkTable()
+            self.work = table if self._call("register_work", table=table) else WorkTable()
+
     def fail(self, reason: str) -> None:
         """Mark the plugin as broken, and log the reason in one line."""
         self.state = "broken"
         self.error = f"{self.error}; {reason}" if self.error else reason
-        logger.warning("Plugin '%s' of %s is left out: %s; %s.", self.name, self, reason, self.remedy())
+        warn("Plugin '%s' of %s is left out: %s; %s.", self.name, self, reason, self.remedy())
 
     def remedy(self) -> str:
         """The commands that may repair it when it is broken."""
@@ -240,7 +248,7 @@ class Plugin:
 
     def _note(self, note: str) -> None:
         self.notes.append(note)
-        logger.warning("Plugin '%s' of %s: %s.", self.name, self, note)
+        warn("Plugin '%s' of %s: %s.", self.name, self, note)
 
     def _call(self, hook: str, **arguments: object) -> bool:
         """Call a hook if the plugin implements it; returns False if the hook failed."""
@@ -297,6 +305,8 @@ class Plugin:
             optional = all(impl.optionalhook for impl in getattr(manager.hook, name).get_hookimpls())
             if name in known or optional:
                 continue
+            import difflib  # imported late: most plugins have no such hook
+
             close = difflib.get_close_matches(name, every, 1)
             note = f"it implements the hook '{name}', which oplet does not have" + (f" (meant: '{close[0]}'?)" if close else "")
             self._note(note)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from oplet.errors import PluginError
 from oplet.ops.custom_prefix import matches
@@ -72,8 +72,7 @@ def _split(given: str | Iterable[str], source: str) -> tuple[tuple[str, ...], tu
     return _names(wanted), _names(unwanted)
 
 
-@dataclass(frozen=True)
-class Switches:
+class Switches(NamedTuple):
     """The plugins that may load.
 
     Attributes:
@@ -143,8 +142,7 @@ class Switches:
         return {name: source for name, source in self.block.items() if name not in known}
 
 
-@dataclass(frozen=True)
-class Preference:
+class Preference(NamedTuple):
     """The plugins to use where several serve an op.
 
     Attributes:

@@ -21,7 +21,6 @@ from oplet.model.verify.verifier import verify
 from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
 from oplet.plugins.registered_chooser import registered_chooser
 from oplet.runtime.calling.signature_runner import SignatureRunner
-from oplet.runtime.describe.profiler import Profiler
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session
 from oplet.runtime.limits import Limits
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
     from oplet.runtime.delegation.delegations import Delegations
     from oplet.runtime.delegation.serving_delegates import ServingDelegates
+    from oplet.runtime.describe.profiler import Profiler
 
 __all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
 
@@ -130,7 +130,9 @@ class Interpreter(ModelRuntime):
         self._model = open_model(model_path, model_content, use_mmap)
         limits = Limits() if limits is None else limits
         limits.check_nodes(self._model)
-        verify(self._model)
+        if is_new := not self._model.is_verified:
+            verify(self._model)
+            self._model.set_verified()
         for fault in signature_faults(self._model):
             warnings.warn(plain(f"{self._model.name}: {fault}", LONGEST), stacklevel=2)
         self._manager = manager_of(plugins)
@@ -166,8 +168,11 @@ class Interpreter(ModelRuntime):
         self._session.release_dynamic_tensors = release_dynamic_tensors
         self._session.checks = checks
         self._session.force_delegate_profiling = experimental_force_delegate_node_profiling
+        if op_resolver is None and not checks:
+            self._plan_key = self._resolver, self._session.num_threads, experimental_preserve_all_tensors, limits
         self._load_subgraphs()
-        self._model.release_pages()
+        if is_new:
+            self._model.release_pages()
         for delegate in delegates:
             self.modify_graph_with_delegate(delegate)
 
@@ -192,7 +197,8 @@ class Interpreter(ModelRuntime):
             InvokeError: a kernel failed (a RuntimeError).
             ViewError: a numpy view of a tensor is still alive (a RuntimeError).
         """
-        self._views.ensure_none()
+        if self._views.handed_out:
+            self._views.ensure_none()
         self._invoke(0)
 
     def cancel(self) -> None:
@@ -331,6 +337,10 @@ class Interpreter(ModelRuntime):
             with KernelNumpySettings():
                 self._delegations.remove()
             self._applied.clear()
+
+    @property
+    def _has_delegates(self) -> bool:
+        return self._delegations is not None
 
     def _apply_delegates_for(self, ops: Iterable[str]) -> bool:
         from oplet.runtime.delegation.serving_delegates import ServingDelegates

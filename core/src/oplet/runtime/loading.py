@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -44,9 +44,9 @@ def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview 
     if path and content:
         raise ModelError("Can't both provide `model_path` and `model_content`")
     if path:
-        return Model.open(path, use_mmap=use_mmap)
+        return Model.open(path, use_mmap=use_mmap, verified=True)
     if content:
-        return Model.from_bytes(content)
+        return Model.from_bytes(content, verified=True)
     raise ModelError("`model_path` or `model_content` must be specified.")
 
 
@@ -63,8 +63,9 @@ def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: Memo
     nodes = load_nodes(model, table, tensors)
     shared = model.shared_values
     if shared is not None:
+        values = NodeValues(shared, index)
         for node in nodes:
-            node.shared = NodeValues(shared, (index, node.index))
+            node.shared = values
     inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
     outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
     return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, observable_tensors(model.lazy_root, index), shared)
@@ -123,8 +124,9 @@ def _load_tensor(model: Model, index: int, table: tables.Tensor, memory: MemoryA
 def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tensor], memory: MemoryAccount) -> None:
     """Make the tensors of tables that have the same fields, column by column, which is faster than one by one."""
     numbers, column, values = group.positions.tolist(), group.column, group.values
+    shapes: dict[tuple[int, ...], tuple[int, ...]] = {}  # one tuple for all tensors of a shape
     for index, name, type, shape in zip(numbers, column("name"), column("type"), column("shape")):
-        tensors[index] = Tensor(index, name or "", type, shape or ())
+        tensors[index] = Tensor(index, name or "", type, shapes.setdefault(shape, shape) if shape else ())
     for index, signature in zip(numbers, values["shape_signature"].tuples() if "shape_signature" in values else ()):
         if signature:
             tensors[index].shape_signature = signature
@@ -145,28 +147,39 @@ def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tenso
 
 def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], model: Model, memory: MemoryAccount) -> None:
     tensor.allocation = Allocation.CONSTANT
-    sparse = tensor.sparsity is not None
-    load = partial(_read_constant, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name, memory)
     shared = model.shared_values
-    if shared is not None and (tensor.type in _PLAIN or tensor.type in PACKED_BITS):
-        load = partial(_read_shared, shared, raw, tensor.type, tensor.shape, sparse, load, memory)
-    tensor.set_loader(load)
+    if shared is not None and tensor.type in _PLAIN and not shared.is_new:
+        # Another interpreter may have read it: then there is nothing to keep for the time when it is read.
+        found = shared.get(_constant_key(raw, tensor.type, tensor.shape, tensor.sparsity is not None))
+        if found is not None:
+            tensor.set_memory(found)
+            return
+    sparse = tensor.sparsity is not None
+    tensor.set_loader(partial(_read_shared, shared, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name, memory))
+
+
+def _constant_key(raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool) -> Hashable:
+    """The key of a constant among the model's shared values: the same for all tensors of the same bytes, type and shape."""
+    return raw.__array_interface__["data"][0], raw.size, type, shape, sparse
 
 
 def _read_shared(
-    shared: SharedValues,
+    shared: SharedValues | None,
     raw: NDArray[np.uint8],
     type: TensorType,
     shape: tuple[int, ...],
     sparse: bool,
-    load: Callable[[], Array],
+    index: int,
+    name: str,
     memory: MemoryAccount,
 ) -> Array:
     """A constant's values, in the one array that all tensors of the same bytes, type and shape have; each interpreter is charged for it."""
-    key = raw.__array_interface__["data"][0], raw.size, type, shape, sparse
+    if shared is None or (type not in _PLAIN and type not in PACKED_BITS):
+        return _read_constant(raw, type, shape, sparse, index, name, memory)
+    key = _constant_key(raw, type, shape, sparse)
     found: Array | None = shared.get(key)
     if found is None:
-        return shared.keep(key, load())
+        return shared.keep(key, _read_constant(raw, type, shape, sparse, index, name, memory))
     if type not in _PLAIN:
         memory.charge_constant(found.size, "of packed integers")
     return found

@@ -172,6 +172,8 @@ def unserved_custom_ops(subgraphs: Sequence[Subgraph], start: int) -> list[str]:
 
     Those that a delegate will run again, which a resize undid, are left out.
     """
+    if all(node.registration is not None for subgraph in subgraphs for node in subgraph.nodes):  # the usual case
+        return []
     awaiting = {node for subgraph in subgraphs for node in subgraph.awaiting}
     nodes = (node for node in running_nodes(subgraphs, start) if node.registration is None and node not in awaiting)
     return list(dict.fromkeys(node.op_name for node in nodes))

@@ -6,14 +6,16 @@ at the plan's end. It has an arena of its own, and a thunk (`oplet.ops.node.Thun
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet.kernels.arrays import spans
 from oplet.ops.context import Node
-from oplet.ops.serving.joining import joined
+from oplet.ops.serving.absorbing import absorb
+from oplet.ops.serving.joining import Touched, joined
 from oplet.ops.serving.registration import Thunk
 from oplet.ops.shared_values import Derived, SharedValues
 from oplet.ops.tensor import Tensor
@@ -40,14 +42,27 @@ class Segment:
         steps: the same thunks, neighbours joined where they can be (`oplet.ops.serving.joining`), and for each the position of its first node;
             None until the segment runs for the second time.
         seconds: the durations of the thunks in the first run.
-        is_one_step: whether all of its nodes, two or more, were joined into one step.
+        can_improve: whether a thunk may be replaced by a better one (`oplet.ops.serving.improving`);
+        is_one_step: whether its nodes are one step that could be joined with others, or it has none.
         dynamic: the last node's outputs of dynamic shape.
         arena: the memory that its tensors share, as bytes; None if they need none.
         requests: the tensors in the arena, with their lifetimes.
         offsets: their offsets in the arena, in bytes.
     """
 
-    __slots__ = ("arena", "dynamic", "end", "is_one_step", "nodes", "offsets", "requests", "seconds", "steps", "thunks")
+    __slots__ = (
+        "arena",
+        "can_improve",
+        "dynamic",
+        "end",
+        "is_one_step",
+        "nodes",
+        "offsets",
+        "requests",
+        "seconds",
+        "steps",
+        "thunks",
+    )
 
     def __init__(self, end: int, nodes: list[Node], dynamic: list[Tensor]) -> None:
         self.end = end
@@ -56,20 +71,28 @@ class Segment:
         self.thunks: list[Thunk] = []
         self.steps: tuple[list[Thunk], list[int]] | None = None
         self.seconds: list[float] | None = None
+        self.can_improve = False
         self.is_one_step = False
         self.arena: NDArray[np.uint8] | None = None
         self.requests: Sequence[Request] = ()
         self.offsets: Sequence[int] = ()
 
-    def join(self, seconds: Sequence[float]) -> tuple[list[Thunk], list[int]]:
-        """Set `steps`, from the thunks and how long each takes, and return them."""
-        self.steps = joined(self.thunks, seconds)
-        self.is_one_step = len(self.steps[0]) == 1 and len(self.thunks) > 1
+    def join(self, seconds: Sequence[float], num_threads: int) -> tuple[list[Thunk], list[int]]:
+        """Set `steps`, from the thunks, how long each takes and the threads of kernels, and return them."""
+        self.steps = joined(self.thunks, seconds, self._touched if num_threads > 1 else None)
+        self.is_one_step = len(self.steps[0]) <= 1 and (len(self.thunks) != 1 or hasattr(self.thunks[0], "joiner"))
         return self.steps
 
     def unjoin(self) -> None:
         """Drop `steps`, as a thunk has changed."""
         self.steps, self.is_one_step = None, False
+
+    def _touched(self, position: int) -> Touched:
+        """The memory that the thunk at a position touches."""
+        node = self.nodes[position]
+        inputs = [tensor for reader in (node, *node.absorbed) for tensor in reader.inputs if tensor is not None]
+        written = [*node.outputs, *node.temporaries, *(tensor for tensor in inputs if tensor.is_variable)]
+        return Touched(_spans(inputs), _spans(written))
 
     def holds(self, tensor: Tensor) -> bool | None:
         """Whether no other tensor was written into the tensor's memory after its last use; None if it is not in this arena."""
@@ -82,6 +105,11 @@ class Segment:
                     for (other, its), offset in zip(self.requests, self.offsets)
                 )
         return None
+
+
+def _spans(tensors: Sequence[Tensor]) -> list[tuple[int, int]]:
+    """The memory of tensors, but for constants, which nobody writes."""
+    return spans(tensor.data for tensor in tensors if tensor.has_data and not tensor.is_constant)
 
 
 class InlinedPiece(NamedTuple):
@@ -124,6 +152,9 @@ class Subgraph:
         kernels: by index of a delegate's kernel node, the partition that it replaces.
         inlined: by index of a composite that is inlined, the indices of the nodes that run in its place, in order.
         pieces: what was made to be inlined so far.
+        absorbing: the nodes that absorb others (`ops.serving.absorbing`).
+        apart: the indices of nodes that no longer do, as they gave shapes that they were not prepared for.
+        origin: the subgraph of another interpreter to whose nodes and tensors the thunks are bound (`memory.remembered`); None for this.
         delegation_reports: by delegate, the outcome of its last application; not empty means that outputs may be in a
             delegate's buffers.
         immutable: whether a delegate of static shapes has claimed nodes; a resize undoes the delegates then.
@@ -162,10 +193,13 @@ class Subgraph:
         self.kernels: dict[int, DelegateParams] = {}
         self.inlined: dict[int, list[int]] = {}
         self.pieces: list[InlinedPiece] = []
+        self.absorbing: list[Node] = []
+        self.apart: set[int] = set()
         self.delegation_reports: dict[Delegate, DelegationReport] = {}
         self.immutable = False
         self.awaiting: frozenset[Node] = frozenset()
         self.delegation_skippable = False
+        self.origin: Subgraph | None = None
 
     @property
     def is_dynamic(self) -> bool:
@@ -179,9 +213,18 @@ class Subgraph:
 
     @property
     def is_joined(self) -> bool:
-        """Whether all of its nodes have become one step, so that nothing but compiled kernels and copies runs in the next `invoke`."""
+        """Whether all of its nodes are one step of those that can be joined: nothing but compiled kernels and copies runs in the next `invoke`."""
         segments = self.segments
         return len(segments) == 1 and segments[0].is_one_step and segments[0].end == len(self.execution_plan)
+
+    @property
+    def joined_segment(self) -> Segment | None:
+        """Its only segment, if all of its thunks have become one step or it has no more than one thunk; None otherwise."""
+        segments = self.segments
+        if len(segments) != 1 or segments[0].end < len(self.execution_plan) or segments[0].dynamic or segments[0].can_improve:
+            return None
+        steps = segments[0].steps
+        return segments[0] if steps is not None and len(steps[0]) <= 1 else None
 
     def is_read(self, tensor: Tensor) -> bool:
         """Whether a node of the plan or the caller reads the tensor. Valid after `allocate`."""
@@ -197,15 +240,50 @@ class Subgraph:
         """Mark the preparation as outdated: `allocate` is needed before the next `invoke`."""
         self.ready = False
         self.generation += 1
+        self.part_absorbed()
+
+    def absorb(self, is_allowed: Callable[[], bool]) -> None:
+        """Have nodes absorb others, which come right before them in the plan from then on.
+
+        Args:
+            is_allowed: whether nodes may do so at all; asked where some would.
+        """
+        self.part_absorbed()
+        nodes = [self.nodes[index] for index in self.execution_plan]
+        self.absorbing = absorb(nodes, [self.tensors[index] for index in self.read], self.apart)
+        if self.absorbing and not is_allowed():
+            self.part_absorbed()
+        if self.absorbing:
+            moved = {other for node in self.absorbing for other in node.absorbed}
+            self.execution_plan = [other.index for node in nodes if node not in moved for other in (*node.absorbed, node)]
+
+    def part_absorbed(self, start: int = 0) -> None:
+        """Have each node from a position of the plan on run by itself."""
+        if self.absorbing:
+            later = {self.nodes[index] for index in self.execution_plan[start:]}
+            for node in self.absorbing:
+                if node in later:
+                    node.absorbed = ()
+            self.absorbing = [node for node in self.absorbing if node.absorbed]
+
+    def is_absorbed(self, tensor: Tensor) -> bool:
+        """Whether a tensor is never made, as the node that reads it absorbs the one that would make it."""
+        return any(tensor in other.outputs for node in self.absorbing for other in node.absorbed)
+
+    def set_apart(self, node: Node) -> None:
+        """Have a node absorb others no more from the next preparation on, if it is this subgraph's."""
+        self.apart.update(mine.index for mine in self.absorbing if mine is node)
 
     def find_last_uses(self) -> None:
         """Compute `last_use` for the current plan."""
         end = len(self.execution_plan)
         self.last_use = {}
         for position, index in enumerate(self.execution_plan):
-            for tensor in self.nodes[index].inputs:
-                if tensor is not None:
-                    self.last_use[tensor.index] = position
+            node = self.nodes[index]
+            for reader in (node, *node.absorbed):
+                for tensor in reader.inputs:
+                    if tensor is not None:
+                        self.last_use[tensor.index] = position
         for index in self.read:
             self.last_use[index] = end
 

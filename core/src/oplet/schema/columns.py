@@ -168,27 +168,30 @@ class LazyTables(Sequence[T]):
 
     def tables(self) -> list[T]:
         """All tables, created once."""
-        if self._tables is None:
+        made = self._tables  # another thread may call `release` at any time
+        if made is None:
             if not self.singles and len(self.groups) == 1:
-                self._tables = self.groups[0].tables()
+                made = self.groups[0].tables()
             else:
-                made: list[T] = [None] * self._count  # type: ignore[list-item]
+                made = [None] * self._count  # type: ignore[list-item]
                 for number, table in self.singles:
                     made[number] = table
                 for group in self.groups:
                     for number, table in zip(group.positions.tolist(), group.tables()):
                         made[number] = table
-                self._tables = made
-        return self._tables
+            self._tables = made
+        return made
 
     def table_at(self, index: int) -> T:
         """The table at an index, without creating the others."""
-        if self._tables is not None:
-            return self._tables[index]
-        if self._places is None:
-            self._places = {n: (group, at) for group in self.groups for at, n in enumerate(group.positions.tolist())}
-            self._places.update((n, (None, at)) for at, (n, _) in enumerate(self.singles))
-        group, at = self._places[index]
+        made, places = self._tables, self._places
+        if made is not None:
+            return made[index]
+        if places is None:
+            places = {n: (group, at) for group in self.groups for at, n in enumerate(group.positions.tolist())}
+            places.update((n, (None, at)) for at, (n, _) in enumerate(self.singles))
+            self._places = places
+        group, at = places[index]
         return self.singles[at][1] if group is None else group.table_at(at)
 
     def has_field(self, name: str) -> bool:

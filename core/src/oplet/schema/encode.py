@@ -103,7 +103,7 @@ class _Writer:
         widths: dict[int, str] = {}
         for field in cls.fields:
             if field.id in ids:
-                widths[field.id] = field.flags.packer_type.format[-1:] if field.kind == "scalar" else "I"
+                widths[field.id] = field.format if field.kind == "scalar" else "I"
                 if field.kind == "union":
                     widths[field.id - 1] = "B"
         order = sorted(widths, key=lambda id: (-struct.calcsize(f"<{widths[id]}"), id))
@@ -223,10 +223,9 @@ def _unfit(cls: type[Table], values: dict[int, Any]) -> ModelError:
     for field in cls.fields:
         if field.kind == "scalar" and field.id in values:
             try:
-                field.flags.packer_type.pack(values[field.id])
+                struct.pack(f"<{field.format}", values[field.id])
             except (struct.error, OverflowError, TypeError):
-                kind = field.flags.__name__.removesuffix("Flags").lower()
                 return ModelError(
-                    f"{cls.__name__}.{field.name} is {values[field.id]!r}, which does not fit into its field of type {kind}."
+                    f"{cls.__name__}.{field.name} is {values[field.id]!r}, which does not fit into its field of type {field.number}."
                 )
     return ModelError(f"{cls.__name__} has too much to write.")

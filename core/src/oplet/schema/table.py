@@ -17,7 +17,6 @@ from enum import IntEnum
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from flatbuffers import number_types as N
 
 __all__ = ["Field", "Table"]
 
@@ -31,7 +30,9 @@ class Field:
     Attributes:
         id: slot of the field in the vtable (a union's value takes the slot after its hidden type).
         kind: "scalar", "string", "table", "vector" (of scalars), "tables" (vector of tables) or "union".
-        flags: the flatbuffers number type of a scalar or of a vector's elements.
+        number: the name of the type of a scalar or of a vector's elements, "" for other kinds.
+        format: that type's character in formats of `struct`.
+        dtype: that type, little-endian, of numpy.
         default: the value of an absent field.
         enum: the enumeration that a scalar's value belongs to, if any.
         table: the table class of a table or a vector of tables.
@@ -40,14 +41,14 @@ class Field:
         shared: whether several vectors of this field may share the same bytes of a file.
     """
 
-    __slots__ = ("default", "enum", "flags", "id", "kind", "members", "name", "shared", "since", "table")
+    __slots__ = ("default", "dtype", "enum", "format", "id", "kind", "members", "name", "number", "shared", "since", "table")
 
     def __init__(
         self,
         id: int,
         kind: str,
         *,
-        flags: Any = None,
+        number: str = "",
         default: Any = None,
         enum: type[IntEnum] | None = None,
         table: type[Table] | None = None,
@@ -57,7 +58,9 @@ class Field:
     ) -> None:
         self.id = id
         self.kind = kind
-        self.flags = flags
+        self.number = number
+        self.format = _FORMATS.get(number, "")
+        self.dtype: Any = np.dtype(f"<{self.format}") if number else None
         self.default = default
         self.enum = enum
         self.table = table
@@ -69,25 +72,18 @@ class Field:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The little-endian numpy type of a vector's elements."""
-        return _DTYPES[self.flags]
 
-
-_DTYPES: Final = {
-    flags: np.dtype(code)
-    for flags, code in (
-        (N.BoolFlags, "?"),
-        (N.Int8Flags, "i1"),
-        (N.Uint8Flags, "u1"),
-        (N.Uint16Flags, "<u2"),
-        (N.Int32Flags, "<i4"),
-        (N.Uint32Flags, "<u4"),
-        (N.Int64Flags, "<i8"),
-        (N.Uint64Flags, "<u8"),
-        (N.Float32Flags, "<f4"),
-    )
+#: The formats of `struct`, which numpy shares, by the names of FlatBuffers' types.
+_FORMATS: Final = {
+    "bool": "?",
+    "int8": "b",
+    "uint8": "B",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "uint64": "Q",
+    "float32": "f",
 }
 
 
@@ -97,45 +93,42 @@ _DTYPES: Final = {
 
 def boolean(id: int, default: bool = False, *, since: int = 1) -> Any:
     """A bool field."""
-    return Field(id, "scalar", flags=N.BoolFlags, default=default, since=since)
+    return Field(id, "scalar", number="bool", default=default, since=since)
 
 
 def int8(id: int, default: int = 0, *, since: int = 1) -> Any:
     """A byte field."""
-    return Field(id, "scalar", flags=N.Int8Flags, default=default, since=since)
+    return Field(id, "scalar", number="int8", default=default, since=since)
 
 
 def int32(id: int, default: int = 0, *, since: int = 1) -> Any:
     """An int field."""
-    return Field(id, "scalar", flags=N.Int32Flags, default=default, since=since)
+    return Field(id, "scalar", number="int32", default=default, since=since)
 
 
 def uint32(id: int, default: int = 0, *, since: int = 1) -> Any:
     """A uint field."""
-    return Field(id, "scalar", flags=N.Uint32Flags, default=default, since=since)
+    return Field(id, "scalar", number="uint32", default=default, since=since)
 
 
 def int64(id: int, default: int = 0, *, since: int = 1) -> Any:
     """A long field."""
-    return Field(id, "scalar", flags=N.Int64Flags, default=default, since=since)
+    return Field(id, "scalar", number="int64", default=default, since=since)
 
 
 def uint64(id: int, default: int = 0, *, since: int = 1) -> Any:
     """A ulong field."""
-    return Field(id, "scalar", flags=N.Uint64Flags, default=default, since=since)
+    return Field(id, "scalar", number="uint64", default=default, since=since)
 
 
 def float32(id: int, default: float = 0.0, *, since: int = 1) -> Any:
     """A float field."""
-    return Field(id, "scalar", flags=N.Float32Flags, default=default, since=since)
-
-
-_ENUM_FLAGS: Final = {"int8": N.Int8Flags, "int32": N.Int32Flags, "uint32": N.Uint32Flags}
+    return Field(id, "scalar", number="float32", default=default, since=since)
 
 
 def enum(id: int, cls: type[IntEnum], default: int = 0, *, width: str = "int8", since: int = 1) -> Any:
     """A field whose value is a member of `cls`; an unknown number stays a plain int, for the caller to refuse."""
-    return Field(id, "scalar", flags=_ENUM_FLAGS[width], default=cls(default), enum=cls, since=since)
+    return Field(id, "scalar", number=width, default=cls(default), enum=cls, since=since)
 
 
 def string(id: int) -> Any:
@@ -165,17 +158,7 @@ def vector(id: int, element: str, *, enum: type[IntEnum] | None = None, since: i
         element: "bool", "int8", "uint8", "uint16", "int32", "uint32", "int64" or "float32".
         shared: whether several may share the same bytes of a file, as constants may; they are never copied.
     """
-    flags = {
-        "bool": N.BoolFlags,
-        "int8": N.Int8Flags,
-        "uint8": N.Uint8Flags,
-        "uint16": N.Uint16Flags,
-        "int32": N.Int32Flags,
-        "uint32": N.Uint32Flags,
-        "int64": N.Int64Flags,
-        "float32": N.Float32Flags,
-    }[element]
-    return Field(id, "vector", flags=flags, enum=enum, since=since, shared=shared)
+    return Field(id, "vector", number=element, enum=enum, since=since, shared=shared)
 
 
 class Table:

@@ -136,7 +136,7 @@ class TableDecoder:
             type_offset = int(slots[field.id - 1]) if field.kind == "union" and field.id - 1 in left else 0
             offset = int(slots[field.id]) if field.id in left else 0
             left -= {field.id, field.id - 1} if field.kind == "union" else {field.id}
-            if offset and offset + (field.flags.bytewidth if field.kind == "scalar" else 4) > size:
+            if offset and offset + (field.dtype.itemsize if field.kind == "scalar" else 4) > size:
                 raise self.fail(f"field {field.name} lies outside its {cls.__name__}", position + offset)
             if type_offset and type_offset + 1 > size:
                 raise self.fail(f"the type of union {cls.__name__}.{field.name} lies outside its table", position + type_offset)
@@ -146,14 +146,14 @@ class TableDecoder:
             elif not offset:
                 continue
             elif field.kind == "scalar":
-                width = field.flags.bytewidth
+                width = field.dtype.itemsize
                 if offset % min(width, 4):
                     raise self.fail(f"field {field.name} of {cls.__name__} is not aligned", position + offset)
                 if width == 8:
                     layout.wide_scalars.append(offset)
                 if field.enum is not None:
                     layout.enums.append((field.name, _members(field.enum)))
-                places.append((offset, field.flags.packer_type.format.lstrip("<"), width, field.name))
+                places.append((offset, field.format, width, field.name))
             else:
                 if field.kind == "vector":
                     layout.vectors.append((field.name, offset, field.dtype, field.shared))

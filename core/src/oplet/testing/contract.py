@@ -23,6 +23,7 @@ from oplet.runtime.interpreter import Interpreter
 from oplet.testing.harness.assertions import check, identical, type_described
 from oplet.testing.harness.graph_access import (
     graph_inputs,
+    keep_plan,
     make_constant,
     node_state,
     plan,
@@ -81,7 +82,7 @@ class Contract:
         """An interpreter of the model, closed at the end; the arguments are for its constructor."""
         self._check_attributes()
         given = {"model_content": self.model, "op_resolver": self.op_resolver, "plugins": self.plugins, **arguments}
-        interpreter = Interpreter(**given)
+        interpreter = keep_plan(Interpreter(**given))
         try:
             yield interpreter
         finally:

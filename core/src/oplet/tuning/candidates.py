@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from oplet.schema.enums import BuiltinOperator
+from oplet.schema.tables import operator_code
+
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
+    from oplet.model.model import Model
     from oplet.plugins.manager import PluginInfo, PluginManager
-    from oplet.schema.enums import BuiltinOperator
 
-__all__ = ["Candidate", "delegate_names", "kernel_sets"]
+__all__ = ["Candidate", "Runs", "builtin_operators", "delegate_names", "kernel_sets", "runs_text"]
+
+#: Runs of nodes; no model has nodes of more digits.
+_RUN = r"[0-9]{1,9}(-[0-9]{1,9})?"
+_RUNS = re.compile(rf"{_RUN}(,{_RUN})*")
+#: The longest text of runs, and how many runs are shown.
+_LONGEST, _SHOWN = 100_000, 4
 
 
 @dataclass(frozen=True)
@@ -22,14 +33,21 @@ class Candidate:
         kernels: the plugin whose kernels replace the built-in ones where it has them, "" for the built-in kernels alone.
         prefer: the plugins to take where several serve an op, the most preferred first.
         delegates: names of the delegates to apply, in order; "distribution:name" where two packages bring the same name.
+        nodes: the nodes of the main subgraph that each delegate may claim, as `runs_text` writes them, "" for all; () where all of
+            them may claim all.
     """
 
     kernels: str = ""
     prefer: tuple[str, ...] = ()
     delegates: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return " + ".join((*self.delegates, self.kernels or "builtin_ops"))
+        engines = (f"{name} (nodes {_shortened(nodes)})" if nodes else name for name, nodes in self._pairs())
+        return " + ".join((*engines, self.kernels or "builtin_ops"))
+
+    def _pairs(self) -> Iterable[tuple[str, str]]:
+        return zip(self.delegates, self.nodes or ("",) * len(self.delegates))
 
     def make_delegates(self, manager: PluginManager) -> list[Delegate]:
         """The delegates that it runs with.
@@ -37,7 +55,51 @@ class Candidate:
         Raises:
             DelegateLoadError: one is not installed any more, or cannot be loaded here.
         """
-        return [manager.registry().find(name).create() for name in self.delegates]
+        made = []
+        for name, nodes in self._pairs():
+            made.append(manager.registry().find(name).create())
+            if nodes:
+                made[-1].only_nodes = Runs(nodes)
+        return made
+
+
+class Runs(Container[int]):
+    """The nodes that a text names: runs of indices such as "0-31,40", ascending, none touching the next.
+
+    Raises:
+        ValueError: it is no such text.
+    """
+
+    def __init__(self, text: str) -> None:
+        if len(text) > _LONGEST or not _RUNS.fullmatch(text):
+            raise ValueError(f"'{text[:40]}' names no nodes")
+        ends = [tuple(map(int, run.split("-"))) for run in text.split(",")]
+        self.firsts, self.lasts = [run[0] for run in ends], [run[-1] for run in ends]
+        ascending = all(first <= last for first, last in zip(self.firsts, self.lasts))
+        if not ascending or not all(first > last + 1 for first, last in zip(self.firsts[1:], self.lasts)):
+            raise ValueError(f"'{text[:40]}' names nodes out of order, or twice")
+
+    def __contains__(self, node: object) -> bool:
+        if not isinstance(node, int):
+            return False
+        place = bisect_right(self.firsts, node)
+        return place > 0 and node <= self.lasts[place - 1]
+
+
+def runs_text(nodes: Iterable[int]) -> str:
+    """The text of nodes' indices that `Runs` reads."""
+    runs: list[list[int]] = []
+    for node in sorted(set(nodes)):
+        if runs and node == runs[-1][1] + 1:
+            runs[-1][1] = node
+        else:
+            runs.append([node, node])
+    return ",".join(f"{first}-{last}" if first != last else str(first) for first, last in runs)
+
+
+def _shortened(text: str) -> str:
+    runs = text.split(",")
+    return ", ".join(runs if len(runs) <= _SHOWN else [*runs[: _SHOWN - 1], "...", runs[-1]])
 
 
 def kernel_sets(manager: PluginManager, ops: Sequence[tuple[BuiltinOperator, int]]) -> list[Candidate]:
@@ -58,6 +120,11 @@ def kernel_sets(manager: PluginManager, ops: Sequence[tuple[BuiltinOperator, int
 
 def _serves(info: PluginInfo, op: BuiltinOperator, version: int) -> bool:
     return any(name == op.name and first <= version <= last for name, first, last in info.ops)
+
+
+def builtin_operators(model: Model) -> list[tuple[BuiltinOperator, int]]:
+    """The built-in operators of a model, with their versions."""
+    return [(BuiltinOperator(operator_code(code)), code.version) for code in model.lazy_root.operator_codes or ()]
 
 
 def delegate_names(manager: PluginManager) -> Sequence[str]:

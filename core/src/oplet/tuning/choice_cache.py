@@ -34,7 +34,7 @@ FOLDER_VARIABLE = "OPLET_CACHE_DIR"
 _NAME = re.compile(r"[\w.-]+")
 
 #: Version of the cache format.
-_FORMAT = 2
+_FORMAT = 4
 
 #: The largest cache file that is read, in bytes; a choice among a hundred candidates takes a tenth of it.
 _LARGEST = 1 << 20

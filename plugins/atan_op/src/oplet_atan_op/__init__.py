@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, MutableOpResolver, Node, Registration, TensorType, ensure_type, hookimpl
+from oplet import Context, MutableOpResolver, Node, Registration, TensorType, Work, WorkTable, ensure_type, hookimpl
 from oplet.kernels.operands import ensure_operands
 
 
@@ -33,3 +33,9 @@ ATAN = Registration(prepare=prepare, invoke=invoke, pure=True)
 def register_ops(resolver: MutableOpResolver) -> None:
     """Bring the op, under the name that models call it."""
     resolver.add_custom("Atan", ATAN)
+
+
+@hookimpl
+def register_work(table: WorkTable) -> None:
+    """Say what profiles count: one function of each value."""
+    table.add("Atan", lambda node: Work(operations=node.outputs[0].size))

@@ -6,7 +6,7 @@ is imported when a model needs it.
 
 from __future__ import annotations
 
-from oplet import MutableOpResolver, hookimpl
+from oplet import MutableOpResolver, WorkTable, hookimpl
 
 #: Precedence: any other plugin's kernel goes before a built-in one.
 OPLET_TIER = "builtin"
@@ -247,3 +247,11 @@ def register_ops(resolver: MutableOpResolver) -> None:
         resolver.add_custom(name, f"{__name__}.ops.custom.{module}:REGISTRATION")
     for name, module in COMPOSITES.items():
         resolver.add_composite(name, f"{__name__}.ops.composites.{module}:REGISTRATION")
+
+
+@hookimpl
+def register_work(table: WorkTable) -> None:
+    """Say how the work of the operators is counted, for profiles."""
+    from oplet_builtin_ops.work import add_counts
+
+    add_counts(table)

@@ -51,6 +51,8 @@ SHAPES = [  # source, filters, steps
     ((1, 6, 7, 5), (8, 1, 1, 5), {}),
     ((2, 6, 7, 3), (4, 3, 3, 3), {}),
     ((1, 9, 8, 4), (6, 3, 2, 2), {"stride_h": 2, "stride_w": 3}),
+    ((2, 6, 7, 4), (6, 1, 1, 2), {}),  # groups of which each output has few products
+    ((1, 40, 41, 6), (6, 1, 1, 2), {}),
     ((3, 5, 5, 2), (2, 5, 5, 2), {}),
     ((1, 12, 11, 3), (4, 3, 2, 3), {"dilation_h_factor": 2, "dilation_w_factor": 3}),
     ((2, 8, 8, 3), (4, 2, 2, 3), {"stride_h": 2, "stride_w": 2}),

@@ -5,7 +5,10 @@ Each is one module of `oplet_mediapipe_ops.ops`, which is imported when a model 
 
 from __future__ import annotations
 
-from oplet import MutableOpResolver, hookimpl
+from oplet import MutableOpResolver, Node, Work, WorkTable, hookimpl
+
+#: Precedence: after compiled kernels of the same operators, which take these for what they decline.
+OPLET_TIER = "builtin"
 
 _OPS = "oplet_mediapipe_ops.ops"
 
@@ -28,3 +31,18 @@ def register_ops(resolver: MutableOpResolver) -> None:
     """Bring the operators, under the names that models call them."""
     for name, first, last, module in OPS:
         resolver.add_custom(name, f"{_OPS}.{module}:REGISTRATION", first, last)
+
+
+@hookimpl
+def register_work(table: WorkTable) -> None:
+    """Say how the work of the operators is counted, for profiles."""
+    table.add("Convolution2DTransposeBias", _transposed_convolution)
+    table.add("MaxPoolingWithArgmax2D", lambda node: Work(operations=node.inputs[0].size))
+    table.add("MaxUnpooling2D", lambda node: Work())
+
+
+def _transposed_convolution(node: Node) -> Work:
+    """Each value that is read is multiplied with the weights of its channel, the last axis."""
+    source, weights = node.inputs[:2]
+    filters, rows, columns, _ = weights.shape
+    return Work(macs=source.size * filters * rows * columns)

@@ -6,6 +6,8 @@ and with it numba, is imported when a model needs it.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from oplet import MutableOpResolver, hookimpl
 from oplet_builtin_ops import VERSIONS as BUILTIN_VERSIONS
 
@@ -19,15 +21,27 @@ OPERATORS = (
     "ARG_MAX",
     "AVERAGE_POOL_2D",
     "BATCH_MATMUL",
+    "CONCATENATION",
     "CONV_2D",
     "CUMSUM",
     "DEPTHWISE_CONV_2D",
     "DEQUANTIZE",
     "DIV",
+    "EQUAL",
+    "FLOOR_DIV",
+    "FLOOR_MOD",
     "FULLY_CONNECTED",
+    "GATHER",
+    "GATHER_ND",
     "GELU",
+    "GREATER",
+    "GREATER_EQUAL",
     "HARD_SWISH",
     "LEAKY_RELU",
+    "LESS",
+    "LESS_EQUAL",
+    "LOGICAL_AND",
+    "LOGICAL_OR",
     "LOGISTIC",
     "LOG_SOFTMAX",
     "LSTM",
@@ -36,11 +50,20 @@ OPERATORS = (
     "MEAN",
     "MINIMUM",
     "MUL",
+    "NEG",
     "NON_MAX_SUPPRESSION_V4",
     "NON_MAX_SUPPRESSION_V5",
+    "NOT_EQUAL",
+    "ONE_HOT",
     "PAD",
     "PRELU",
     "QUANTIZE",
+    "RANDOM_UNIFORM",
+    "REDUCE_ALL",
+    "REDUCE_ANY",
+    "REDUCE_MAX",
+    "REDUCE_MIN",
+    "REDUCE_PROD",
     "RELU",
     "RELU6",
     "RELU_N1_TO_1",
@@ -48,19 +71,33 @@ OPERATORS = (
     "RNN",
     "RSQRT",
     "SCATTER_ND",
+    "SELECT",
+    "SELECT_V2",
+    "SLICE",
     "SOFTMAX",
     "SQRT",
     "SQUARED_DIFFERENCE",
+    "STABLEHLO_RNG_BIT_GENERATOR",
+    "STRIDED_SLICE",
     "SUB",
     "SUM",
     "TANH",
     "TRANSPOSE",
+    "TRANSPOSE_CONV",
     "UNIDIRECTIONAL_SEQUENCE_LSTM",
     "UNIDIRECTIONAL_SEQUENCE_RNN",
 )
 
-#: The custom operators that have a compiled kernel, and its module.
-CUSTOM = {"TFLite_Detection_PostProcess": "tflite_detection_post_process"}
+#: The custom operators that have a compiled kernel: its module, and the first and last version that it serves.
+CUSTOM = {"TFLite_Detection_PostProcess": ("tflite_detection_post_process", 1, 1)}
+#: The same of those whose numpy kernels are in oplet-mediapipe-ops, where that is installed.
+MEDIAPIPE = {
+    "Convolution2DTransposeBias": ("convolution_2d_transpose_bias", 1, 1),
+    "Landmarks2TransformMatrix": ("landmarks_2_transform_matrix", 2, 2),
+    "TransformLandmarks": ("transform_landmarks", 1, 2),
+    "TransformTensor": ("transform_tensor_bilinear", 1, 1),
+    "TransformTensorBilinear": ("transform_tensor_bilinear", 1, 2),
+}
 
 #: The versions of each that are served, first to last: those of the numpy kernel, to which nodes fall back.
 VERSIONS: dict[str, tuple[int, int]] = {name: BUILTIN_VERSIONS[name] for name in OPERATORS}
@@ -71,5 +108,5 @@ def register_ops(resolver: MutableOpResolver) -> None:
     """Register the operators; their modules are imported when they are first used."""
     for name, (first, last) in VERSIONS.items():
         resolver.add_builtin(name, f"oplet_numba_ops.ops.{name.lower()}:REGISTRATION", first, last)
-    for name, module in CUSTOM.items():
-        resolver.add_custom(name, f"oplet_numba_ops.ops.custom.{module}:REGISTRATION")
+    for name, (module, first, last) in (CUSTOM | MEDIAPIPE if find_spec("oplet_mediapipe_ops") else CUSTOM).items():
+        resolver.add_custom(name, f"oplet_numba_ops.ops.custom.{module}:REGISTRATION", first, last)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from math import prod
+from typing import NamedTuple
 
 from oplet import Node, Tensor
 from oplet.kernels.arrays import Shape
@@ -13,8 +13,7 @@ from oplet.kernels.arrays import Shape
 __all__ = ["Operands", "Repetition", "operands", "repetition"]
 
 
-@dataclass(frozen=True)
-class Repetition:
+class Repetition(NamedTuple):
     """The larger operand as `blocks` blocks of `rows` rows of `columns` elements, and the smaller operand's step over them.
 
     Attributes:

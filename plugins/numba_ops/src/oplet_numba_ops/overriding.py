@@ -3,32 +3,33 @@
 def plan(context: Context, node: Node) -> Bind:
     if not node.outputs[0].size:
         decline("there is nothing to compute.")         # the next provider serves this node: oplet-builtin-ops, mostly
-    kernel = SOME_KERNEL.compiled()                     # loads machine code, or compiles it, now rather than in `invoke`
-    return lambda: functools.partial(kernel, node.inputs[0].data, node.outputs[0].data)
+    ready(SOME_KERNEL)                                  # loads machine code, or has it compiled, now rather than in `invoke`
+    return lambda: thunk([Step(SOME_KERNEL, [(node.inputs[0].data, node.outputs[0].data)])])
 
 REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))
+
+Where kernels are being compiled by another process, numpy's kernel runs the node until they are there (`replacing`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.errors import LimitError, PrepareError
-from oplet.kernels.arrays import Thunk
+from oplet_numba_ops.compiling.background import awaited
 from oplet_numba_ops.compiling.kernels import CompileError
+from oplet_numba_ops.compiling.replacing import Before, Bind, Replaced, Thunk, replaceable
 
-__all__ = ["Bind", "Thunk", "needs_threads", "override"]
+__all__ = ["Bind", "Check", "Thunk", "needs_threads", "override"]
 
-#: Is called when the tensors have their memory, and returns the node's thunk.
-Bind = Callable[[], Thunk]
 #: Declines a node, or returns.
 Check = Callable[[Context, Node], None]
 
 
-@dataclass(frozen=True)
-class _Compiled:
+class _Compiled(NamedTuple):
     bind: Bind
 
 
@@ -58,8 +59,15 @@ def override(
         try:
             if builtin.prepare is not None:
                 builtin.prepare(context, node)
+            before = Before(node.prepared, node.temporaries)
             node.temporaries, node.in_place = [], ()
-            node.prepared = _Compiled(plan(context, node))
+            with awaited() as missing:
+                bind = plan(context, node)
+            node.prepared = _Compiled(bind)
+            if missing:
+                node.prepared = Replaced(builtin, before, missing, bind)
+                # Both kernels have their memory, and neither writes over an input, which only one of them may be able to do.
+                node.temporaries, node.in_place = [*before.temporaries, *node.temporaries], ()
         except CompileError as error:
             _let_go(node)
             decline(f"its kernel cannot be compiled here: {error}")
@@ -70,7 +78,11 @@ def override(
             _let_go(node)
             decline(str(error))
 
-    return replace(builtin, prepare=prepare, bind=lambda context, node: node.prepared.bind(), invoke=None, limits=limits)
+    def bind(context: Context, node: Node) -> Thunk:
+        prepared: _Compiled | Replaced = node.prepared
+        return prepared.bind() if isinstance(prepared, _Compiled) else replaceable(context, node, prepared)
+
+    return replace(builtin, prepare=prepare, bind=bind, invoke=None, limits=limits)
 
 
 def needs_threads(context: Context, node: Node) -> None:

@@ -27,13 +27,16 @@ from oplet.cli.settings import (
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
     from oplet.tools.benchmarking.benchmark import Benchmark
-    from oplet.tools.benchmarking.profile import NodeCost, Profile
+    from oplet.tools.benchmarking.profile import NodeCost, OpCost
+    from oplet.tools.benchmarking.profiling.against import Change, Comparison
+    from oplet.tools.benchmarking.profiling.peaks import Peaks
     from oplet.tools.benchmarking.timings import Timings
 
 __all__ = ["benchmark"]
 
 _LONGEST_NAME = 60
-_PROFILED_RUNS = 20
+#: The least runs that are profiled, unless fewer are asked for; and the most, within some seconds.
+_PROFILED_RUNS, _PROFILED_MOST = 20, 100
 
 
 def benchmark(
@@ -77,6 +80,16 @@ def benchmark(
         Path | None,
         typer.Option(metavar="FILE", help="Write a trace, for ui.perfetto.dev or chrome://tracing.", show_default=False),
     ] = None,
+    roofline: Annotated[
+        bool,
+        typer.Option(
+            "--roofline", help="Measure the machine's peaks, too, and how near each node comes to them.", show_default=False
+        ),
+    ] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Compare with an earlier benchmark, written with --json.", show_default=False),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random inputs.")] = 0,
     raw: Raw = False,
     quiet: Quiet = False,
@@ -97,10 +110,16 @@ def benchmark(
     from oplet.model.files.atomic_write import check_target
     from oplet.tools.benchmarking.benchmark import Schedule, benchmark_model, parse_shape
 
-    if not profile and (profile_html or trace or run_order):
+    if not profile and (profile_html or trace or run_order or roofline or against):
         raise typer.BadParameter("leaves nothing to write or show.", param_hint="--no-profile")
     for file in filter(None, (profile_html, trace)):
         check_target(file)
+    base = None
+    if against is not None:  # before minutes go into a measurement
+        from oplet.tools.benchmarking.profiling.against import compare_with, read_base
+        from oplet.tools.running.many.identity import model_identity
+
+        base = read_base(against, model_identity(model)["sha256"])
     plugins = settings.plugins(custom_op_library)
     delegates = delegates_of(model, delegate or (), plugins, num_threads)
     with progress_bars() as progress:
@@ -116,6 +135,7 @@ def benchmark(
                 min_secs=min_secs,
                 max_secs=max_secs,
                 profiled_runs=min(num_runs, _PROFILED_RUNS) if profile else 0,
+                profiled_most=_PROFILED_MOST if profile and num_runs >= _PROFILED_RUNS else 0,
             ),
             seed=seed,
             num_threads=num_threads,
@@ -125,7 +145,9 @@ def benchmark(
             progress=progress,
             raw=raw,
             notify=NoticePrinter(quiet),
+            roofline=roofline,
         )
+    comparison = None if base is None else compare_with(base, result)
     if profile_html is not None:
         _write_page(result, profile_html)
     if trace is not None:
@@ -134,12 +156,14 @@ def benchmark(
         title = f"oplet {os.path.basename(result.model)}"
         write_trace(trace, trace_events(result.events, spans=result.spans, names=result.names, title=title))
     if json:
-        print_json(_as_json(result))
+        print_json(_as_json(result, comparison))
         return
     printer = Printer(wide)
     _print(printer, result)
     if profile:
-        _print_profile(printer, result.profile, top, run_order)
+        _print_profile(printer, result, top, run_order)
+    if comparison is not None:
+        _print_comparison(printer, comparison, top)
     written = [str(path) for path in (profile_html, trace) if path is not None]
     if written:
         printer.line()
@@ -192,24 +216,89 @@ def _print(printer: Printer, result: Benchmark) -> None:
     printer.table("memory", ["", "MiB#"], [(name, _mib(size)) for name, size in sizes])
 
 
-def _print_profile(printer: Printer, profile: Profile, top: int, run_order: bool) -> None:
-    columns = ["node#", "op", "outputs~?", "start ms#???", "first ms#???", "ms#", "%#", "cumulative %#??", "calls#??"]
+def _print_profile(printer: Printer, result: Benchmark, top: int, run_order: bool) -> None:
+    profile, peaks = result.profile, result.peaks
+    columns = [
+        "node#",
+        "op",
+        "outputs~??",
+        "start ms#????",
+        "first ms#???",
+        "ms#",
+        "+-#?",
+        "%#",
+        "cumulative %#???",
+        "calls#????",
+    ]
+    columns += ["disturbed#??", "MMAC#??", "MB#???", "GFLOP/s#?"] + (["of peak %#", "bound by?"] if peaks else ["FLOP/byte#???"])
     if run_order:
-        printer.table("nodes, in order", columns, [_node_row(node) for node in profile.nodes])
+        printer.table("nodes, in order", columns, [_node_row(node, peaks) for node in profile.nodes])
     if top:
         shown = profile.by_time[:top]
-        printer.table(f"nodes: the costliest {len(shown)} of {len(profile.nodes)}", columns, [_node_row(node) for node in shown])
-    ops = [(op.op, op.nodes, f"{op.calls:g}", _ms(op.seconds), _percent(op.share), _percent(op.cumulative)) for op in profile.ops]
-    printer.table("kinds of ops", ["op", "nodes#", "calls#?", "ms#", "%#", "cumulative %#?"], ops)
+        title = f"nodes: the costliest {len(shown)} of {len(profile.nodes)}"
+        printer.table(title, columns, [_node_row(node, peaks) for node in shown])
+    columns = ["op", "nodes#", "calls#??", "ms#", "%#", "cumulative %#??", "MMAC#?", "GFLOP/s#?"]
+    printer.table("kinds of ops", columns, [_op_row(op) for op in profile.ops])
     printer.line()
     printer.line(f"{profile.runs} profiled inferences; nodes took {_ms(profile.seconds)} ms of each", "dim")
+    if profile.nodes:
+        printer.line(
+            "ms: median of the inferences in which nothing disturbed the node; +-: half of their middle half; nodes are ranked by "
+            "the lower quartile, and those within a tenth of each other stand in the order in which they run",
+            "dim",
+        )
+    if peaks:
+        printer.line(f"peaks: {peaks.gflops:.1f} GFLOP/s (products of float32), {peaks.gbytes:.1f} GB/s (copying)", "dim")
 
 
-def _node_row(node: NodeCost) -> tuple[str, ...]:
+def _node_row(node: NodeCost, peaks: Peaks | None) -> tuple[str, ...]:
     name = node.name if len(node.name) <= _LONGEST_NAME else f"{node.name[: _LONGEST_NAME - 3]}..."
     place = f"{node.subgraph}:{node.node}" if node.subgraph else str(node.node)
-    times = (_ms(node.start), _ms(node.first), _ms(node.seconds), _percent(node.share), _percent(node.cumulative))
-    return place, node.label, name, *times, f"{node.calls:g}"
+    times = (_ms(node.start), _ms(node.first), _ms(node.seconds), _ms((node.high - node.low) / 2))
+    shares = (_percent(node.share), _percent(node.cumulative), f"{node.calls:g}", str(node.disturbed))
+    work = (_mega(node.macs), _mega(node.read + node.written), _decimal(node.gflops))
+    roof = (*_roof(node, peaks),) if peaks else (_decimal(node.intensity),)
+    return place, node.label, name, *times, *shares, *work, *roof
+
+
+def _roof(node: NodeCost, peaks: Peaks) -> tuple[str, str]:
+    if not node.gflops or not node.intensity:
+        return "", ""
+    return f"{node.gflops / peaks.attainable(node.intensity) * 100:.0f}", peaks.bound(node.intensity)
+
+
+def _op_row(op: OpCost) -> tuple[str, ...]:
+    shares = (_percent(op.share), _percent(op.cumulative))
+    return op.op, str(op.nodes), f"{op.calls:g}", _ms(op.seconds), *shares, _mega(op.macs), _decimal(op.gflops)
+
+
+def _print_comparison(printer: Printer, comparison: Comparison, top: int) -> None:
+    columns = ["base ms#", "ms#", "difference ms#?", "change %#", "verdict"]
+    printer.table(f"against {comparison.file}", ["", *columns], [("inference", *_change_row(comparison.inference))])
+    if top:
+        shown = comparison.nodes[:top]
+        rows = [(change.what, change.op, change.name[:_LONGEST_NAME], *_change_row(change)) for change in shown]
+        title = f"nodes: the largest {len(shown)} of {len(comparison.nodes)} changes"
+        printer.table(title, ["node#", "op", "outputs~?", *columns], rows)
+    printer.table("kinds of ops", ["op", *columns], [(change.what, *_change_row(change)) for change in comparison.ops])
+    printer.line()
+    printer.line("faster, slower: the middle halves of the times do not overlap", "dim")
+    for note in comparison.notes:
+        printer.line(note, "yellow")
+
+
+def _change_row(change: Change) -> tuple[str, ...]:
+    times = ("" if seconds is None else _ms(seconds) for seconds in (change.base, change.now))
+    part = "" if change.change is None else f"{change.change * 100:+.1f}"
+    return *times, f"{change.difference * 1e3:+.3f}", part, change.verdict
+
+
+def _mega(number: float | None) -> str:
+    return "" if number is None else f"{number / 1e6:.2f}"
+
+
+def _decimal(number: float | None) -> str:
+    return "" if number is None else f"{number:.1f}"
 
 
 def _row(timings: Timings) -> tuple[str, ...]:
@@ -233,29 +322,35 @@ def _write_page(result: Benchmark, path: Path) -> None:
     from oplet.model.files.atomic_write import write_atomically
     from oplet.tools.benchmarking.profile_html import profile_page
 
-    last = result.spans[-1]
-    events = [event for event in result.events if event.start >= last.start]
+    # The shortest profiled inference, which little can have disturbed.
+    shown = min((span for span in result.spans if span.name == "inference"), key=lambda span: span.seconds)
+    events = [event for event in result.events if shown.start <= event.start < shown.start + shown.seconds]
     inputs = ", ".join(f"{name} {type}{list(shape)}" for name, (type, shape) in result.inputs.items())
+    runs, warmup, peaks = result.runs, result.warmup, result.peaks
     facts = [
         ("inputs", inputs),
         ("threads", str(result.num_threads)),
         *((name, f"{claimed} of {nodes} nodes") for name, claimed, nodes in result.delegated),
         ("load, allocate, first inference", f"{_ms(result.load)}, {_ms(result.allocate)}, {_ms(result.first)} ms"),
-        ("inference", f"median {_ms(result.runs.p50)}, average {_ms(result.runs.mean)} ms of {result.runs.count}"),
+        *([("warm-up", f"median {_ms(warmup.p50)} ms of {warmup.count}")] if warmup else []),
+        ("inference", f"median {_ms(runs.p50)} ms of {runs.count}; middle half {_ms(runs.p25)} to {_ms(runs.p75)} ms"),
         *((f"oplet / {rival.name}", f"{rival.ratio.median:.2f}") for rival in result.rivals),
         ("arena", f"{_mib(result.memory.arena)} MiB"),
         ("peak of the process", f"{_mib(result.memory.peak)} MiB"),
-        ("profiled inferences", str(result.profile.runs)),
+        ("profiled inferences", f"{result.profile.runs}; nodes took {_ms(result.profile.seconds)} ms of each"),
+        *([("peaks of the machine", f"{peaks.gflops:.1f} GFLOP/s, {peaks.gbytes:.1f} GB/s")] if peaks else []),
     ]
     title = f"oplet benchmark: {os.path.basename(result.model)}"
-    write_atomically(path, profile_page(title, facts, result.profile, events, result.names))
+    write_atomically(path, profile_page(title, facts, result.profile, events, result.names, peaks))
 
 
-def _as_json(result: Benchmark) -> dict[str, Any]:
+def _as_json(result: Benchmark, comparison: Comparison | None) -> dict[str, Any]:
     described = asdict(result)
     for inner in ("events", "spans", "names"):
         del described[inner]
     described["inputs"] = {name: {"type": type, "shape": list(shape)} for name, (type, shape) in result.inputs.items()}
     described["delegated"] = [{"delegate": d, "nodes": claimed, "of": nodes} for d, claimed, nodes in result.delegated]
     del described["profile"]["by_time"]
+    if comparison is not None:
+        described["against"] = asdict(comparison)
     return described

@@ -103,6 +103,7 @@ def build(
         hint = "--no-bytecode" if no_bytecode else "--python"
         raise typer.BadParameter("goes with --pyz.", param_hint=hint)
     from oplet.cli.console import print_json
+    from oplet.cli.progress import progress_bars
     from oplet.model.files.atomic_write import check_folder
     from oplet.tools.building.build_program import build_program
     from oplet.tools.building.build_wheel import build_wheel
@@ -122,23 +123,28 @@ def build(
         "plugins": plugins,
         "prefer": prefer,
     }
-    try:
-        if with_core or pyz:
-            built: BuiltWheel = build_program(
-                models or (),
-                name,
-                output,
-                pyz=pyz,
-                with_models=with_model,
-                interpreter=INTERPRETER if python is None else python,
-                bytecode=not no_bytecode,
-                **what,
-            )
-        else:
-            built = build_wheel(models or (), name, output, **what)
-    except SelectionError as error:
-        raise typer.BadParameter(str(error), param_hint="--op") from error
-    report = make_report(built, plugins, model=str(models[0]) if models else None, timing=not no_timing)
+    with progress_bars() as progress:
+        tell = progress or (lambda what, part: None)
+        tell("cutting out the kernels", 0.0)
+        try:
+            if with_core or pyz:
+                built: BuiltWheel = build_program(
+                    models or (),
+                    name,
+                    output,
+                    pyz=pyz,
+                    with_models=with_model,
+                    interpreter=INTERPRETER if python is None else python,
+                    bytecode=not no_bytecode,
+                    **what,
+                )
+            else:
+                built = build_wheel(models or (), name, output, **what)
+        except SelectionError as error:
+            raise typer.BadParameter(str(error), param_hint="--op") from error
+        tell("cutting out the kernels", 1.0)
+        first = str(models[0]) if models else None
+        report = make_report(built, plugins, model=first, timing=not no_timing, progress=tell)
     if json:
         print_json({**built.as_dict(), "report": report.as_dict()})
     else:

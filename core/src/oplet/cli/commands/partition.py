@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["partition"]
 
+#: More nodes than a drawing shows well.
+_MOST_DRAWN = 150
+
 
 def partition(
     context: typer.Context,
@@ -66,6 +69,10 @@ def partition(
         if svg is not None:
             printer.line()
             printer.line(f"written to {svg}", "dim")
+    if svg is not None and result.nodes > _MOST_DRAWN:
+        say(
+            f"{result.nodes} nodes make a drawing that nobody overlooks; `oplet explore` with the same options shows them to fold and search."
+        )
     if result.error:
         say(result.error)
         raise typer.Exit(1)

@@ -83,6 +83,8 @@ def _print(printer: Printer, choice: Choice, model: Path, num_threads: int) -> N
     printer.table("ways to run it", ["", "way", "ms#", "times as fast#", "error#?", "delegated#??", "~"], rows)
     printer.line()
     printer.line(str(choice))
+    if choice.in_process:
+        printer.line(f"measured in this process, since {choice.in_process}", "dim")
     printer.line(f"remembered in {choice.path}" if choice.path else "not remembered", "dim")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -114,7 +113,7 @@ def _new_file(folder: str, mode: int) -> tuple[str, int]:
     changing it for all threads.
     """
     for attempt in range(_ATTEMPTS):
-        name = os.path.join(folder, f"{_PREFIX}{secrets.token_hex(8)}.tmp")
+        name = os.path.join(folder, f"{_PREFIX}{os.urandom(8).hex()}.tmp")
         try:
             return name, os.open(name, _NEW, mode)
         except FileExistsError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from collections.abc import Mapping
 
 from oplet.errors import ModelError
@@ -52,6 +51,8 @@ def check_name(name: str, model: str, *, writing: bool = False) -> None:
 
 def _fault(name: str) -> str:
     """The reason to refuse a name, "" if there is none."""
+    import unicodedata
+
     parts = name.split("/")
     # Unprintable characters could deceive readers; spaces of other scripts count as unprintable in Python, and are accepted.
     if not name.isprintable() and not all(c.isprintable() or unicodedata.category(c) == "Zs" for c in name):

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from oplet.ops.node import Thunk
+from oplet.ops.tensor import Array
 
-__all__ = ["Joiner", "joined"]
+__all__ = ["LONGEST", "Joiner", "Loop", "LoopJoiner", "Rounds", "Spans", "Touched", "joined", "looped"]
+
+#: Pieces of memory, each as its first address and that after its last byte.
+Spans = Sequence[tuple[int, int]]
+
+#: Runs rounds of a loop, see `LoopJoiner.loop`.
+Rounds = Callable[[int, bool], int]
 
 #: About the seconds that a joined thunk may take, since a run is stopped between thunks only.
-_LONGEST = 5e-3
+LONGEST = 5e-3
+
+
+class Touched(NamedTuple):
+    """The memory that a node's thunk may touch.
+
+    Attributes:
+        reads: its inputs.
+        writes: its outputs and scratch, and inputs that are variables.
+    """
+
+    reads: Spans
+    writes: Spans
 
 
 class Joiner(Protocol):
     """Makes one thunk of several. A thunk that can be joined has it as its attribute `joiner`, which all such thunks of a package share.
 
-    Thunks that can be joined never raise, call nothing in Python, and always do the same with the same arrays.
+    Thunks that can be joined call nothing in Python, and always do the same with the same arrays. A joined thunk may raise for one of
+    them when it has run all; its attribute `failed_at` is then that one's position among them. A joiner that runs loops, too, is a
+    `LoopJoiner`.
 
     Examples:
         >>> thunk.joiner = JOINER  # doctest: +SKIP
@@ -28,16 +49,73 @@ class Joiner(Protocol):
         The one kind that tells what it does is `oplet.kernels.arrays.Copies`.
         """
 
-    def join(self, thunks: Sequence[Thunk]) -> Thunk:
-        """A thunk that does what these thunks do, one after the other, and keeps alive what they keep alive."""
+    def join(self, thunks: Sequence[Thunk], touched: Sequence[Touched] | None = None) -> Thunk:
+        """A thunk that does what these thunks do, one after the other, and keeps alive what they keep alive.
+
+        Args:
+            thunks: the thunks.
+            touched: for each the memory that it touches, given where kernels may use several threads: thunks that do not touch what
+                another one writes may run at the same time.
+        """
 
 
-def joined(thunks: Sequence[Thunk], seconds: Sequence[float]) -> tuple[list[Thunk], list[int]]:
+class Loop(NamedTuple):
+    """A loop whose condition and body are thunks that can be joined, and whose values are copied by `oplet.kernels.arrays.Copies`.
+
+    Attributes:
+        before: copies what the first round reads.
+        condition: computes `flag`.
+        flag: one value of BOOL: whether there is another round.
+        body: a round.
+        step: copies what the next round reads.
+        after: copies the results, when the condition is false.
+    """
+
+    before: Thunk
+    condition: Sequence[Thunk]
+    flag: Array
+    body: Sequence[Thunk]
+    step: Thunk
+    after: Thunk
+
+
+class LoopJoiner(Joiner, Protocol):
+    """A joiner that makes one thunk of a loop, too."""
+
+    def loop(self, loop: Loop) -> Rounds | None:
+        """A function that runs rounds of a loop, and keeps alive what it needs; None where it cannot be made.
+
+        Its arguments are the most rounds, and whether they are the first ones, before which it runs `before`. It returns the rounds that
+        it ran: if they are fewer than the most, the condition was false, and it ran `after`. When it raises, its attribute `failed_at` is
+        the position of the thunk that failed, among those of the condition and then of the body.
+        """
+
+
+def looped(loop: Loop) -> Rounds | None:
+    """The function that a joiner makes of a loop; None where a thunk cannot be joined, or the joiner runs no loops."""
+    thunks = *loop.condition, *loop.body
+    joiner: Any = next((found for thunk in thunks if (found := getattr(thunk, "joiner", None)) is not None), None)
+    if not hasattr(joiner, "loop"):
+        return None
+    own = [thunk if getattr(thunk, "joiner", None) is joiner else joiner.adopt(thunk) for thunk in thunks]
+    copies = [joiner.adopt(some) for some in (loop.before, loop.step, loop.after)]
+    if any(thunk is None for thunk in (*own, *copies)):
+        return None
+    before, step, after = copies
+    count = len(loop.condition)
+    made: Rounds | None = joiner.loop(Loop(before, own[:count], loop.flag, own[count:], step, after))
+    return made
+
+
+def joined(
+    thunks: Sequence[Thunk], seconds: Sequence[float], touched: Callable[[int], Touched] | None = None
+) -> tuple[list[Thunk], list[int]]:
     """The thunks with neighbours joined, and for each the position of the first of its nodes.
 
     Args:
         thunks: a thunk per node.
         seconds: about how long each takes.
+        touched: returns the memory that the thunk at a position touches; given where kernels may use several threads.
     """
     joiner: Any = next((found for thunk in thunks if (found := getattr(thunk, "joiner", None)) is not None), None)
     if joiner is None:
@@ -50,14 +128,18 @@ def joined(thunks: Sequence[Thunk], seconds: Sequence[float]) -> tuple[list[Thun
     def end(position: int) -> None:
         if run:
             first = position - len(run)
-            several = len(run) > 1
-            steps.append(joiner.join(run) if several else thunks[first])
+            if len(run) == 1:
+                steps.append(thunks[first])
+            elif touched is None:
+                steps.append(joiner.join(run))
+            else:
+                steps.append(joiner.join(run, [touched(number) for number in range(first, position)]))
             firsts.append(first)
             run.clear()
 
     for position, (thunk, duration) in enumerate(zip(thunks, seconds)):
         own: Thunk | None = thunk if getattr(thunk, "joiner", None) is joiner else joiner.adopt(thunk)
-        if own is None or spent + duration > _LONGEST:
+        if own is None or spent + duration > LONGEST:
             end(position)
             spent = 0.0
         if own is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -103,7 +104,7 @@ class NodeLimits:
         for kind, tensors, allowed in (("input", node.inputs, self.inputs), ("output", node.outputs, self.outputs)):
             for position, (tensor, types) in enumerate(zip(tensors, allowed)):
                 if types and tensor is not None and tensor.type not in types:
-                    return f"{kind} {position} is of type {tensor.type.name}, and it serves {_or(t.name for t in types)} there"
+                    return _of_another_type(kind, position, tensor.type, types)
         for position, (tensor, ranks) in enumerate(zip(node.inputs, self.ranks)):
             if ranks and tensor is not None and tensor.ndim not in ranks:
                 return f"input {position} has {tensor.ndim} dimensions, and it serves {_or(map(str, ranks))} there"
@@ -143,6 +144,12 @@ class NodeLimits:
         parts += [f"output {position} of type {_or(map(_text, types))}" for position, types in enumerate(self.outputs) if types]
         parts += [f"{name} {_or(map(_text, values))}" for name, values in self.options.items()]
         return "; ".join(parts) or "any node"
+
+
+@lru_cache(maxsize=1024)
+def _of_another_type(kind: str, position: int, type: TensorType, types: tuple[TensorType, ...]) -> str:
+    """The reason for refusing a tensor's type; cached, as a model with constants of halves has hundreds of such nodes."""
+    return f"{kind} {position} is of type {type.name}, and it serves {_or(t.name for t in types)} there"
 
 
 def _is_count(value: object) -> bool:

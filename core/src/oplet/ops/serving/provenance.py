@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from oplet.errors import PluginError, failures, text_of
 
 __all__ = ["Provenance", "import_registered"]
 
 
-@dataclass(frozen=True)
-class Provenance:
+class Provenance(NamedTuple):
     """The origin of a registration.
 
     Attributes:

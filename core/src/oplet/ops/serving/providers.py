@@ -2,12 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from oplet.errors import OpletError
 from oplet.ops.node import Kernel, KernelCache, Node
 
-__all__ = ["Providers"]
+__all__ = ["Chain", "Providers"]
+
+_NOTHING: KernelCache = None, None
+
+
+class Chain:
+    """The providers of an op in the order of precedence, for all of its nodes: each is asked for when a node needs it first.
+
+    Args:
+        ask: asks for the providers from the first one on.
+    """
+
+    __slots__ = ("_ask", "_found", "_rest")
+
+    def __init__(self, ask: Callable[[], Iterator[Kernel]]) -> None:
+        self._ask = ask
+        self._forget()
+
+    def _forget(self) -> None:
+        self._found: list[Kernel] = []
+        self._rest: Iterator[Kernel] | None = None
+
+    def at(self, number: int) -> Kernel | None:
+        """The provider of a number; None if there are fewer.
+
+        Raises:
+            OpConflictError: several packages come next.
+            ResolverError: the next kernel cannot be imported.
+        """
+        if self._rest is None:
+            self._rest = self._ask()
+        try:
+            while number >= len(self._found):
+                following = next(self._rest, None)
+                if following is None:
+                    return None
+                self._found.append(following)
+        except OpletError:
+            self._forget()  # so that the next caller gets the error too
+            raise
+        return self._found[number]
 
 
 class _Provider:
@@ -19,7 +60,7 @@ class _Provider:
         self.registration = registration
         self.started = started
         self.user_data: Any = None
-        self.kernel_cache: KernelCache = None, None
+        self.kernel_cache = _NOTHING
 
 
 class Providers:
@@ -29,17 +70,19 @@ class Providers:
 
     Args:
         node: the node, served by its first provider.
-        rest: the other providers in order.
+        chain: the providers of its op; the first is the node's present one.
         started: whether `init` of the first provider was called.
 
     Attributes:
         declined: the providers that declined in the last prepare, with their reasons, in order.
     """
 
-    def __init__(self, node: Node, rest: Iterator[Kernel], *, started: bool) -> None:
+    __slots__ = ("_asked", "_at", "_chain", "_node", "declined")
+
+    def __init__(self, node: Node, chain: Chain, *, started: bool) -> None:
         self.declined: list[tuple[Kernel, str]] = []
         self._node = node
-        self._rest = rest
+        self._chain = chain
         self._at = 0
         self._asked = [] if node.registration is None else [_Provider(node.registration, started)]
 
@@ -66,12 +109,16 @@ class Providers:
         """
         self.declined.append((self._asked[self._at].registration, reason))
         if self._at + 1 == len(self._asked):
-            following = next(self._rest, None)
+            following = self._chain.at(self._at + 1)
             if following is None:
                 return False
             self._asked.append(_Provider(following, False))
         self._take(self._at + 1)
         return True
+
+    def move_to(self, node: Node) -> None:
+        """Serve the same node of another interpreter from now on."""
+        self._node = node
 
     def initialized(self) -> list[tuple[Kernel, Any]]:
         """The providers whose `init` was called, with its results."""
@@ -81,6 +128,8 @@ class Providers:
     def _keep(self) -> None:
         here, node = self._asked[self._at], self._node
         here.user_data, here.kernel_cache = node.user_data, node.kernel_cache
+        if here.kernel_cache == _NOTHING:
+            here.kernel_cache = _NOTHING
 
     def _take(self, at: int) -> None:
         self._keep()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,10 @@ class Registration:
         profiling_string: `profiling_string(context, node) -> str`, the label by which profiles group nodes.
         user_data: a value that the methods share; of the registration, not of a node.
         pure: whether the outputs depend only on the inputs; a node with constant inputs then runs once, when the graph is prepared.
+        absorbs: `absorbs(node, makers) -> nodes`: which of the nodes that make its inputs, and whose outputs nothing else reads, it
+            computes itself (`oplet.ops.serving.absorbing`). Such a node has them as its `absorbed` when it is prepared, and not where
+            `prepare` refused it with them. Their outputs have no memory then.
+        absorbable: whether a kernel of another node may compute the node itself, from its inputs and options; of pure ones.
         sparse: positions of inputs whose constants may be sparse. Their `tensor.data` has the stored values, in one dimension, and
             `tensor.sparsity` their places.
         types: the element types of its main inputs, for documentation and for builds that select by type; empty for any.
@@ -70,6 +74,8 @@ class Registration:
     profiling_string: Callable[[Context, Node], str] | None = None
     user_data: Any = None
     pure: bool = False
+    absorbs: Callable[[Node, Sequence[Node]], Sequence[Node]] | None = None
+    absorbable: bool = False
     sparse: frozenset[int] = frozenset()
     types: tuple[TensorType, ...] = ()
     limits: NodeLimits | None = None

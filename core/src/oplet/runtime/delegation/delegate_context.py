@@ -20,6 +20,10 @@ from oplet.schema.enums import BuiltinOperator, TensorType
 
 __all__ = ["SubgraphDelegateContext"]
 
+#: Why a delegate does not claim what it is not offered.
+_WITHHELD = "it is not offered to this delegate (only_nodes)"
+#: The delegate whose kernels they seem to be.
+_NOBODY = Delegate()
 _CONTROL_FLOW = (BuiltinOperator.IF, BuiltinOperator.WHILE, BuiltinOperator.CALL_ONCE)
 
 
@@ -42,7 +46,10 @@ class SubgraphDelegateContext(DelegateContext):
         self, delegate: Delegate, executor: Executor, executors: Sequence[Executor], *, cluster: bool, fuse: bool
     ) -> None:
         self.kernels: list[Node] = []
-        self.unsupported: dict[int, str] = {}
+        self._only = delegate.only_nodes if executor.subgraph.index == 0 else None
+        self._withheld: dict[Node, Node] = {}
+        plan = executor.subgraph.execution_plan
+        self.unsupported = {index: _WITHHELD for index in plan if not self.offers(executor.subgraph.nodes[index])}
         self.num_threads = executor.context.num_threads
         self._delegate = delegate
         self._of = executor
@@ -105,7 +112,12 @@ class SubgraphDelegateContext(DelegateContext):
     def node(self, index: int) -> Node:
         if not 0 <= index < len(self._subgraph.nodes):
             raise DelegateError(f"{self._delegate.name} asks for node {index}; the subgraph has {len(self._subgraph.nodes)}.")
-        return self._subgraph.nodes[index]
+        node = self._subgraph.nodes[index]
+        return node if self.offers(node) else self._withheld.setdefault(node, _stand_in(node))
+
+    def offers(self, node: Node) -> bool:
+        """Whether the delegate may claim the node, as far as `Delegate.only_nodes` goes; a delegate's kernel is no node to claim."""
+        return self._only is None or node.delegate is not None or node.index in self._only
 
     def metadata(self, name: str) -> bytes | None:
         found = self._executor.session.model.metadata(name)
@@ -119,7 +131,9 @@ class SubgraphDelegateContext(DelegateContext):
         self._executor.session.memory.charge(nbytes)
 
     def report_unsupported(self, node: int, reason: str) -> None:
-        self.unsupported[self.node(node).index] = reason
+        index = self.node(node).index
+        if self.unsupported.get(index) != _WITHHELD:
+            self.unsupported[index] = reason
 
     def subgraph_context(self, index: int) -> DelegateContext:
         other = SubgraphDelegateContext(
@@ -173,6 +187,9 @@ class SubgraphDelegateContext(DelegateContext):
         if not nodes:
             return
         subgraph = self._subgraph
+        for index in set(nodes).intersection(subgraph.execution_plan) if self._only is not None else ():
+            if not self.offers(subgraph.nodes[index]):
+                raise DelegateError(f"{self._delegate.name} claims node {index}, which is not among its only_nodes.")
         plan: list[int] = []
         kernels: list[Node] = []
         for subset in self.preview_delegate_partitioning(nodes):
@@ -203,6 +220,13 @@ class SubgraphDelegateContext(DelegateContext):
         kernel.delegate = delegate
         kernel.prepared = DelegateParams(delegate, replaced, inputs, outputs)
         return kernel
+
+
+def _stand_in(node: Node) -> Node:
+    """What a delegate sees of a node that it is not offered: a kernel of another delegate, with the same tensors."""
+    found = Node(node.index, BuiltinOperator.DELEGATE, node.op_name, 1, node.inputs, node.outputs, registration=node.registration)
+    found.delegate = _NOBODY
+    return found
 
 
 def _inlined_edges(subgraph: Subgraph, edges: Sequence[Sequence[tuple[int, int]]]) -> set[tuple[int, int]]:

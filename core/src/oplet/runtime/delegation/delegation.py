@@ -300,7 +300,7 @@ class Delegation:
             context = self._context(delegate)
             try:
                 wanted = delegate.wanted_composites(context, [*candidates, *inlined])
-                chosen = None if wanted is None else set(wanted)
+                chosen = None if wanted is None else {node for node in wanted if context.offers(node)}
             except failures() as error:
                 self._restore(delegate, error)
             finally:

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 from oplet.errors import SignatureError, TensorError
 from oplet.model.verify.signatures import named_tensors, stale_names
 from oplet.ops.tensor import Tensor
-from oplet.runtime.describe.delegation_report import DelegationReport
 from oplet.runtime.describe.details import node_details, tensor_details
-from oplet.runtime.describe.explain import NodeReport, explain_nodes
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema import tables
 from oplet.schema.naming import shown
@@ -21,6 +19,8 @@ if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.ops.serving.resolver import OpResolver
     from oplet.plugins.engine_choice import Choice
+    from oplet.runtime.describe.delegation_report import DelegationReport
+    from oplet.runtime.describe.explain import NodeReport
 
 __all__ = ["Descriptions"]
 
@@ -90,6 +90,8 @@ class Descriptions:
 
     def explain(self) -> list[NodeReport]:
         """For each node of the execution plans, which package serves it, and why that one."""
+        from oplet.runtime.describe.explain import explain_nodes
+
         choice = "" if self._choice is None else str(self._choice)
         return explain_nodes(self._subgraphs, self._resolver, choice)
 

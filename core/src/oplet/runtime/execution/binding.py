@@ -2,19 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from oplet.errors import PluginError, PrepareError, StateError, failures
+from oplet.errors import OpletError, PluginError, PrepareError, StateError, failures
 from oplet.ops.context import Node
+from oplet.ops.serving.improving import can_improve
 from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Tensor
 from oplet.runtime.execution.checks import with_write_check
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.memory.accounting import MemoryAccount
+from oplet.runtime.memory.buffer_handles import with_readable_inputs
+from oplet.runtime.subgraph import Segment
 from oplet.schema.enums import TensorType
 
-__all__ = ["bind_node"]
+__all__ = ["bind_node", "bind_segment", "improve"]
+
+
+def bind_segment(context: KernelContext, segment: Segment, start: int = 0) -> None:
+    """Set the thunks of a segment that begins at position `start` of the plan; errors as of `bind_node`."""
+    positions = {} if start else {index: at for at, index in enumerate(context.subgraph.execution_plan[: segment.end])}
+    for node in segment.nodes:
+        thunk = bind_node(context, node)
+        segment.thunks.append(with_readable_inputs(context, node, thunk))
+        registration = node.registration
+        binds = registration is not None and registration.bind is not None and node.delegate is None
+        if positions and binds and not can_improve(thunk):  # a better one is made of the same constants
+            context.let_go(node, positions[node.index])
+    segment.can_improve = any(map(can_improve, segment.thunks))
+
+
+def improve(context: KernelContext, segment: Segment, wait: bool = False, told: Callable[[], None] | None = None) -> None:
+    """Replace the thunks of a segment by better ones, those that are there.
+
+    Args:
+        wait: whether to wait for all of them.
+        told: is called after each thunk that was waited for.
+
+    Raises:
+        PrepareError: a better thunk cannot be made.
+    """
+    memory = context.session.memory
+    for position, (node, thunk) in enumerate(zip(segment.nodes, segment.thunks)):
+        if can_improve(thunk):
+            outer = memory.charge_to(node)
+            try:
+                better: Thunk | None = thunk.better(wait)  # type: ignore[attr-defined]
+            except OpletError:
+                raise
+            except failures() as error:
+                raise context.node_error(PrepareError, node, error, "failed to prepare") from error
+            finally:
+                memory.charge_to(outer)
+            if better is not None:
+                segment.thunks[position] = with_readable_inputs(context, node, better)
+                segment.unjoin()
+            if told is not None:
+                told()
+    segment.can_improve = any(map(can_improve, segment.thunks))
 
 
 def bind_node(context: KernelContext, node: Node) -> Thunk:

@@ -5,31 +5,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from itertools import chain
 
 import numpy as np
 
-from oplet.errors import StateError
+from oplet.errors import PrepareError, StateError
+from oplet.model.reachability import entry_subgraphs
 from oplet.ops.context import Node
+from oplet.ops.serving.absorbing import UnforeseenShapeError
 from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor
-from oplet.runtime.execution.binding import bind_node
+from oplet.runtime.execution.binding import bind_segment, improve
 from oplet.runtime.execution.checks import checked_shape
 from oplet.runtime.execution.folding import fold, is_folded
 from oplet.runtime.execution.initialization import free
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.execution.preparation import prepare_node, prepare_or_defer
-from oplet.runtime.execution.segment_run import run_segment
+from oplet.runtime.execution.segment_run import run_joined, run_segment
 from oplet.runtime.execution.session import Session
 from oplet.runtime.memory.allocation import SegmentAllocation, allocate_own
 from oplet.runtime.memory.buffer_handles import free_handles, with_readable_inputs
+from oplet.runtime.memory.remembered import free_origin
 from oplet.runtime.subgraph import Segment, Subgraph
-from oplet.schema.enums import TensorType
+from oplet.schema.enums import BuiltinOperator, TensorType
 
 __all__ = ["Executor"]
 
 _DYNAMIC = Allocation.DYNAMIC
+#: Operators that do nothing but call subgraphs, whose nodes are looked at on their own.
+_CALLS = (BuiltinOperator.WHILE, BuiltinOperator.IF)
 
 
 class Executor:
@@ -62,9 +68,21 @@ class Executor:
         try:
             subgraph.generation += 1
             subgraph.segments.clear()
-            subgraph.find_last_uses()
+            free_origin(subgraph)
             given = self._input_values()
-            self._allocate_segment(0)
+            subgraph.absorb(self._can_restart)
+            self.context.readers = None
+            try:
+                subgraph.find_last_uses()
+                self._allocate_segment(0)
+            except PrepareError:
+                if not subgraph.absorbing:
+                    raise
+                subgraph.apart.update(node.index for node in subgraph.absorbing)
+                subgraph.part_absorbed()
+                self.context.readers = None
+                subgraph.find_last_uses()
+                self._allocate_segment(0)
             for tensor, value in given:  # an input that keeps its shape keeps its value
                 if tensor.data is not value and tensor.data.shape == value.shape and tensor.dtype == value.dtype:
                     np.copyto(tensor.data, value)
@@ -72,41 +90,77 @@ class Executor:
             self.session.leave()
         subgraph.ready = True
 
-    def _allocate_segment(self, start: int) -> None:
-        """Prepare, fold, plan and bind from position `start` of the plan to the first node with a dynamic output."""
+    def _can_restart(self) -> bool:
+        """Whether a run may be given up and begun again: nothing but the values of tensors is changed by it, and each tensor has its value."""
+        session = self.session
+        if session.preserve_all_tensors or session.checks or len(entry_subgraphs(session.model.lazy_root)) > 1:
+            return False
+        for subgraph in session.subgraphs:
+            if subgraph.variables:
+                return False
+            for index in subgraph.execution_plan:
+                node = subgraph.nodes[index]
+                if node.op not in _CALLS and (node.registration is None or not node.registration.pure):
+                    return False
+        return True
+
+    def _allocate_segment(self, start: int, *, first: bool = True) -> None:
+        """Prepare, fold, plan and bind from position `start` of the plan to the first node with a dynamic output.
+
+        Args:
+            start: the position.
+            first: whether the segment that begins at position 0 is the first one, which has the inputs' memory.
+        """
         subgraph, context, session = self.subgraph, self.context, self.session
         context.offered.clear()
+        if start or not first:  # nodes that were refused in `allocate` are not asked again here
+            subgraph.part_absorbed(start)
         allocation = SegmentAllocation(subgraph, session.memory, preserve_all=session.preserve_all_tensors)
-        if start == 0:
+        if start == 0 and first:
             for index in subgraph.inputs:
                 allocation.request_input(subgraph.tensors[index])
             for tensor in subgraph.variables:
                 allocate_own(session.memory, tensor)
             self.reset_variables()
-        segment = self._prepare_segment(start, allocation)
+        segment = self._prepare_segment(start, allocation, late=start > 0 or not first)
         allocation.allocate(segment, context.offered, session.subgraphs, context.num_threads)
         context.offered.clear()
-        for node in segment.nodes:
-            segment.thunks.append(with_readable_inputs(context, node, bind_node(context, node)))
+        bind_segment(context, segment, start)
         subgraph.segments.append(segment)
 
-    def _prepare_segment(self, start: int, allocation: SegmentAllocation) -> Segment:
-        """Prepare the segment's nodes, fold those with constant inputs, and request memory for what the others write."""
-        subgraph, context, meter = self.subgraph, self.context, self.session.meter
+    def _prepare_segment(self, start: int, allocation: SegmentAllocation, *, late: bool) -> Segment:
+        """Prepare the segment's nodes, fold those with constant inputs, and request memory for what the others write.
+
+        Args:
+            start: its position in the plan.
+            allocation: takes the requests.
+            late: whether this is in `invoke`, where every node has to be prepared.
+        """
+        subgraph, context, session = self.subgraph, self.context, self.session
         nodes: list[Node] = []
         dynamic: list[Tensor] = []
+        absorbed = {other for node in subgraph.absorbing for other in node.absorbed}
         position = start
         for position in range(start, len(subgraph.execution_plan)):
             node = subgraph.nodes[subgraph.execution_plan[position]]
-            if is_folded(subgraph, node):
+            if node in absorbed:
+                for tensor in node.outputs:
+                    session.memory.release(tensor)
+                    tensor.set_memory(None)
+                    tensor.allocation = Allocation.ARENA
                 continue
-            meter.check()
-            if start:
+            if not node.absorbed and is_folded(subgraph, node):
+                continue
+            session.meter.check()
+            if late:
                 prepare_node(context, node)
             elif not prepare_or_defer(context, node):
                 position -= 1
                 break
-            if fold(context, node):
+            folded = not node.absorbed and fold(context, node)
+            if not start:
+                context.let_go(node, position)
+            if folded:
                 continue
             nodes.append(node)
             allocation.request_node(node, position)
@@ -137,20 +191,64 @@ class Executor:
         finally:
             session.leave()
 
+    def invoke_joined(self) -> bool:
+        """`invoke`, with the fewest calls, of a plan whose nodes have become one step of compiled kernels.
+
+        Returns:
+            False, without effect, of other plans, and where the run has to begin again: call `invoke`.
+        """
+        subgraph, session = self.subgraph, self.session
+        if not subgraph.ready or not subgraph.is_joined:
+            return False
+        segment = subgraph.segments[0]
+        if segment.can_improve:
+            return False
+        if session.profiler is not None or session.meter.has_deadline or not session.enter_alone(subgraph):
+            return False
+        begins_again = False
+        try:
+            run_joined(self.context, segment)
+        except UnforeseenShapeError as error:
+            self._begin_again(error)
+            begins_again = True
+        finally:
+            session.leave_alone()
+        return not begins_again
+
     def _run_plan(self, subgraph: Subgraph) -> None:
         segments, end = subgraph.segments, len(subgraph.execution_plan)
         number = 0
         while number < len(segments):
             segment = segments[number]
-            run_segment(self.context, segment)
+            try:
+                run_segment(self.context, segment)
+            except UnforeseenShapeError as error:
+                if not self.session.is_outermost(subgraph):
+                    subgraph.set_apart(error.node)
+                    subgraph.invalidate()
+                    raise
+                segment = self._begin_again(error)
+                number = 0
             number += 1
             if segment.end < end and (number == len(segments) or any(tensor.resized for tensor in segment.dynamic)):
                 del segments[number:]
-                self._allocate_segment(segment.end)
+                self._allocate_segment(segment.end, first=False)
                 for tensor in segment.dynamic:
                     tensor.resized = False
         if self.session.release_dynamic_tensors:
             self._release_dynamic()
+
+    def _begin_again(self, error: UnforeseenShapeError) -> Segment:
+        """Replace the segments by one without nodes, which has the memory of the inputs with their values, and return it.
+
+        All is prepared again: nodes that call a subgraph may know another shape of its outputs than they will have.
+        """
+        subgraph = self.subgraph
+        subgraph.set_apart(error.node)
+        kept, begin = subgraph.segments[0], Segment(0, [], [])
+        begin.arena, begin.requests, begin.offsets = kept.arena, kept.requests, kept.offsets
+        subgraph.segments[:] = [begin]
+        return begin
 
     def bind(self) -> Thunk:
         """A thunk that runs the subgraph for a node that calls it, valid for this generation; without dynamic tensors a plain loop."""
@@ -158,7 +256,12 @@ class Executor:
 
     def _run_called(self, segment: Segment) -> None:
         self.session.count_call()
-        run_segment(self.context, segment)
+        try:
+            run_segment(self.context, segment)
+        except UnforeseenShapeError as error:
+            self.subgraph.set_apart(error.node)
+            self.subgraph.invalidate()
+            raise
 
     def guard_readers(self, tensor: Tensor) -> None:
         """Have the nodes that read a tensor copy its value from a delegate's buffer first, where it is newer there."""
@@ -167,6 +270,11 @@ class Executor:
                 if tensor in node.inputs:
                     segment.thunks[position] = with_readable_inputs(self.context, node, segment.thunks[position])
                     segment.unjoin()
+
+    def improve(self, told: Callable[[], None]) -> None:
+        """Wait until the nodes have their best thunks; `told` is called after each that was waited for."""
+        for segment in self.subgraph.segments:
+            improve(self.context, segment, True, told)
 
     # Shapes --------------------------------------------------------------------------------------------------
 
@@ -212,6 +320,7 @@ class Executor:
         subgraph, memory = self.subgraph, self.session.memory
         subgraph.invalidate()
         subgraph.segments.clear()
+        free_origin(subgraph)
         for node in subgraph.nodes:
             memory.release(node)
         for tensor in subgraph.tensors:
@@ -242,7 +351,7 @@ class Executor:
         finally:
             for node in subgraph.nodes:
                 node.release()
-            subgraph.folded.clear()
+            subgraph.folded = {}
             for tensor in subgraph.tensors:  # now, in place of whenever Python collects cycles
                 if tensor.allocation is not Allocation.CONSTANT:
                     tensor.set_memory(None)

@@ -5,19 +5,15 @@ A *provider* of a node is a registration that serves its op and version; provide
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 
 from oplet.errors import OpletError, UnservedNodeError
 from oplet.ops.context import Declined, Node
-from oplet.ops.serving.providers import Providers
-from oplet.ops.serving.registration import Registration
+from oplet.ops.serving.providers import Chain, Providers
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.resolving import find_providers
 
 __all__ = ["defer_init", "fall_back", "refusal"]
-
-#: By op, version and composite: the providers found so far, and the iterator that finds more.
-Chains = dict[Hashable, "tuple[list[Registration], Iterator[Registration]]"]
 
 
 def defer_init(context: KernelContext, node: Node) -> bool:
@@ -63,24 +59,8 @@ def _give(context: KernelContext, node: Node, declined: Declined) -> None:
 
 def _providers(context: KernelContext, node: Node, *, started: bool) -> Providers:
     key = node.op, node.op_name, node.version, node.composite_name, node.composite_version if node.composite_name else 0
-    rest = _in_turn(context.session.chains, key, lambda: find_providers(node, context.session.resolver))
-    next(rest, None)  # the current provider
-    return Providers(node, rest, started=started)
-
-
-def _in_turn(chains: Chains, key: Hashable, ask: Callable[[], Iterator[Registration]]) -> Iterator[Registration]:
-    """The providers of an op in the order of precedence; the resolver is asked once for all nodes of the op."""
-    found, rest = chains.setdefault(key, ([], ask()))
-    at = 0
-    while True:
-        if at == len(found):
-            try:
-                following = next(rest, None)
-            except OpletError:
-                chains.pop(key, None)  # so that the next caller gets the error too
-                raise
-            if following is None:
-                return
-            found.append(following)
-        yield found[at]
-        at += 1
+    chain = context.session.chains.get(key)
+    if chain is None:
+        chain = context.session.chains[key] = Chain(partial(find_providers, node, context.session.resolver))
+    chain.at(0)  # an error is that of the whole chain
+    return Providers(node, chain, started=started)

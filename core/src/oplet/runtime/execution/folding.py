@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from oplet.errors import CancelledError, DeadlineError, PrepareError, failures
 from oplet.ops.context import Node
-from oplet.ops.shared_values import Derived
+from oplet.ops.shared_values import Computed, Derived
 from oplet.ops.tensor import Allocation, Array
 from oplet.runtime.execution.binding import bind_node
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["fold", "is_folded", "reads_folded_shapes"]
+__all__ = ["attach_folded", "fold", "is_folded", "reads_folded_shapes"]
 
 _COMPUTED, _DYNAMIC = Allocation.COMPUTED, Allocation.DYNAMIC
 
@@ -19,7 +21,7 @@ def is_folded(subgraph: Subgraph, node: Node) -> bool:
     """Whether the node was folded, and its inputs still have the arrays that it read then."""
     folded = subgraph.folded.get(node.index)
     return folded is not None and all(
-        tensor is None or (tensor.is_constant and tensor.data is array) for tensor, array in zip(node.inputs, folded.sources)
+        tensor is None or (tensor.is_constant and tensor.source is source) for tensor, source in zip(node.inputs, folded.sources)
     )
 
 
@@ -42,15 +44,17 @@ def fold(context: KernelContext, node: Node) -> bool:
 
 def _folded(context: KernelContext, node: Node) -> Derived:
     """The outputs of a node, which have them afterwards: those that another interpreter of the model has from the same constants, or new ones."""
-    sources = [None if tensor is None else tensor.data for tensor in node.inputs]
+    sources = [None if tensor is None else tensor.source for tensor in node.inputs]
     outputs = node.outputs
     ran = False
+    # Temporaries are gone afterwards, and a kernel in C may keep addresses.
+    again = not node.temporaries and node.registration is not None and not node.registration.library
 
-    def make() -> list[Array]:
+    def make() -> list[Computed]:
         nonlocal ran
         ran = True
         _run(context, node)
-        return [tensor.data for tensor in outputs]
+        return [Computed(tensor.data, again) for tensor in outputs]
 
     if context.session.checks or any(tensor.is_variable or tensor.dtype.hasobject for tensor in outputs):
         make()
@@ -58,15 +62,50 @@ def _folded(context: KernelContext, node: Node) -> Derived:
     fixed = tuple(None if tensor.is_dynamic else tensor.shape for tensor in outputs)
     key = "outputs", context.num_threads, tuple(tensor.dtype for tensor in outputs), fixed
     folded = node.derive(key, sources, make)
-    if not ran or any(tensor.data is not array for tensor, array in zip(outputs, folded.value)):
+    if not ran or any(tensor.data is not computed.get() for tensor, computed in zip(outputs, folded.value)):
         memory = context.session.memory
-        for tensor, array in zip(outputs, folded.value):
-            tensor.shape = array.shape
+        for tensor, computed in zip(outputs, folded.value):
+            tensor.shape = computed.shape
             memory.charge_tensor(tensor)
-            tensor.set_memory(array)
             tensor.allocation = _COMPUTED
         _finish(context, node)
+    _attach(context, node, folded)
     return folded
+
+
+def _attach(context: KernelContext, node: Node, folded: Derived) -> None:
+    """Give a folded node's outputs their values, and the way to compute them again once they are let go."""
+    for position, (tensor, computed) in enumerate(zip(node.outputs, folded.value)):
+        tensor.set_computed(computed, partial(_computed_again, context, node, folded, position))
+
+
+def attach_folded(context: KernelContext) -> None:
+    """Give the outputs of all folded nodes their values, in a subgraph that took over those of another interpreter."""
+    subgraph = context.subgraph
+    for index, folded in subgraph.folded.items():
+        if folded.value is not None:
+            _attach(context, subgraph.nodes[index], folded)
+
+
+def _computed_again(context: KernelContext, node: Node, folded: Derived, position: int) -> Array:
+    """The value of a folded node's output that was let go: another interpreter's, if it has it, or a new one."""
+    array: Array | None = folded.value[position].get()
+    if array is None:
+        absent = [tensor for tensor in node.inputs if tensor is not None and tensor.is_let_go]
+        try:
+            _run(context, node)
+        except BaseException:
+            _attach(context, node, folded)  # nobody may read what is not finished
+            raise
+        arrays = [tensor.data for tensor in node.outputs]
+        for computed, array in zip(folded.value, arrays):
+            computed.hold(array)
+            computed.let_go()  # this tensor keeps it now, until the next reader is bound
+        _attach(context, node, folded)
+        for tensor in absent:
+            tensor.let_go()
+        array = arrays[position]
+    return array
 
 
 def reads_folded_shapes(subgraph: Subgraph, node: Node) -> bool:

@@ -14,9 +14,9 @@ from oplet.ops.context import Context, EnsureError, Node, ensure
 from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, tensor_type
 from oplet.runtime.describe.node_errors import node_error
-from oplet.runtime.describe.profiler import Event
 from oplet.runtime.execution.checks import checked_shape, ensure_temporary
 from oplet.runtime.execution.session import Session
+from oplet.runtime.memory.letting_go import let_go
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import TensorType
 
@@ -36,6 +36,7 @@ class KernelContext(Context):
         subgraph: the subgraph.
         preparing: whether a kernel's `prepare` runs now.
         offered: memory that the segment's kernels offered for tensors.
+        readers: by tensor index, the nodes of the plan that read a computed constant; None until they are asked for.
         were_dynamic: outputs of the node that is being prepared that were dynamic before.
     """
 
@@ -45,6 +46,7 @@ class KernelContext(Context):
         self.num_threads = session.num_threads
         self.preparing = False
         self.offered: dict[Tensor, Array] = {}
+        self.readers: dict[int, list[Node]] | None = None
         self.were_dynamic: set[Tensor] = set()
 
     @property
@@ -62,6 +64,8 @@ class KernelContext(Context):
     def record_operator(self, node: Node, start: float, seconds: float) -> None:
         profiler = self.session.profiler
         if profiler is not None and profiler.enabled and not self.session.force_delegate_profiling:
+            from oplet.runtime.describe.profiler import Event
+
             profiler.record(Event(self.subgraph.index, node.index, node.op_name, node.op_name, start, seconds, node.origin))
 
     def parallel(self, parts: Sequence[Thunk]) -> Thunk:
@@ -173,6 +177,22 @@ class KernelContext(Context):
     def new_array(self, tensor: Tensor, *, zeroed: bool = True) -> Array:
         """A new array for a tensor, charged to the memory account, see `MemoryAccount.new_array`."""
         return self.session.memory.new_array(tensor, zeroed=zeroed)
+
+    def readers_of(self, tensor: Tensor) -> Sequence[Node]:
+        """The nodes of the plan that read a constant that is computed."""
+        if self.readers is None:
+            self.readers = {}
+            nodes = self.subgraph.nodes
+            for index in self.subgraph.execution_plan:
+                for each in nodes[index].inputs:
+                    if each is not None:
+                        self.readers.setdefault(each.index, []).append(nodes[index])
+        return self.readers.get(tensor.index, ())
+
+    def let_go(self, node: Node, position: int) -> None:
+        """Let the large constants go that nobody needs any more but a node, at a position of the plan; see `memory.letting_go`."""
+        if not (self.session.checks or self.session.preserve_all_tensors):
+            let_go(self.subgraph, node, position, self.readers_of)
 
     def node_error(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
         """An error that names one of the subgraph's nodes; arguments as for `describe.node_errors.node_error`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,17 +12,22 @@ from numpy.typing import NDArray
 from oplet.errors import LimitError, OpletError, PrepareError, StateError, TensorError, UnservedNodeError, failures, text_of
 from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
 from oplet.ops.context import EnsureError
-from oplet.ops.tensor import Tensor
+from oplet.ops.serving.improving import can_improve
+from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.describe.descriptions import Descriptions
 from oplet.runtime.execution.executor import Executor
+from oplet.runtime.execution.folding import attach_folded
 from oplet.runtime.execution.initialization import initialize
 from oplet.runtime.execution.session import Backend, Session
 from oplet.runtime.execution.subgraph_callee import SubgraphCallee
 from oplet.runtime.loading import load_subgraph
+from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.buffer_handles import ensure_readable
+from oplet.runtime.memory.remembered import remember_plan, take_plan
 from oplet.runtime.memory.values import as_tensor_value
 from oplet.runtime.memory.views import Views
 from oplet.runtime.resolving import find_registration, resolve_nodes, running_nodes, unresolved, unserved_custom_ops, unserved_op
+from oplet.runtime.subgraph import Subgraph
 from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 
 if TYPE_CHECKING:
@@ -39,6 +44,8 @@ class ModelRuntime(Descriptions):
 
     _manager: PluginManager
     _session: Session
+    #: The settings that a bound plan depends on (`memory.remembered`); None for an interpreter that leaves and takes none.
+    _plan_key: tuple[Any, ...] | None = None
 
     def __init__(self) -> None:
         self._closed = False
@@ -81,12 +88,66 @@ class ModelRuntime(Descriptions):
             if ops:
                 nodes = running_nodes(self._subgraphs, subgraph_index)
                 raise unresolved(nodes, self._subgraphs, self._session.resolver, self._manager.advice, self._model.name)
+            if self._adopt_plan():
+                return
             try:
                 self._allocate_runner(subgraph_index)
             except UnservedNodeError as error:
                 if not self._apply_delegates_for([unserved_op(error)]):
                     raise
                 self._allocate_runner(subgraph_index)
+
+    def _adopt_plan(self) -> bool:
+        """Take over the bound plan of a dropped interpreter, if this one is as new as the file and there is one."""
+        if self._plan_key is None or len(self._subgraphs) != 1 or self._has_delegates or self._subgraphs[0].generation:
+            return False
+        (subgraph,), session = self._subgraphs, self._session
+        plan = take_plan(self._plan_key, self._model, subgraph)
+        if plan is None:
+            return False
+        session.enter(subgraph)
+        try:
+            subgraph.generation += 1
+            plan.adopt(subgraph, session.memory)
+            session.resources = plan.resources
+            attach_folded(self._executors[0].context)
+        finally:
+            session.leave()
+        subgraph.ready = True
+        return True
+
+    def _leave_plan(self, *, closed: bool = False) -> bool:
+        """Leave the bound plan to the next interpreter of the model, if it may have it; this one is being dropped or closed."""
+        if self._plan_key is None or len(self._subgraphs) != 1 or self._closed or self._has_delegates:
+            return False
+        (subgraph,), session = self._subgraphs, self._session
+        if self._views.any_alive() or session.num_threads > 1 or session.is_running:
+            return False
+        if not remember_plan(self._plan_key, self._model, subgraph, session.memory, session.resources, closed=closed):
+            return False
+        self._closed = True
+        if closed:
+            self._part_from(subgraph)
+        return True
+
+    def _part_from(self, left: Subgraph) -> None:
+        """Have a subgraph of its own, without memory, in place of one that was left: a closed interpreter still describes its model."""
+        session, (table,) = self._session, self._model.lazy_root.subgraphs or []
+        own = load_subgraph(self._model, 0, table, MemoryAccount(session.limits, self._model))
+        for tensor, its in zip(own.tensors, left.tensors):
+            tensor.take_over(its)
+            if tensor.allocation is not Allocation.CONSTANT:
+                tensor.set_memory(None)
+        for node, its_node in zip(own.nodes, left.nodes):
+            node.registration = its_node.registration
+        session.drop_references()
+        self._subgraphs, self._executors = [own], [Executor(session, own)]
+        session.subgraphs, session.runners = self._subgraphs, list(self._executors)
+
+    @property
+    def _has_delegates(self) -> bool:
+        """Whether delegates were ever applied."""
+        raise NotImplementedError
 
     def _allocate_runner(self, subgraph_index: int) -> None:
         with KernelNumpySettings():
@@ -97,17 +158,48 @@ class ModelRuntime(Descriptions):
         raise NotImplementedError
 
     def _invoke(self, subgraph_index: int) -> None:
-        self._ensure_idle()
         self._model.check_files()
         subgraph = self._subgraph(subgraph_index)
-        if subgraph.is_joined and not subgraph.delegation_reports:  # no call of numpy would notice the settings
-            self._session.runners[subgraph_index].invoke()
-            return
+        if not (self._backends or subgraph.delegation_reports) and self._executors[subgraph_index].invoke_joined():
+            return  # no call of numpy would have noticed the settings
+        self._ensure_idle()
         with KernelNumpySettings():
             self._session.runners[subgraph_index].invoke()
             if subgraph.delegation_reports and not self.allow_buffer_handle_output:
                 for index in subgraph.read:
                     ensure_readable(self._executors[subgraph_index].context, subgraph.tensors[index])
+
+    def warm_up(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Wait until every node that is prepared has its best kernel.
+
+        Packages of compiled kernels may run a node by another kernel while theirs is compiled in the background, which takes place
+        without this method too. Nodes whose shapes are known only while invoking are left out.
+
+        Args:
+            progress: is called with the number of nodes that have theirs, and that of all nodes that are waited for; not at all where
+                none is.
+
+        Examples:
+            >>> interpreter.warm_up()  # doctest: +SKIP
+        """
+        self._ensure_idle()
+        total = sum(
+            can_improve(thunk) for subgraph in self._subgraphs for segment in subgraph.segments for thunk in segment.thunks
+        )
+        done = 0
+
+        def told() -> None:
+            nonlocal done
+            done += 1
+            if progress is not None:
+                progress(done, total)
+
+        if total:
+            if progress is not None:
+                progress(0, total)
+            with KernelNumpySettings():
+                for executor in self._executors:
+                    executor.improve(told)
 
     def _resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
         self._ensure_idle()
@@ -142,10 +234,13 @@ class ModelRuntime(Descriptions):
             ModelError: the model's file was cut short.
         """
         self._session.ensure_unlocked()
-        tensor = self._readable(tensor_index, subgraph_index)
-        if not self._subgraphs[subgraph_index].still_holds(tensor):
+        tensor = self._tensor(tensor_index, subgraph_index)
+        subgraph = self._subgraphs[subgraph_index]
+        if not subgraph.is_absorbed(tensor):
+            tensor = self._readable(tensor_index, subgraph_index)
+        if subgraph.is_absorbed(tensor) or not subgraph.still_holds(tensor):
             raise TensorError(
-                f"Tensor data is null. The memory of {tensor} was given to another tensor after the last node that reads it. "
+                f"Tensor data is null. The memory of {tensor} was given to another tensor after the last node that reads it, or it has none. "
                 "Construct the interpreter with experimental_preserve_all_tensors=True to read intermediate tensors."
             )
         try:
@@ -190,13 +285,18 @@ class ModelRuntime(Descriptions):
             backend.ensure_idle()
 
     def close(self) -> None:
-        """Free the kernels' state and end the threads; the interpreter cannot run afterwards. Garbage collection closes it too.
+        """Free the kernels' state and the tensors' memory, and end the threads; the interpreter cannot run afterwards.
+
+        What kernels have made of a small model's weights may stay for a minute, for the next interpreter of the same model.
+        Garbage collection closes an interpreter too.
 
         Raises:
             StateError: another thread is using the interpreter (a RuntimeError).
         """
         if self._executors:
             self._session.ensure_unlocked()
+            if self._leave_plan(closed=True):
+                return
         self._closed = True
         try:
             while self._backends:
@@ -216,7 +316,8 @@ class ModelRuntime(Descriptions):
     def __del__(self) -> None:
         try:
             try:
-                self.close()
+                if not self._leave_plan():
+                    self.close()
             finally:
                 if self._executors:
                     self._session.drop_references()

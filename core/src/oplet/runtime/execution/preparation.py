@@ -25,7 +25,7 @@ def prepare_or_defer(context: KernelContext, node: Node) -> bool:
     try:
         prepare_node(context, node)
     except PrepareError:
-        if node.delegate is not None or not reads_folded_shapes(context.subgraph, node):
+        if node.delegate is not None or node.absorbed or not reads_folded_shapes(context.subgraph, node):
             raise
         return False
     return True
@@ -46,6 +46,8 @@ def prepare_node(context: KernelContext, node: Node) -> None:
 def _try_prepare(context: KernelContext, node: Node) -> bool:
     _reset_node(context, node)
     registration, memory = node.registration, context.session.memory
+    if node.absorbed and (registration is None or registration.absorbs is None):
+        raise PrepareError(f"Another kernel than the one that serves {node!r} would compute the nodes before it with it.")
     if registration is None or registration.prepare is None:
         return True
     context.preparing = True
@@ -65,10 +67,13 @@ def _try_prepare(context: KernelContext, node: Node) -> bool:
     finally:
         context.preparing = False
         memory.charge_to(outer)
-    if declined is not None:
+    if declined is None:
+        return True
+    try:
         fall_back(context, node, declined)
-        return False
-    return True
+    finally:
+        declined = None  # its traceback has this frame, and the cycle would keep a dropped interpreter until garbage collection
+    return False
 
 
 def _reset_node(context: KernelContext, node: Node) -> None:

@@ -7,11 +7,19 @@ import time
 from itertools import pairwise
 
 from oplet.errors import CancelledError, DeadlineError, InvokeError, OpletError, failures
-from oplet.runtime.describe.profiler import Event
+from oplet.ops.serving.absorbing import UnforeseenShapeError
+from oplet.runtime.execution.binding import improve
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.subgraph import Segment
 
-__all__ = ["run_segment"]
+__all__ = ["PASSED_ON", "run_joined", "run_segment"]
+
+#: What thunks raise that is no failure of their nodes: it ends the run, or has the runtime begin it again.
+PASSED_ON = CancelledError, DeadlineError, UnforeseenShapeError
+
+#: The clock of the first run: this thread's processor time, so that a thunk does not seem long because other processes were in its way;
+#: or, where the system counts that in ticks, the time.
+_CLOCK = time.thread_time if time.get_clock_info("thread_time").resolution < 1e-5 else time.perf_counter
 
 
 def run_segment(context: KernelContext, segment: Segment) -> None:
@@ -21,9 +29,12 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
         CancelledError: another thread called `cancel`.
         DeadlineError: the run took longer than `max_seconds`.
         InvokeError: a kernel failed.
+        UnforeseenShapeError: a node that absorbs others gives another shape than was known of it.
     """
     session = context.session
     meter, profiler = session.meter, session.profiler
+    if segment.can_improve:
+        improve(context, segment)
     if meter.has_deadline or (profiler is not None and profiler.enabled):
         _run_timed(context, segment)
         return
@@ -33,22 +44,39 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
     stop = meter.reasons
     if stop:
         meter.check()
-    steps, firsts = segment.steps or segment.join(segment.seconds)
+    steps, firsts = segment.steps or segment.join(segment.seconds, context.num_threads)
     remaining = iter(steps)
     try:
         for step in remaining:
             step()
             if stop:
                 meter.check()
-    except (CancelledError, DeadlineError):
-        raise  # they end the run, and are no failure of a node
+    except PASSED_ON:
+        raise
     except failures() as error:
-        raise _failure(context, segment, firsts[len(steps) - operator.length_hint(remaining) - 1], error) from error
+        number = len(steps) - operator.length_hint(remaining) - 1
+        raise _failure(context, segment, firsts[number] + getattr(steps[number], "failed_at", 0), error) from error
+
+
+def run_joined(context: KernelContext, segment: Segment) -> None:
+    """Call the one step of a segment, if it has one; errors as of `run_segment`."""
+    if segment.steps is None:
+        return
+    reasons = context.session.meter.reasons
+    for step in segment.steps[0]:
+        try:
+            step()
+        except PASSED_ON:
+            raise
+        except failures() as error:
+            raise _failure(context, segment, segment.steps[1][0] + getattr(step, "failed_at", 0), error) from error
+        if reasons:
+            context.session.meter.check()
 
 
 def _run_first(context: KernelContext, segment: Segment) -> None:
     """Run the thunks and note how long each takes. Neighbours are joined in the next run, so that the first answer does not wait."""
-    clock, meter = time.perf_counter, context.session.meter
+    clock, meter = _CLOCK, context.session.meter
     times = [clock()]
     meter.check()
     try:
@@ -56,7 +84,7 @@ def _run_first(context: KernelContext, segment: Segment) -> None:
             thunk()
             times.append(clock())
             meter.check()
-    except (CancelledError, DeadlineError):
+    except PASSED_ON:
         raise
     except failures() as error:
         raise _failure(context, segment, len(times) - 1, error) from error
@@ -65,6 +93,8 @@ def _run_first(context: KernelContext, segment: Segment) -> None:
 
 def _run_timed(context: KernelContext, segment: Segment) -> None:
     """Run the thunks and read the clock after each node, for the deadline and the profiler."""
+    from oplet.runtime.describe.profiler import Event
+
     clock = time.perf_counter
     session = context.session
     meter, profiler = session.meter, session.profiler
@@ -81,8 +111,8 @@ def _run_timed(context: KernelContext, segment: Segment) -> None:
                 label = node.profiling_string(context)
                 profiler.record(Event(context.subgraph.index, node.index, node.op_name, label, start, seconds, node.origin))
             meter.check()
-    except (CancelledError, DeadlineError):
-        raise  # they end the run, and are no failure of a node
+    except PASSED_ON:
+        raise
     except failures() as error:
         raise _failure(context, segment, len(segment.thunks) - operator.length_hint(remaining) - 1, error) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Protocol
 
 from oplet.errors import LimitError, StateError
@@ -127,9 +128,9 @@ class Session:
         Raises:
             StateError: another thread has it.
         """
-        mine = threading.get_ident()
+        mine = get_ident()
         if self._owner != mine:
-            if not self._free.acquire(blocking=False):
+            if not self._free.acquire(False):  # without a keyword, which would take longer than the lock
                 raise self._in_use()
             self._owner = mine
         self._locked += 1
@@ -148,7 +149,7 @@ class Session:
             StateError: one has.
         """
         owner = self._owner
-        if owner is not None and owner != threading.get_ident():
+        if owner is not None and owner != get_ident():
             raise self._in_use()
 
     def _in_use(self) -> StateError:
@@ -179,6 +180,32 @@ class Session:
                 raise
         active.append(subgraph)
 
+    def enter_alone(self, subgraph: Subgraph) -> bool:
+        """`enter` for a subgraph that calls nothing in Python, and so needs no meter; `leave_alone` must follow.
+
+        Returns:
+            False where another thread has the lock, or a subgraph is being run: call `enter`.
+        """
+        mine = get_ident()
+        if self._owner != mine:
+            if not self._free.acquire(False):
+                return False
+            self._owner = mine
+        elif self._active:
+            return False
+        self._locked += 1
+        self._active.append(subgraph)
+        self.meter.reasons.clear()
+        return True
+
+    def leave_alone(self) -> None:
+        """Pop the subgraph that `enter_alone` pushed."""
+        self._active.pop()
+        self._locked -= 1
+        if not self._locked:
+            self._owner = None
+            self._free.release()
+
     def _check_call(self, subgraph: Subgraph) -> None:
         active = self._active
         self.check_not_active(subgraph)
@@ -189,18 +216,27 @@ class Session:
             )
         self.count_call()
 
-    def count_call(self) -> None:
-        """Count a call of a subgraph by another.
+    def count_call(self, calls: int = 1) -> None:
+        """Count a call of a subgraph by another, or several.
 
         Raises:
             LimitError: there were too many calls in this run.
         """
-        self._calls += 1
+        self._calls += calls
         if self._calls > self._most_calls:
             raise LimitError(
                 f"Subgraphs were called {self._most_calls} times in one run of {self.model.name}; "
                 f"Limits(max_subgraph_calls={self._most_calls}) allows no more."
             )
+
+    def is_outermost(self, subgraph: Subgraph) -> bool:
+        """Whether the application runs a subgraph, and no node calls it."""
+        return self._active[0] is subgraph
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a subgraph is being prepared or run."""
+        return bool(self._active)
 
     def profiles(self, node: Node) -> bool:
         """Whether to record an event of the node as a whole; False for delegates' kernels that record their operators one by one."""

@@ -1,13 +1,21 @@
-"""The callee of a subgraph: the interface by which kernels of control-flow ops prepare and run it (see `oplet.ops.callee`)."""
+"""The callee of a subgraph: the interface by which kernels of control-flow ops prepare and run it (see `oplet.ops.callee`), and rounds of
+loops that run in machine code.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from oplet.errors import InvokeError, OpletError, failures
 from oplet.ops.callee import Callee
 from oplet.ops.context import Node, ensure
+from oplet.ops.serving.absorbing import UnforeseenShapeError
+from oplet.ops.serving.joining import LONGEST, Loop, Rounds, looped
 from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Shape
+from oplet.runtime.describe.node_errors import node_error
 from oplet.runtime.execution.session import Session
-from oplet.runtime.subgraph import Subgraph
+from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import BuiltinOperator, TensorType
 
 __all__ = ["SubgraphCallee"]
@@ -47,7 +55,8 @@ class SubgraphCallee(Callee):
 
     def set_input(self, position: int, shape: Shape, type: TensorType) -> None:
         tensor = self.inputs[position]
-        ensure(not tensor.is_constant, f"{self} has the constant {tensor} as input {position}, which nothing can be copied into.")
+        if tensor.is_constant:
+            ensure(False, f"{self} has the constant {tensor} as input {position}, which nothing can be copied into.")
         self._session.runners[self.index].resize_input(tensor.index, shape, type)
 
     def prepare(self) -> None:
@@ -56,8 +65,77 @@ class SubgraphCallee(Callee):
     def bind(self) -> Thunk:
         return self._session.runners[self.index].bind()
 
+    def rounds(self, condition: Callee, before: Thunk, step: Thunk, after: Thunk) -> Callable[[int], bool | None] | None:
+        subgraphs = self._session.subgraphs[condition.index], self._subgraph
+        segments = [subgraph.joined_segment for subgraph in subgraphs]
+        first, second = segments
+        if first is None or second is None:
+            return None
+        flag = condition.outputs[0].data
+        run = looped(Loop(before, first.thunks, flag, second.thunks, step, after))
+        return None if run is None else _Rounds(self._session, subgraphs, (first, second), run)
+
     def restart(self) -> None:
         self._session.runners[self.index].restart()
 
     def release(self) -> None:
         self._session.runners[self.index].release()
+
+
+class _Rounds:
+    """A loop whose condition and body were joined.
+
+    Args:
+        session: the session.
+        subgraphs: those of the condition and of the body.
+        segments: the one segment of each.
+        run: runs rounds.
+    """
+
+    def __init__(
+        self, session: Session, subgraphs: tuple[Subgraph, Subgraph], segments: tuple[Segment, Segment], run: Rounds
+    ) -> None:
+        self._session = session
+        self._subgraphs = subgraphs
+        self._segments = segments
+        self._steps = [segment.steps for segment in segments]
+        self._run = run
+        seconds = sum(sum(segment.seconds or ()) for segment in segments)
+        #: The rounds of a call, since a run is stopped between calls only.
+        self._together = max(int(LONGEST / max(seconds, 1e-9)), 1)
+
+    def __call__(self, limit: int) -> bool | None:
+        session = self._session
+        meter, profiler = session.meter, session.profiler
+        if meter.has_deadline or (profiler is not None and profiler.enabled):
+            return None  # both look at each node
+        for segment, steps in zip(self._segments, self._steps):
+            if segment.steps is not steps:  # a thunk has changed
+                return None
+        done, run = 0, self._run
+        while True:
+            if meter.reasons:
+                meter.check()
+            most = min(self._together, limit - done)
+            try:
+                count = run(most, not done)
+            except UnforeseenShapeError as error:
+                for subgraph in self._subgraphs:
+                    subgraph.set_apart(error.node)
+                    subgraph.invalidate()
+                raise
+            except failures() as error:
+                raise self._failure(error) from error
+            ended = count < most
+            session.count_call(2 * count + ended)
+            done += count
+            if ended or done == limit:
+                return ended
+
+    def _failure(self, error: BaseException) -> OpletError:
+        """The error of the node that failed."""
+        position: int = getattr(self._run, "failed_at", 0)
+        in_condition = len(self._segments[0].thunks)
+        number, position = (0, position) if position < in_condition else (1, position - in_condition)
+        where = f"subgraph {self._subgraphs[number].index} of {self._session.model.name}"
+        return node_error(InvokeError, self._segments[number].nodes[position], error, "failed to invoke", where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from oplet.errors import LimitError
@@ -116,6 +117,21 @@ class MemoryAccount:
                 f"The strings of {tensor} take {nbytes} bytes, and {self._model.name} takes {self._total} with them; "
                 f"Limits(max_arena_bytes={self._most_together}) allows no more."
             )
+
+    @property
+    def total(self) -> int:
+        """The bytes that are charged now."""
+        return self._total
+
+    def take_over(self, other: MemoryAccount, owners: Mapping[Tensor | Node, Tensor | Node]) -> None:
+        """Take over all that another interpreter of the same model was charged.
+
+        Args:
+            other: its account.
+            owners: for each of its tensors and nodes the one of this interpreter.
+        """
+        self._own = {owners.get(owner, owner): nbytes for owner, nbytes in other._own.items()}
+        self._total = other._total
 
     def charge_to(self, node: Node | None) -> Node | None:
         """Set the node that `charge` counts for from now on, None for no node; return the one before."""

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import math
+import mmap
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +17,7 @@ from oplet.ops.tensor import Array, Tensor
 from oplet.runtime.memory.arena_planner import ALIGNMENT
 from oplet.schema.enums import TensorType
 
-__all__ = ["aligned_bytes", "new_array"]
+__all__ = ["aligned_bytes", "give_back_pages", "new_array"]
 
 #: Bytes below which an array is not aligned, as aligning it takes longer than it saves.
 _SMALL = 16384
@@ -53,3 +58,26 @@ def new_array(tensor: Tensor, *, zeroed: bool = True) -> Array:
         return small
     array: Array = np.ndarray(shape, dtype, aligned_bytes(nbytes, zeroed=zeroed))
     return array
+
+
+@functools.cache
+def _advise() -> Callable[..., int] | None:
+    """The C library's `madvise`; None where it does not empty pages at once, as only Linux's does."""
+    if not sys.platform.startswith("linux") or not hasattr(mmap, "MADV_DONTNEED"):
+        return None
+    advise: Any = getattr(ctypes.CDLL(None), "madvise", None)
+    if advise is not None:
+        advise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    return advise  # type: ignore[no-any-return]
+
+
+def give_back_pages(array: NDArray[np.uint8]) -> int:
+    """Give the memory of a private array back to the system, but for the pages at its ends: it reads as 0 then, and takes memory again
+    where it is written. Returns the bytes that stay.
+    """
+    advise = _advise()
+    first = array.__array_interface__["data"][0]
+    begin = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
+    length = (first + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - begin
+    given = advise is not None and length > 0 and advise(begin, length, mmap.MADV_DONTNEED) == 0
+    return int(array.nbytes) - (length if given else 0)

@@ -19,10 +19,14 @@ _ALIVE = """There is at least 1 reference to internal data
 
 
 class Views:
-    """Tracks the views that one interpreter has returned."""
+    """Tracks the views that one interpreter has returned.
+
+    Attributes:
+        handed_out: references to what keeps each of them alive; some may be gone.
+    """
 
     def __init__(self) -> None:
-        self._handed_out: list[weakref.ref[NDArray[Any]]] = []
+        self.handed_out: list[weakref.ref[NDArray[Any]]] = []
 
     def make(self, data: NDArray[Any]) -> NDArray[Any]:
         """A view of a tensor's array, which counts as alive until the last reference to it or to a slice of it is gone."""
@@ -31,14 +35,14 @@ class Views:
         # numpy's views refer to the array at the end of their chain of bases. This chain ends at `flat`, which is made from a
         # memoryview, so that `flat` is alive as long as the view or a slice of it is.
         flat: NDArray[Any] = np.frombuffer(data.reshape(-1).view(np.uint8).data, data.dtype)
-        self._handed_out = [alive for alive in self._handed_out if alive() is not None]
-        self._handed_out.append(weakref.ref(flat))
+        self.handed_out = [alive for alive in self.handed_out if alive() is not None]
+        self.handed_out.append(weakref.ref(flat))
         view: NDArray[Any] = flat.reshape(data.shape)
         return view
 
     def any_alive(self) -> bool:
         """Whether the program still holds a view, or a slice of one."""
-        return any(alive() is not None for alive in self._handed_out)
+        return any(alive() is not None for alive in self.handed_out)
 
     def ensure_none(self) -> None:
         """Check that no view is alive.
@@ -46,7 +50,7 @@ class Views:
         Raises:
             ViewError: one is.
         """
-        if self._handed_out:
+        if self.handed_out:
             if self.any_alive():
                 raise ViewError(_ALIVE)
-            self._handed_out.clear()
+            self.handed_out.clear()

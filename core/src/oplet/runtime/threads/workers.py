@@ -17,13 +17,15 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oplet.ops.checkpoint import Meter, current_meter, swap_meter
 from oplet.ops.node import Thunk
 from oplet.runtime.threads.numpy_settings import apply_numpy_settings
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
 
 __all__ = ["Workers"]
 
@@ -52,6 +54,8 @@ class Workers:
         Raises:
             Exception: the error of the first part that failed.
         """
+        from queue import SimpleQueue
+
         first, *others = parts
         tasks = self._tasks
         if tasks is None or self._process != os.getpid():  # a forked process does not have its parent's threads
@@ -78,6 +82,8 @@ class Workers:
                 tasks.put(None)
 
     def _start(self) -> SimpleQueue[_Task | None]:
+        from queue import SimpleQueue
+
         self._tasks = tasks = SimpleQueue[Any]()
         self._process = os.getpid()
         for number in range(1, self._count):

@@ -17,6 +17,7 @@ from oplet.testing.harness.runs import Values, allocate, feed
 __all__ = [
     "graph",
     "graph_inputs",
+    "keep_plan",
     "make_constant",
     "node_state",
     "plan",
@@ -30,6 +31,12 @@ __all__ = [
 def graph(interpreter: Interpreter) -> Subgraph:
     """The primary subgraph."""
     return interpreter._subgraphs[0]
+
+
+def keep_plan(interpreter: Interpreter) -> Interpreter:
+    """The interpreter, which neither takes over the bound plan of another one nor leaves its own, whose parts a test may change."""
+    interpreter._plan_key = None
+    return interpreter
 
 
 def plan(interpreter: Interpreter) -> list[Node]:

@@ -16,14 +16,19 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.runtime.describe.profiler import Event, Profiler
+from oplet.runtime.describe.profiler import Event
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.benchmarking.litert_runner import LiteRTError, LiteRTRunner, import_litert
 from oplet.tools.benchmarking.memory_use import peak_bytes, resident_bytes
-from oplet.tools.benchmarking.profile import Place, Profile, node_names, summarize
+from oplet.tools.benchmarking.profile import Place, Profile, summarize
+from oplet.tools.benchmarking.profiling.cpu_profiler import CpuProfiler
+from oplet.tools.benchmarking.profiling.node_facts import facts_of_nodes
+from oplet.tools.benchmarking.profiling.peaks import Peaks, measure_peaks
 from oplet.tools.benchmarking.timings import Ratio, Timings
 from oplet.tools.benchmarking.trace import Span
+from oplet.tools.benchmarking.warming import with_progress
 from oplet.tools.running.inputs import load_inputs
+from oplet.tools.running.many.identity import model_identity
 from oplet.tools.running.model_runner import ModelRunner
 from oplet.tools.running.values.notices import NoticeCallback, warn
 
@@ -47,7 +52,9 @@ class Schedule:
         num_runs: least runs that are measured.
         min_secs: least seconds of the measured runs.
         max_secs: seconds after which a phase ends, though not before its first run.
-        profiled_runs: runs with the profiler on, after the measured ones; 0 for no profile.
+        profiled_runs: least runs with the profiler on, after the measured ones; 0 for no profile.
+        profiled_most: runs with the profiler on for as long as `profiled_secs` are not over.
+        profiled_secs: seconds after which no more runs than the least are profiled.
     """
 
     warmup_runs: int = 1
@@ -56,6 +63,8 @@ class Schedule:
     min_secs: float = 1.0
     max_secs: float = 150.0
     profiled_runs: int = 20
+    profiled_most: int = 0
+    profiled_secs: float = 10.0
 
 
 @dataclass(frozen=True)
@@ -122,6 +131,8 @@ class Benchmark:
         events: the profiler's events.
         spans: other spans of time, for a trace.
         names: names of the nodes.
+        peaks: the machine's peaks; None if they were not asked for.
+        model_sha256: the digest of the model's file.
     """
 
     model: str
@@ -141,6 +152,8 @@ class Benchmark:
     events: list[Event] = field(default_factory=list, repr=False)
     spans: list[Span] = field(default_factory=list, repr=False)
     names: dict[Place, str] = field(default_factory=dict, repr=False)
+    peaks: Peaks | None = None
+    model_sha256: str = ""
 
 
 def benchmark_model(
@@ -158,6 +171,7 @@ def benchmark_model(
     progress: Progress | None = None,
     raw: bool = False,
     notify: NoticeCallback = warn,
+    roofline: bool = False,
 ) -> Benchmark:
     """Benchmark a model.
 
@@ -175,6 +189,7 @@ def benchmark_model(
         progress: called with the progress.
         raw: inputs hold a quantized tensor's integers, not real values.
         notify: called with a notice of what was done to an input.
+        roofline: whether to measure the machine's peaks, too.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
@@ -184,7 +199,7 @@ def benchmark_model(
     report_progress = progress or (lambda what, done: None)
     if compare:
         import_litert()
-    profiler = Profiler(enabled=False)
+    profiler = CpuProfiler(enabled=False)
     resident_before = resident_bytes()
     spans = [Span("load", time.perf_counter(), 0.0)]
     interpreter = Interpreter(
@@ -215,14 +230,20 @@ def benchmark_model(
         interpreter._invoke(index)
 
     def inspected() -> None:
+        profiler.begin()
         spans.append(Span("inference", time.perf_counter(), 0.0))
         invoke()
         spans[-1] = _until_now(spans[-1])
 
     with _without_collector():
         spans.append(Span("first inference", time.perf_counter(), 0.0))
+        profiler.enabled = bool(schedule.profiled_runs)
         invoke()
+        profiler.enabled = False
         spans[2] = _until_now(spans[2])
+        with_progress(interpreter, progress)
+        first = list(profiler.events)
+        profiler.clear()
         warmup: list[float] = []
         if schedule.warmup_runs:
             least, seconds = schedule.warmup_runs - 1, schedule.warmup_min_secs - spans[2].seconds
@@ -242,9 +263,11 @@ def benchmark_model(
             invokes, max(schedule.num_runs, 1), schedule.min_secs, schedule.max_secs, "running", report_progress
         )
         profiler.enabled = True
-        [profiled] = _rounds([inspected], schedule.profiled_runs, 0.0, schedule.max_secs, "profiling", report_progress)
+        least, most = schedule.profiled_runs, max(schedule.profiled_most, schedule.profiled_runs)
+        seconds = min(schedule.profiled_secs, schedule.max_secs) if least else 0.0
+        [profiled] = _rounds([inspected], least, seconds, schedule.max_secs, "profiling", report_progress, most)
         profiler.enabled = False
-    names = node_names(interpreter)
+    facts = facts_of_nodes(interpreter, plugins)
     return Benchmark(
         model=os.fspath(model),
         signature=runner.signature,
@@ -260,14 +283,16 @@ def benchmark_model(
         warmup=Timings.of([spans[2].seconds, *warmup]) if schedule.warmup_runs else None,
         runs=Timings.of(runs),
         memory=memory,
-        profile=summarize(profiler.events, runs=len(profiled), names=names),
+        profile=summarize(profiler.events, runs=len(profiled), facts=facts, away=profiler.away, first=first),
         rivals=[
             Rival(rival.name, rival.version, rival.load, rival.allocate, Timings.of(theirs), Ratio.of(runs, theirs))
             for rival, theirs in zip(rivals, others)
         ],
         events=list(profiler.events),
         spans=spans,
-        names=names,
+        names={place: fact.name for place, fact in facts.items()},
+        peaks=measure_peaks() if roofline else None,
+        model_sha256=model_identity(model)["sha256"],
     )
 
 
@@ -304,13 +329,23 @@ def _resize(interpreter: Interpreter, subgraph: int, runner: ModelRunner, shapes
 
 
 def _rounds(
-    invokes: Sequence[Callable[[], None]], least: int, min_secs: float, max_secs: float, what: str, report_progress: Progress
+    invokes: Sequence[Callable[[], None]],
+    least: int,
+    min_secs: float,
+    max_secs: float,
+    what: str,
+    report_progress: Progress,
+    most: int | None = None,
 ) -> list[list[float]]:
-    """Run the callables in turn, round by round, and return the seconds of each; the order rotates."""
+    """Run the callables in turn, round by round, and return the seconds of each; the order rotates.
+
+    Args:
+        most: the most rounds, however short they are; None for any number.
+    """
     clock = time.perf_counter
     seconds: list[list[float]] = [[] for _ in invokes]
     spent, rounds = 0.0, 0
-    while (rounds < least or spent < min_secs) and (spent < max_secs or not rounds):
+    while (rounds < least or (spent < min_secs and (most is None or rounds < most))) and (spent < max_secs or not rounds):
         for place in range(len(invokes)):
             runner = (rounds + place) % len(invokes)
             invoke = invokes[runner]
@@ -320,7 +355,8 @@ def _rounds(
             seconds[runner].append(took)
             spent += took
         rounds += 1
-        report_progress(what, max(min(rounds / max(least, 1), spent / min_secs if min_secs > 0 else 1.0), spent / max_secs))
+        by_time = max(spent / min_secs if min_secs > 0 else 1.0, rounds / most if most else 0.0)
+        report_progress(what, max(min(rounds / max(least, 1), by_time), spent / max_secs))
     return seconds
 
 

@@ -10,7 +10,8 @@ from string import Template
 
 from oplet.runtime.describe.profiler import Event
 from oplet.texts import plain
-from oplet.tools.benchmarking.profile import Place, Profile, nested
+from oplet.tools.benchmarking.profile import NodeCost, Place, Profile, nested
+from oplet.tools.benchmarking.profiling.peaks import Peaks
 
 __all__ = ["profile_page"]
 
@@ -30,6 +31,7 @@ def profile_page(
     profile: Profile,
     events: Sequence[Event] = (),
     names: Mapping[Place, str] | None = None,
+    peaks: Peaks | None = None,
 ) -> str:
     """The HTML page of a profile.
 
@@ -39,6 +41,7 @@ def profile_page(
         profile: the profile.
         events: events of one inference, for the flame chart.
         names: names of the nodes.
+        peaks: the machine's peaks; None to leave out how near the nodes come to them.
     """
     rows = "".join(f'<tr><th scope="row">{_text(name)}</th><td>{_text(value)}</td></tr>' for name, value in facts)
     return Template(_PAGE.read_text(encoding="utf-8")).substitute(
@@ -46,7 +49,7 @@ def profile_page(
         facts=f'<table class="facts"><tbody>{rows}</tbody></table>',
         flame=_flame(events, names or {}),
         ops=_ops(profile),
-        nodes=_nodes(profile),
+        nodes=_nodes(profile, peaks),
     )
 
 
@@ -57,7 +60,8 @@ def _text(text: str) -> str:
 
 def _ops(profile: Profile) -> str:
     columns: list[_Column] = [
-        ("op", False), ("nodes", True), ("calls", True), ("ms", True), ("%", True), ("cumulative %", True), ("", None),
+        ("op", False), ("nodes", True), ("calls", True), ("ms", True), ("%", True), ("", None), ("cumulative %", True), ("MMAC", True),
+        ("GFLOP/s", True),
     ]  # fmt: skip
     most = max((op.share for op in profile.ops), default=1.0) or 1.0
     rows = [
@@ -67,53 +71,77 @@ def _ops(profile: Profile) -> str:
             _number(op.calls, "{:g}"),
             _number(op.seconds * 1e3, "{:.3f}"),
             _number(op.share * 100, "{:.1f}"),
-            _number(op.cumulative * 100, "{:.1f}"),
             _bar(op.share / most),
+            _number(op.cumulative * 100, "{:.1f}"),
+            _number(op.macs, "{:.2f}", 1e-6),
+            _number(op.gflops, "{:.1f}"),
         ]
         for op in profile.ops
     ]
     return _table(columns, rows)
 
 
-def _nodes(profile: Profile) -> str:
+def _nodes(profile: Profile, peaks: Peaks | None) -> str:
     columns: list[_Column] = [
-        ("order", True), ("subgraph", True), ("node", True), ("op", False), ("outputs", False), ("start ms", True),
-        ("first ms", True), ("ms", True), ("shortest ms", True), ("calls", True), ("%", True), ("", None),
+        ("order", True), ("rank", True), ("node", False), ("op", False), ("ms", True), ("\u00b1", True), ("%", True), ("", None),
+        ("outputs", False), ("shapes", False), ("MMAC", True), ("MB", True), ("GFLOP/s", True), ("FLOP/byte", True),
+        *([("of peak %", True), ("bound by", False)] if peaks else []),
+        ("first ms", True), ("mean ms", True), ("shortest ms", True), ("disturbed", True), ("calls", True), ("start ms", True),
     ]  # fmt: skip
     most = max((node.share for node in profile.nodes), default=1.0) or 1.0
     rows = [
         [
             _number(order, "{:.0f}"),
-            _number(node.subgraph, "{:.0f}"),
-            _number(node.node, "{:.0f}"),
+            _number(node.rank, "{:.0f}"),
+            _cell(f"{node.subgraph}:{node.node}" if node.subgraph else str(node.node)),
             _cell(node.label),
-            _cell(node.name),
-            _number(node.start * 1e3, "{:.3f}"),
-            _number(node.first * 1e3, "{:.3f}"),
             _number(node.seconds * 1e3, "{:.3f}"),
-            _number(node.least * 1e3, "{:.3f}"),
-            _number(node.calls, "{:g}"),
+            _number((node.high - node.low) / 2 * 1e3, "{:.3f}"),
             _number(node.share * 100, "{:.1f}"),
             _bar(node.share / most),
+            _cell(node.name, "long"),
+            _cell(f"{', '.join(node.inputs)} \u2192 {', '.join(node.outputs)}" if node.outputs else "", "long shapes"),
+            _number(node.macs, "{:.2f}", 1e-6),
+            _number(node.read + node.written, "{:.2f}", 1e-6),
+            _number(node.gflops, "{:.1f}"),
+            _number(node.intensity, "{:.1f}"),
+            *(_roof(node, peaks) if peaks else ()),
+            _number(node.first * 1e3, "{:.3f}"),
+            _number(node.mean * 1e3, "{:.3f}"),
+            _number(node.least * 1e3, "{:.3f}"),
+            _number(node.disturbed, "{:.0f}"),
+            _number(node.calls, "{:g}"),
+            _number(node.start * 1e3, "{:.3f}"),
         ]
         for order, node in enumerate(profile.nodes)
     ]
     return _table(columns, rows)
 
 
+def _roof(node: NodeCost, peaks: Peaks) -> tuple[str, str]:
+    if not node.gflops or not node.intensity:
+        return _number(None, ""), _cell("")
+    return _number(node.gflops / peaks.attainable(node.intensity) * 100, "{:.0f}"), _cell(peaks.bound(node.intensity))
+
+
 def _table(columns: Sequence[_Column], rows: Sequence[Sequence[str]]) -> str:
     kinds = {None: "", False: ' data-kind="text"', True: ' data-kind="number" class="number"'}
     head = "".join(f'<th scope="col"{kinds[number]}>{escape(name)}</th>' for name, number in columns)
     body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    return f'<table class="sortable"><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>'
+    table = f'<table class="sortable"><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>'
+    return f'<div class="scroll" tabindex="0">{table}</div>'
 
 
-def _cell(text: str) -> str:
-    return f"<td>{_text(text)}</td>"
+def _cell(text: str, kind: str = "") -> str:
+    """A text's cell; of the kinds "long" and "long shapes" one that is wrapped, and scrolls where that does not suffice."""
+    return f'<td class="{kind}"><div>{_text(text)}</div></td>' if kind else f"<td>{_text(text)}</td>"
 
 
-def _number(value: float, shape: str) -> str:
-    return f'<td class="number" data-value="{value!r}">{shape.format(value)}</td>'
+def _number(value: float | None, shape: str, scale: float = 1.0) -> str:
+    """A number's cell, times `scale`; an empty one, which is sorted as the least, where it is unknown."""
+    if value is None:
+        return '<td class="number" data-value="-1"></td>'
+    return f'<td class="number" data-value="{value * scale!r}">{shape.format(value * scale)}</td>'
 
 
 def _bar(part: float) -> str:
@@ -140,7 +168,8 @@ def _flame(events: Sequence[Event], names: Mapping[Place, str]) -> str:
             boxes.append(f'<text x="{x + 3:.2f}" y="{y + 15:g}">{_text(event.label)}</text>')
     height = _ROW * (max(depth for _, _, depth in levels) + 1)
     return (
-        f'<svg viewBox="0 0 {_WIDTH:g} {height:g}" role="img" aria-label="nodes over time">{"".join(boxes)}</svg>'
+        f'<div class="scroll" tabindex="0"><svg viewBox="0 0 {_WIDTH:g} {height:g}" role="img" aria-label="nodes over time">'
+        f"{''.join(boxes)}</svg></div>"
         f"<p>{whole * 1e3:.3f} ms from left to right; a box is a run of a node, and lies under the node that called it.</p>"
     )
 

@@ -21,7 +21,9 @@ class Timings:
         max: time of the longest run.
         mean: the mean.
         std: the standard deviation.
-        p50: the median; p90, p95 and p99 are percentiles too.
+        p25: the lower quartile.
+        p50: the median.
+        p75: the upper quartile; p90, p95 and p99 are percentiles too.
     """
 
     count: int
@@ -30,7 +32,9 @@ class Timings:
     max: float
     mean: float
     std: float
+    p25: float
     p50: float
+    p75: float
     p90: float
     p95: float
     p99: float
@@ -39,7 +43,7 @@ class Timings:
     def of(cls, seconds: Sequence[float]) -> Timings:
         """The statistics of at least one run."""
         values = np.asarray(seconds, np.float64)
-        percentiles = np.percentile(values, [50, 90, 95, 99]).tolist()
+        percentiles = np.percentile(values, [25, 50, 75, 90, 95, 99]).tolist()
         numbers = (float(values[0]), float(values.min()), float(values.max()), float(values.mean()), float(values.std()))
         return cls(len(values), *numbers, *percentiles)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from oplet.model.files.atomic_write import write_atomically
 from oplet.runtime.describe.profiler import Event
-from oplet.tools.benchmarking.profile import Place
+from oplet.tools.benchmarking.profiling.node_facts import Place
 
 __all__ = ["Span", "trace_events", "write_trace"]
 
@@ -42,7 +42,7 @@ def trace_events(
     Args:
         events: `Profiler.events`.
         spans: other spans of time; they enclose the nodes that ran meanwhile.
-        names: names of the nodes, see `oplet.tools.benchmarking.profile.node_names`.
+        names: names of the nodes, by subgraph and index.
         title: the name of the process.
     """
     origin = min([event.start for event in events] + [span.start for span in spans], default=0.0)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from oplet import __version__
 from oplet.model.model import Model
 from oplet.model.verify.verifier import verify
+from oplet.plugins.selection import Preference
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.running.inputs import load_inputs
 from oplet.tools.running.model_runner import ModelRunner
 from oplet.tools.running.values.notices import NoticeCallback, warn
+from oplet.tuning.child.job import job_of
 from oplet.tuning.choice import Choice, choose
 from oplet.tuning.trials import DEFAULT_BOUNDS, Bounds
 
@@ -53,9 +56,10 @@ def tune_model(
         OpletError: the model, a package or an input is wrong.
         OSError: a file cannot be read.
     """
+    interpreter = partial(Interpreter, path, None, num_threads=num_threads, plugins=plugins)
 
     def open(prefer: Sequence[str], delegates: Sequence[Delegate]) -> Interpreter:
-        return Interpreter(path, None, delegates, num_threads, plugins=plugins, prefer=prefer)
+        return interpreter(experimental_delegates=delegates, prefer=prefer)
 
     model = Model.open(path)
     verify(model)
@@ -69,6 +73,7 @@ def tune_model(
         plugins,
         open,
         version=__version__,
+        job=job_of(interpreter, plugins, Preference()),
         num_threads=num_threads,
         bounds=bounds,
         inputs=given,

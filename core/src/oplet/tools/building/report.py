@@ -12,8 +12,9 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from oplet.tools.building.kernels import Kernel
 from oplet.tools.building.packages import find_package
 from oplet.tools.building.packing.payload import Payload
 from oplet.tools.running.pictures import PICTURES_NEED
-from oplet.tools.subprocesses import TimeoutExpired, run_python
+from oplet.tuning.child.subprocesses import TimeoutExpired, run_python
 
 __all__ = ["BeforeAfter", "Report", "make_report"]
 
@@ -148,7 +149,14 @@ class Report:
         return rows
 
 
-def make_report(built: BuiltWheel, plugins: PluginManager, *, model: str | None = None, timing: bool = True) -> Report:
+def make_report(
+    built: BuiltWheel,
+    plugins: PluginManager,
+    *,
+    model: str | None = None,
+    timing: bool = True,
+    progress: Callable[[str, float], None] | None = None,
+) -> Report:
     """Compare a build with the packages that it was cut out of.
 
     Args:
@@ -156,7 +164,9 @@ def make_report(built: BuiltWheel, plugins: PluginManager, *, model: str | None 
         plugins: the plugins that it was cut out of.
         model: the file of its first model, which both the program and oplet run.
         timing: also measure times, in separate processes.
+        progress: called with what is measured, and the part of that which is done, 0 to 1.
     """
+    tell = progress or (lambda what, part: None)
     cut = built.cut
     payload = built.payload if isinstance(built, BuiltProgram) else None
     sources = {source.name for source in cut.sources}
@@ -178,13 +188,15 @@ def make_report(built: BuiltWheel, plugins: PluginManager, *, model: str | None 
         try:
             with tempfile.TemporaryDirectory(prefix="oplet-report-") as cache:
                 environment = _environment(infos, cache)
-                report.import_seconds = _import_seconds(cut, infos, payload, environment)
+                report.import_seconds = _import_seconds(cut, infos, payload, environment, partial(tell, "measuring imports"))
                 report.compared = _compared(sorted(sources), payload)
                 if isinstance(built, BuiltProgram) and built.is_archive and model is not None:
                     inside = next(iter(built.payload.models), None)
                     model, archive = os.path.abspath(model), built.path.resolve()
                     arguments = [model] if inside is None else ["--model", inside]
-                    report.answer_seconds = _answer_seconds(archive, model, arguments, environment)
+                    report.answer_seconds = _answer_seconds(
+                        archive, model, arguments, environment, partial(tell, "measuring starts")
+                    )
         except BuildError as error:
             report.notes.append(str(error))
     return report
@@ -237,7 +249,11 @@ def _environment(infos: Iterable[PluginInfo], cache: str) -> dict[str, str]:
 
 
 def _import_seconds(
-    cut: CutPackage, infos: Sequence[PluginInfo], payload: Payload | None, environment: Mapping[str, str]
+    cut: CutPackage,
+    infos: Sequence[PluginInfo],
+    payload: Payload | None,
+    environment: Mapping[str, str],
+    tell: Callable[[float], None],
 ) -> BeforeAfter:
     ops = [(kernel.op, _kind(kernel), kernel.max_version) for kernel in cut.kernels]
     before = json.dumps([sorted(info.module for info in infos), ops])
@@ -250,7 +266,7 @@ def _import_seconds(
             write_atomically(file, content)
         found = f"import sys; sys.path.insert(0, {folder!r})\n"
         commands = {"before": ["-c", script, before], "after": ["-c", found + script, after]}
-        times = _interleaved(commands, environment, reported=True)
+        times = _interleaved(commands, environment, tell, reported=True)
     return BeforeAfter(times["before"], times["after"])
 
 
@@ -258,20 +274,26 @@ def _kind(kernel: Kernel) -> str:
     return "composite" if kernel.composite else "custom" if kernel.custom else "builtin"
 
 
-def _answer_seconds(archive: Path, model: str, arguments: list[str], environment: Mapping[str, str]) -> BeforeAfter:
+def _answer_seconds(
+    archive: Path, model: str, arguments: list[str], environment: Mapping[str, str], tell: Callable[[float], None]
+) -> BeforeAfter:
     commands = {"before": ["-c", _ANSWER, model], "after": [str(archive), *arguments]}
-    times = _interleaved(commands, environment, reported=False)
+    times = _interleaved(commands, environment, tell, reported=False)
     return BeforeAfter(times["before"], times["after"])
 
 
-def _interleaved(commands: Mapping[str, Sequence[str]], environment: Mapping[str, str], *, reported: bool) -> dict[str, float]:
+def _interleaved(
+    commands: Mapping[str, Sequence[str]], environment: Mapping[str, str], tell: Callable[[float], None], *, reported: bool
+) -> dict[str, float]:
     """Median seconds of alternating Python processes: the number that they print (`reported`), or their running time."""
     times: dict[str, list[float]] = {name: [] for name in commands}
+    tell(0.0)
     for number in range(_ROUNDS + 1):
         for name, command in sorted(commands.items(), reverse=bool(number % 2)):  # the order alternates too
             seconds = _seconds(command, environment, reported)
             if number:  # the first round compiles modules
                 times[name].append(seconds)
+        tell((number + 1) / (_ROUNDS + 1))
     return {name: statistics.median(values) for name, values in times.items()}
 
 

@@ -18,7 +18,7 @@ from oplet.model.files.regular_files import read_file
 from oplet.tools.benchmarking.litert_runner import LITERT_RESOLVERS, LiteRTError
 from oplet.tools.running.npy_files import Header, npz_names, read_npy, read_npz
 from oplet.tools.running.values.quantization import quantization_of
-from oplet.tools.subprocesses import TimeoutExpired, run_python
+from oplet.tuning.child.subprocesses import TimeoutExpired, run_python
 
 __all__ = ["LITERT", "litert_answers", "saved_outputs"]
 

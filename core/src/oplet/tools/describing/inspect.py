@@ -24,7 +24,7 @@ from oplet.tools.describing.composites import composite_of, version_of
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["inspect_model"]
+__all__ = ["inspect_model", "plain_options"]
 
 #: Longest metadata that is shown as text, in bytes.
 _LONGEST_TEXT = 1000
@@ -179,9 +179,14 @@ def _node(model: Model, index: int, node: tables.Operator) -> dict[str, Any]:
         "version": version,
         "inputs": _list(node.inputs),
         "outputs": _list(node.outputs),
-        "options": {} if options is None else {f.name: _plain(getattr(options, f.name)) for f in options.fields},
+        "options": {} if options is None else plain_options(options),
         "custom_options_bytes": len(model.custom_options(node)),
     }
+
+
+def plain_options(options: Table) -> dict[str, Any]:
+    """The values of an operator's options by their names, ready for JSON."""
+    return {f.name: _plain(getattr(options, f.name)) for f in options.fields}
 
 
 def _plain(value: Any) -> Any:
@@ -193,7 +198,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Table):
-        return {f.name: _plain(getattr(value, f.name)) for f in value.fields}
+        return plain_options(value)
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["GraphTensor", "NodeAssignment", "Partition", "Partitioning", "SubgraphPartitioning", "Traffic", "partition_model"]
+__all__ = [
+    "GraphTensor",
+    "NodeAssignment",
+    "Partition",
+    "Partitioning",
+    "SubgraphPartitioning",
+    "Traffic",
+    "partition_interpreter",
+    "partition_model",
+]
 
 
 @dataclass(frozen=True)
@@ -186,6 +195,19 @@ def partition_model(
         ModelError: the file cannot be read or is not a valid model, or an operator has no kernel.
     """
     interpreter = Interpreter(model, plugins=plugins)
+    try:
+        return partition_interpreter(interpreter, delegates)
+    finally:
+        interpreter.close()
+
+
+def partition_interpreter(interpreter: Interpreter, delegates: Sequence[Delegate]) -> Partitioning:
+    """Let delegates claim the nodes of an open model, which stays open with the delegates that took it.
+
+    Args:
+        interpreter: an interpreter without delegates.
+        delegates: the delegates, in the order in which they claim nodes.
+    """
     before = [(list(subgraph.nodes), list(subgraph.execution_plan)) for subgraph in interpreter._subgraphs]
     inputs = [[list(node.inputs) for node in nodes] for nodes, _ in before]
     error = ""
@@ -205,7 +227,6 @@ def partition_model(
                 not error
             )
         )
-    interpreter.close()
     return result
 
 

@@ -76,14 +76,15 @@ def _product(a: Any, b: Any) -> Any:
 
 def reciprocal(x: Int64s, integer_bits: int) -> tuple[Int64s, Int64s]:
     """1 / x for unsigned 32-bit x above zero: (value without integer bits, the number of bits of x above 1)."""
-    if x.size == 1:
-        # One row is the usual case, and arrays of one element cost as much as long ones.
-        total = int(x.item())
-        headroom = 32 - total.bit_length()
-        value = min(_one_over_one_plus((total << headroom) - (1 << 31)), _ONE)
-        return np.full(x.shape, value, np.int64), np.full(x.shape, integer_bits - headroom, np.int64)
-    headrooms = 32 - np.frexp(x.astype(np.float64))[1].astype(np.int64)
-    return np.minimum(_one_over_one_plus((x << headrooms) - (1 << 31)), _ONE), integer_bits - headrooms
+    if x.size <= _FEW:
+        # One row is the usual case, and arrays of a few elements cost as much as long ones.
+        headrooms = [32 - total.bit_length() for total in x.ravel().tolist()]
+        totals = zip(x.ravel().tolist(), headrooms)
+        values = [min(_one_over_one_plus((total << headroom) - (1 << 31)), _ONE) for total, headroom in totals]
+        bits = [integer_bits - headroom for headroom in headrooms]
+        return np.array(values, np.int64).reshape(x.shape), np.array(bits, np.int64).reshape(x.shape)
+    room = 32 - np.frexp(x.astype(np.float64))[1].astype(np.int64)
+    return np.minimum(_one_over_one_plus((x << room) - (1 << 31)), _ONE), integer_bits - room
 
 
 def inverse_square_root(x: NDArray[Any]) -> tuple[Int32s, Int64s]:

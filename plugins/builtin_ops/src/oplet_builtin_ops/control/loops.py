@@ -14,7 +14,7 @@ import numpy as np
 
 from oplet import Callee, Context, Node, Tensor, TensorType, ensure
 from oplet.errors import LimitError
-from oplet.kernels.arrays import Array
+from oplet.kernels.arrays import Array, Copies
 from oplet_builtin_ops.control.calls import copies, prepare_callee, set_inputs
 
 __all__ = ["bind_loop", "prepare_loop"]
@@ -94,7 +94,8 @@ def _check_condition(condition: Callee) -> None:
 
 def _check_scalar(condition: Callee) -> None:
     output = condition.outputs[0]
-    ensure(output.shape in ((), (1,)), f"the condition {condition} gives the shape {list(output.shape)}; it must be one value.")
+    if output.shape not in ((), (1,)):
+        ensure(False, f"the condition {condition} gives the shape {list(output.shape)}; it must be one value.")
 
 
 def bind_loop(context: Context, node: Node) -> Callable[[], None]:
@@ -121,17 +122,18 @@ class _Steady:
             callee.prepare()
         self._generations = condition.generation, body.generation
         read = [i for i in range(len(body.inputs)) if condition.reads(i)]
-        self._start = copies([condition.inputs[i] for i in read], [node.inputs[i] for i in read])
-        self._start += copies(body.inputs, node.inputs)
+        start = copies([condition.inputs[i] for i in read], [node.inputs[i] for i in read])
+        self._start = Copies(start + copies(body.inputs, node.inputs))
         changed = [i for i in read if i in loop.changing]
-        self._step = copies([condition.inputs[i] for i in changed], [body.outputs[i] for i in changed])
+        step = copies([condition.inputs[i] for i in changed], [body.outputs[i] for i in changed])
         held = {i: np.empty_like(body.inputs[i].data) for i in loop.handed_on}
-        self._step += [(array, body.outputs[i].data.reshape(array.shape)) for i, array in held.items()]
-        self._step += [
+        step += [(array, body.outputs[i].data.reshape(array.shape)) for i, array in held.items()]
+        step += [
             (body.inputs[i].data, held[i] if i in held else body.outputs[i].data.reshape(body.inputs[i].shape))
             for i in loop.changing
         ]
-        self._finish = copies(node.outputs, body.inputs)
+        self._step, self._finish = Copies(step), Copies(copies(node.outputs, body.inputs))
+        self._rounds: Callable[[int], bool | None] | None = None
         self._run_condition = condition.bind()
         self._run_body = body.bind()
         self._flag = None if condition.is_dynamic else condition.outputs[0].data.reshape(-1)
@@ -143,8 +145,15 @@ class _Steady:
             self._bind()
         loop.restart()
         run_condition, run_body, step, flag = self._run_condition, self._run_body, self._step, self._flag
-        for target, source in self._start:
-            target[...] = source
+        if flag is not None and not self._endless:
+            rounds = self._rounds or loop.body.rounds(loop.condition, self._start, self._step, self._finish)
+            ended = None if rounds is None else rounds(loop.limit)
+            self._rounds = None if ended is None else rounds
+            if ended:
+                return
+            if ended is not None:
+                raise loop.too_long()
+        self._start()
         for _ in repeat(None, loop.limit):
             run_condition()
             if flag is None:
@@ -156,12 +165,10 @@ class _Steady:
             if self._endless:
                 raise loop.endless()
             run_body()
-            for target, source in step:
-                target[...] = source
+            step()
         else:
             raise loop.too_long()
-        for target, source in self._finish:
-            target[...] = source
+        self._finish()
 
 
 class _Growing:
@@ -194,7 +201,8 @@ class _Growing:
 
     def _run(self, callee: Callee, values: list[Array]) -> None:
         for position, (value, tensor) in enumerate(zip(values, self._loop.node.inputs)):
-            callee.set_input(position, value.shape, tensor.type)
+            if callee.inputs[position].shape != value.shape or callee.inputs[position].type is not tensor.type:
+                callee.set_input(position, value.shape, tensor.type)
         callee.prepare()
         for position, value in enumerate(values):
             target = callee.inputs[position].data

@@ -6,6 +6,7 @@ tflite/kernels/random_ops.cc (TensorFlow's PhiloxRandom) and tflite/kernels/rng_
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,19 @@ Words = NDArray[np.uint32]
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
-_PHILOX_FACTORS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_MASK = 0xFFFFFFFF
+_PHILOX_FACTORS = 0xD2511F53, 0xCD9E8D57
+_FACTORS = np.array(_PHILOX_FACTORS, np.uint64)[:, None]
 _PHILOX_WEYL = 0x9E3779B9, 0xBB67AE85
 _PHILOX_ROUNDS = 10
 _THREEFRY_PARITY = 0x1BD11BDA
 _THREEFRY_ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
+#: The most blocks for which Python's integers are faster than arrays.
+_FEW_PHILOX, _FEW_THREEFRY = 8, 6
+#: Arrays, since ufuncs would convert numbers at each call.
+_MANTISSA, _ONE_BITS = np.array(0x7FFFFF, np.uint32), np.array(0x3F800000, np.uint32)
+_ONE, _MINUS_TWO, _TINY = (np.array(value, np.float32) for value in (1, -2, 1e-7))
+_TURN = np.array(2 * np.pi)
 
 
 def philox4x32(key: tuple[int, int], counter: tuple[Any, Any, Any, Any]) -> Words:
@@ -31,26 +40,83 @@ def philox4x32(key: tuple[int, int], counter: tuple[Any, Any, Any, Any]) -> Word
         key: two 32-bit words.
         counter: four 32-bit words, as uint64 arrays or scalars that broadcast.
     """
-    c0, c1, c2, c3 = (np.asarray(word, np.uint64) for word in counter)
-    k0, k1 = key
+    columns = [np.asarray(word, np.uint64) for word in counter]
+    shape = np.broadcast(*columns).shape
+    # Words 0 and 2 as uint64, of which the upper halves stay 0; words 1 and 3 are the low halves of the last products.
+    even, odd = np.empty((2, *shape), np.uint64), np.empty((2, *shape), np.uint32)
+    even[0], even[1] = columns[0], columns[2]
+    np.copyto(odd[0, ...], columns[1], "unsafe")
+    np.copyto(odd[1, ...], columns[3], "unsafe")
+    even, odd = even.reshape(2, -1), odd.reshape(2, -1)
+    if 0 < even.shape[1] <= _FEW_PHILOX:
+        blocks = [
+            _philox_block(*key, *words) for words in zip(even[0].tolist(), odd[0].tolist(), even[1].tolist(), odd[1].tolist())
+        ]
+        return np.array(blocks, np.uint32).reshape(*shape, 4)
+    products = [np.empty_like(even) for _ in range(2)]
+    low = even.view(np.uint32)[:, ::2]
+    halves = [(product.view(np.uint32)[::-1, ::2], product.view(np.uint32)[::-1, 1::2]) for product in products]
+    for number, round_key in enumerate(_round_keys(*key)):
+        product, (lower, upper) = products[number & 1], halves[number & 1]
+        np.multiply(even, _FACTORS, product)
+        np.bitwise_xor(upper, odd, low)
+        np.bitwise_xor(low, round_key, low)
+        odd = lower
+    rows: Words = np.empty((even.shape[1], 4), np.uint32)
+    rows[:, ::2], rows[:, 1::2] = low.T, odd.T
+    return np.asarray(rows.reshape(*shape, 4))
+
+
+@lru_cache(maxsize=64)
+def _round_keys(k0: int, k1: int) -> Words:
+    """The keys of all rounds: (rounds, 2, 1)."""
+    steps = range(_PHILOX_ROUNDS)
+    keys = [[(k + step * weyl) & _MASK for k, weyl in zip((k0, k1), _PHILOX_WEYL)] for step in steps]
+    return np.array(keys, np.uint32)[:, :, None]
+
+
+def _philox_block(k0: int, k1: int, c0: int, c1: int, c2: int, c3: int) -> tuple[int, int, int, int]:
+    """One block, in Python's integers."""
+    (f0, f1), (w0, w1) = _PHILOX_FACTORS, _PHILOX_WEYL
     for _ in range(_PHILOX_ROUNDS):
-        p0, p1 = _PHILOX_FACTORS[0] * c0, _PHILOX_FACTORS[1] * c2
-        c0, c1, c2, c3 = (p1 >> _HALF) ^ c1 ^ np.uint64(k0), p1 & _LOW, (p0 >> _HALF) ^ c3 ^ np.uint64(k1), p0 & _LOW
-        k0, k1 = (k0 + _PHILOX_WEYL[0]) & 0xFFFFFFFF, (k1 + _PHILOX_WEYL[1]) & 0xFFFFFFFF
-    return np.stack(np.broadcast_arrays(c0, c1, c2, c3), -1).astype(np.uint32)
+        p0, p1 = f0 * c0, f1 * c2
+        c0, c1, c2, c3 = p1 >> 32 ^ c1 ^ k0, p1 & _MASK, p0 >> 32 ^ c3 ^ k1, p0 & _MASK
+        k0, k1 = k0 + w0 & _MASK, k1 + w1 & _MASK
+    return c0, c1, c2, c3
 
 
 def threefry2x32(key: tuple[int, int], counter: tuple[Any, Any]) -> Words:
     """One row of two words for each counter; arguments as for `philox4x32`."""
-    keys = [np.uint32(key[0]), np.uint32(key[1]), np.uint32(key[0] ^ key[1] ^ _THREEFRY_PARITY)]
-    c0, c1 = (np.atleast_1d(np.asarray(word)).astype(np.uint32) for word in counter)
-    c0, c1 = c0 + keys[0], c1 + keys[1]
+    keys = key[0], key[1], key[0] ^ key[1] ^ _THREEFRY_PARITY
+    c0, c1 = np.broadcast_arrays(*(np.atleast_1d(np.asarray(word)).astype(np.uint32) for word in counter))
+    if 0 < c0.size <= _FEW_THREEFRY:
+        blocks = [_threefry_block(keys, *words) for words in zip(c0.reshape(-1).tolist(), c1.reshape(-1).tolist())]
+        return np.array(blocks, np.uint32).reshape(*c0.shape, 2)
+    injected = [np.array(word, np.uint32) for word in keys]
+    c0, c1 = c0 + injected[0], c1 + injected[1]
+    spare = np.empty_like(c1)
     for step in range(5):
         for rotation in _THREEFRY_ROTATIONS[step % 2]:
-            c0 = c0 + c1
-            c1 = ((c1 << np.uint32(rotation)) | (c1 >> np.uint32(32 - rotation))) ^ c0
-        c0, c1 = c0 + keys[(step + 1) % 3], c1 + keys[(step + 2) % 3] + np.uint32(step + 1)
-    return np.stack(np.broadcast_arrays(c0, c1), -1)
+            np.add(c0, c1, c0)
+            np.right_shift(c1, np.uint32(32 - rotation), spare)
+            np.left_shift(c1, np.uint32(rotation), c1)
+            np.bitwise_or(c1, spare, c1)
+            np.bitwise_xor(c1, c0, c1)
+        np.add(c0, injected[(step + 1) % 3], c0)
+        np.add(c1, injected[(step + 2) % 3], c1)
+        np.add(c1, np.uint32(step + 1), c1)
+    return np.stack((c0, c1), -1)
+
+
+def _threefry_block(keys: tuple[int, int, int], c0: int, c1: int) -> tuple[int, int]:
+    """One block, in Python's integers."""
+    c0, c1 = c0 + keys[0] & _MASK, c1 + keys[1] & _MASK
+    for step in range(5):
+        for rotation in _THREEFRY_ROTATIONS[step % 2]:
+            c0 = c0 + c1 & _MASK
+            c1 = (c1 << rotation | c1 >> 32 - rotation) & _MASK ^ c0
+        c0, c1 = c0 + keys[(step + 1) % 3] & _MASK, c1 + keys[(step + 2) % 3] + step + 1 & _MASK
+    return c0, c1
 
 
 class PhiloxRandom:
@@ -66,13 +132,26 @@ class PhiloxRandom:
         self._key = seed & 0xFFFFFFFF, seed >> 32
         self._counter = (seed2 & (2**64 - 1)) << 64
 
+    @property
+    def state(self) -> tuple[int, int, int]:
+        """The key, and the lower and the upper half of the counter, 64 bits each."""
+        return self._key[0] | self._key[1] << 32, self._counter & (2**64 - 1), self._counter >> 64
+
     def words(self, blocks: int) -> Words:
         """The next blocks, of four words each, in one row; the stream advances."""
         position = self._counter
         self.skip(blocks)
+        if blocks <= _FEW_PHILOX:
+            words: list[int] = []
+            for number in range(position, position + blocks):
+                words += _philox_block(
+                    *self._key, number & _MASK, number >> 32 & _MASK, number >> 64 & _MASK, number >> 96 & _MASK
+                )
+            return np.array(words, np.uint32)
         low = np.arange(blocks, dtype=np.uint64) + np.uint64(position & (2**64 - 1))
-        high = (position >> 64) + (low < (position & (2**64 - 1))).astype(object)
-        high = np.asarray(high % 2**64, np.uint64) if self._counter >> 64 != position >> 64 else np.uint64(position >> 64)
+        high: Any = np.uint64(position >> 64)
+        if self._counter >> 64 != position >> 64:  # the lower half begins anew within these blocks
+            high = np.asarray(((position >> 64) + (low < (position & (2**64 - 1))).astype(object)) % 2**64, np.uint64)
         return philox4x32(self._key, (low & _LOW, low >> _HALF, high & _LOW, high >> _HALF)).reshape(-1)
 
     def skip(self, blocks: int) -> None:
@@ -82,8 +161,9 @@ class PhiloxRandom:
 
 def uniform_floats(words: Words) -> NDArray[np.float32]:
     """Floats in [0, 1): 23 bits of each word are the mantissa of a number in [1, 2), from which 1 is subtracted."""
-    floats: NDArray[np.float32] = ((words & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)).view(np.float32) - np.float32(1)
-    return floats
+    bits = np.bitwise_and(words, _MANTISSA)
+    floats: NDArray[np.float32] = np.bitwise_or(bits, _ONE_BITS, bits).view(np.float32)
+    return np.subtract(floats, _ONE, floats)
 
 
 def uniform_doubles(words: Words) -> NDArray[np.float64]:
@@ -97,6 +177,11 @@ def uniform_doubles(words: Words) -> NDArray[np.float64]:
 def normal_floats(words: Words) -> NDArray[np.float32]:
     """Normally distributed floats, two from every two words, by the Box-Muller transform."""
     uniform = uniform_floats(words).reshape(-1, 2)
-    radius = np.sqrt(np.float32(-2) * np.log(np.maximum(uniform[:, 0], np.float32(1e-7))))
-    angle = (2 * np.pi * uniform[:, 1].astype(np.float64)).astype(np.float32)
-    return np.stack([np.sin(angle) * radius, np.cos(angle) * radius], -1).reshape(-1)
+    radius = np.maximum(uniform[:, 0], _TINY)
+    np.log(radius, radius)
+    np.multiply(radius, _MINUS_TWO, radius)
+    np.sqrt(radius, radius)
+    angle = np.multiply(uniform[:, 1], _TURN).astype(np.float32)
+    np.multiply(np.sin(angle), radius, uniform[:, 0])
+    np.multiply(np.cos(angle, angle), radius, uniform[:, 1])
+    return uniform.reshape(-1)

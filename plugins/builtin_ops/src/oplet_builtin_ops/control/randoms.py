@@ -13,6 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType, checkpoint, ensure, ensure_type
+from oplet.kernels.arrays import Array
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import RandomOptions
@@ -47,6 +48,10 @@ class Stream:
             seed, seed2 = secrets.randbits(64), secrets.randbits(64)
         self._generator = PhiloxRandom(seed, seed2)
 
+    def fitter(self, node: Node) -> Callable[[], Array]:
+        """A function that gives the node's output the shape that the input holds now, and returns the output's array."""
+        return _output_fitter(self._context, node)
+
     def generator(self) -> PhiloxRandom:
         """The generator, in the state after the last invoke."""
         if self._restarts != self._context.restarts:
@@ -74,16 +79,32 @@ def _shape(tensor: Tensor) -> list[int]:
     return shape
 
 
+def _output_fitter(context: Context, node: Node) -> Callable[[], Array]:
+    """A function that gives the output the shape that the input holds now, if that is not constant, and returns the output's array."""
+    shape, output = node.inputs[0], node.outputs[0]
+    if not output.is_dynamic:
+        return lambda: output.data
+    last: tuple[bytes, Array] | None = None
+
+    def fit() -> Array:
+        nonlocal last
+        held = shape.data.tobytes()
+        if last is None or held != last[0] or not output.has_data or output.data is not last[1]:
+            context.resize_tensor(output, _shape(shape))
+            last = held, output.data
+        return last[1]
+
+    return fit
+
+
 def bind_random(context: Context, node: Node, convert: Callable[[Words], NDArray[Any]]) -> Callable[[], None]:
     """A thunk that fills the output; the rest of the last block of four is not used."""
     stream: Stream = node.prepared
-    shape, output = node.inputs[0], node.outputs[0]
-    dynamic = output.is_dynamic
+    fit = _output_fitter(context, node)
 
     def run() -> None:
-        if dynamic:
-            context.resize_tensor(output, _shape(shape))
-        generator, data = stream.generator(), output.data.reshape(-1)
+        data = fit().reshape(-1)
+        generator = stream.generator()
         for first in range(0, data.size, _PART):
             checkpoint()
             part = data[first : first + _PART]

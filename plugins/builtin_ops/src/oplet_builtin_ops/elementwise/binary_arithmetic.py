@@ -62,10 +62,11 @@ def is_quantized(tensor: Tensor) -> bool:
     return tensor.quantization is not None and len(tensor.quantization.scales) > 0
 
 
-def long_rows(a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, Array, Array]:
+def long_rows(node: Node, a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, Array, Array]:
     """The three arrays of an elementwise op, as views whose innermost loop is long.
 
-    A small constant that is broadcast along leading dimensions (a bias, say) is repeated into a longer row.
+    A small constant that is broadcast along leading dimensions (a bias, say) is repeated into a longer row, once for all interpreters of
+    the model.
     """
     x, y, z = a.data, b.data, output.data
     for small, large in ((b, a), (a, b)):
@@ -75,13 +76,20 @@ def long_rows(a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, Array, Array
             row = math.prod(tail)
             shape = (1,) * (output.ndim - small.ndim) + small.shape
             if shape[-1:] == tail[-1:] and small.size == shape[-1]:  # one value per channel
-                tiled = repeated(small.data.reshape(-1), row // small.size).reshape(1, row)
+                tiled = _repeated(node, small, row)
             else:
                 tiled = np.broadcast_to(small.data.reshape(shape[axis:]), tail).reshape(1, row)
             rows = large.data.reshape(-1, row)
             z = z.reshape(-1, row)
             return (rows, tiled, z) if small is b else (tiled, rows, z)
     return x, y, z
+
+
+def _repeated(node: Node, small: Tensor, row: int) -> Array:
+    def make() -> Array:
+        return repeated(small.data.reshape(-1), row // small.size).reshape(1, row)
+
+    return node.cached(("repeated", small.index, row), [small], make, shared=True)
 
 
 def long_shapes(a: Tensor, b: Tensor, output: Tensor) -> tuple[Shape, Shape, Shape]:
@@ -120,7 +128,7 @@ def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunction
         activation: the fused activation.
         context: divides the work between threads; only for ufuncs of which any part may be computed by itself.
     """
-    a, b, output = long_rows(node.inputs[0], node.inputs[1], node.outputs[0])
+    a, b, output = long_rows(node, node.inputs[0], node.inputs[1], node.outputs[0])
     low, high = _CLAMPS.get(activation, (None, None))
     context = context or Context()
     if low is None:

@@ -32,7 +32,7 @@ def extremum_registration(ufunc: np.ufunc, ignoring: np.ufunc, chooses_first: np
 
     def bind(context: Context, node: Node) -> Thunk:
         first, second = node.inputs
-        a, b, output = long_rows(first, second, node.outputs[0])
+        a, b, output = long_rows(node, first, second, node.outputs[0])
         if first.type in INTEGERS or _is_ordered(first):
             return lambda: ufunc(a, b, out=output)
         if _is_ordered(second):

@@ -54,7 +54,7 @@ def pairwise_registration(ufunc: np.ufunc, *types: TensorType, result: TensorTyp
 
 def bind_steps(node: Node, steps: Callable[[Array, Array, Array], Any]) -> Thunk:
     """A thunk that calls `steps(a, b, output)`, with views that make the innermost loop long."""
-    a, b, output = long_rows(node.inputs[0], node.inputs[1], node.outputs[0])
+    a, b, output = long_rows(node, node.inputs[0], node.inputs[1], node.outputs[0])
     return lambda: steps(a, b, output)
 
 

@@ -14,6 +14,9 @@ what the numpy kernels of its operators import anyway, so that a model still loa
     quantization      wraps_large_values                         QUANTIZE: what becomes of values beyond int32
     interpolation     float_neighbours, integer_neighbours       RESIZE_BILINEAR: where each output lies between which inputs
     positions         row_finder                                 SCATTER_ND: the rows that vectors of indices mean
+    bounds            box, refuse_begin, refuse_position         GATHER, SLICE, STRIDED_SLICE: the errors of positions that leave their axes
+    slices            taken_axes                                 STRIDED_SLICE: the axes of which one position is taken
+    joining           JoinedSlices                               CONCATENATION that absorbs slices: `node.prepared`
     lstm              FloatLstm                                  LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM of floats: `node.prepared`
     rnn               RnnCell                                    RNN and UNIDIRECTIONAL_SEQUENCE_RNN: `node.prepared`
     recurrence        Product, Layout, stacked                   in both: their products with weights, and how sequences lie in memory

@@ -7,9 +7,8 @@ A strip stays in the cache from the gathering to the last pass over its outputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,7 @@ _FEW_GROUPS = 64
 _GATHERED = 1 << 23
 
 
-@dataclass
-class Products:
+class Products(NamedTuple):
     """The matrix products of a convolution, as `prepare` lays them out for `bind`.
 
     Attributes:

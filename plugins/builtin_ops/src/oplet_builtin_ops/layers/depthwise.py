@@ -8,13 +8,12 @@ sorted by their remainder (their *phase*), so that neighbours are adjacent again
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from oplet import Context, Node, Tensor, TensorType, charge
+from oplet import Context, Node, Tensor, TensorType
 from oplet.kernels.arrays import Array
 from oplet_builtin_ops.layers.program import Call, convert, lane_count, run_lanes
 from oplet_builtin_ops.layers.windows import Rows, Strip, Windows, border_calls, by_lane, longest_strip, shared_strips, strided
@@ -43,8 +42,7 @@ _PRODUCTS = 1 << 28
 _TAP, _FINISH = 1.2e-10, 3e-10
 
 
-@dataclass
-class Taps:
+class Taps(NamedTuple):
     """A depthwise convolution, as `prepare` lays it out for `bind`.
 
     Attributes:
@@ -59,6 +57,7 @@ class Taps:
         spare: scratch as large as a strip, if there is more than one phase.
         lanes: the number of threads that share the strips; each has its own part of `accumulators` and `spare`.
         context: runs the lanes.
+        node: the node, whose constant weights are repeated once for all interpreters of the model.
     """
 
     windows: Windows
@@ -71,6 +70,7 @@ class Taps:
     spare: Tensor | None
     lanes: int
     context: Context
+    node: Node
 
     @property
     def by_strip(self) -> bool:
@@ -197,12 +197,23 @@ class Taps:
             )
             factors = tiled.get((phase, width))
             if factors is None:
-                charge(weights.nbytes * width)
-                factors = tiled[phase, width] = weights[:, :, None].repeat(width, 2).reshape(i, j, width * channels)
+                factors = tiled[phase, width] = self._repeated(weights, phase, width)
             part = target if blocks * width == length else target[:, :, done : done + blocks * width]
             part = part.reshape(b, height, blocks, width * channels)
             yield _sum_of_products, (patches, factors, part)
             done += blocks * width
+
+    def _repeated(self, weights: Array, phase: int, width: int) -> Array:
+        """The weights of a phase, repeated for so many windows."""
+        if width == 1:
+            return weights
+
+        def make() -> Array:
+            height, columns, channels = weights.shape
+            return weights[:, :, None].repeat(width, 2).reshape(height, columns, width * channels)
+
+        key = "repeated weights", weights.dtype, self.node.inputs[0].type, phase, self.sorting, width
+        return self.node.cached(key, [self.node.inputs[1]], make, shared=True)
 
 
 def _sum_of_products(patches: Array, weights: Array, target: Array) -> None:
@@ -267,4 +278,5 @@ def plan_taps(
         context.add_temporary(node, (lanes, largest), compute) if phases > 1 else None,
         lanes,
         context,
+        node,
     )

@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 
+from oplet import Node
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.arrays import Array
 from oplet.kernels.fixed_point import clip
@@ -24,11 +25,13 @@ class FloatFinish:
         bias: one value per channel, None for no bias.
         fixed: whether the bias is constant, so that copies of it may be kept.
         activation: the fused activation, as a range.
+        node: the node whose third input is the bias, for what interpreters of one model share.
     """
 
     bias: Array | None
     fixed: bool
     activation: ActivationFunctionType
+    node: Node | None = None
     _joined: dict[int, Array] = field(default_factory=dict, init=False, repr=False)
 
     def calls(self, block: Array, factors: Array | None = None) -> list[Call]:
@@ -48,13 +51,21 @@ class FloatFinish:
             joined = repeats(count, channels) if self.fixed else 1
             added = self._joined.get(joined)
             if added is None:
-                added = self._joined[joined] = repeated(self.bias.reshape(-1), joined)
+                added = self._joined[joined] = self._repeated(self.bias, joined)
             rows = block.reshape(-1, channels * joined)
             program.append((np.add, (rows, added, rows)))
         bounds = _bounds(self.activation)
         if bounds is not None:
             program.append((clip, (block, *bounds, block)))
         return program
+
+    def _repeated(self, bias: Array, times: int) -> Array:
+        """The bias, repeated; once for all interpreters of the model, if it is known whose it is."""
+        if times == 1 or self.node is None:
+            return repeated(bias.reshape(-1), times)
+        return self.node.cached(
+            ("repeated bias", times), [self.node.inputs[2]], lambda: repeated(bias.reshape(-1), times), shared=True
+        )
 
 
 @cache

@@ -35,9 +35,10 @@ class FloatRows:
         node, plan = self._node, self._plan
         source, weights = node.inputs[:2]
         bias = node.optional_input(2)
-        matrix = weight_data(node, weights).T
         if weights.is_constant and plan.count >= MANY_ROWS:
-            matrix = node.cached("matrix", [weights], lambda: np.ascontiguousarray(matrix), shared=True)
+            matrix = node.cached("matrix", [weights], lambda: np.ascontiguousarray(weight_data(node, weights).T), shared=True)
+        else:
+            matrix = weight_data(node, weights).T
         finish = FloatFinish(None if bias is None else bias.data, bias is not None and bias.is_constant, self._activation)
         target = node.outputs[0].data.reshape(plan.count, plan.filters)
         return run_program(lambda: plan.calls(source.data, matrix, target, lambda _, block: finish.calls(block)))

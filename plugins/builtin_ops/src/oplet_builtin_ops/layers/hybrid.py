@@ -8,6 +8,7 @@ Numerics: tflite/kernels/internal/reference/portable_tensor_utils.cc, internal/o
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -29,6 +30,8 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 #: For no more rows, computing their scales and zero points one by one is faster than with numpy for all.
 _FEW = 4
+#: The most values for which a call of `copysign` takes less time than two vectorized ones.
+_SHORT = 128
 
 
 def quantize_symmetric(values: Array, target: Array, scales: Array, spare: Array) -> None:
@@ -97,8 +100,15 @@ def _quantize_row_around(values: Array, target: Array, scale: Array, spare: Arra
     scale[()] = min(1.0 / step, _LARGEST) if step else _LARGEST
     np.multiply(values, scale, target)
     _round(target, spare)
-    clip(target, np.float32(-128 - zero_point), np.float32(127 - zero_point), target)
+    lowest, highest = _bounds(zero_point)
+    clip(target, lowest, highest, target)
     scale[()] = step
+
+
+@lru_cache(maxsize=256)
+def _bounds(zero_point: float) -> tuple[Array, Array]:
+    """The lowest and the highest integer less a zero point, which is one of 256."""
+    return np.array(-128 - zero_point, np.float32), np.array(127 - zero_point, np.float32)
 
 
 def _scale_and_zero_point(low: float, high: float, range: float) -> tuple[float, float]:
@@ -163,7 +173,8 @@ def _quantize_row_to_even(values: Array, target: Array, scale: Array) -> None:
     scale[()] = factor
     np.multiply(values, scale, target)
     np.rint(target, target)
-    clip(target, np.float32(-128 - zero_point), np.float32(127 - zero_point), target)
+    lowest, highest = _bounds(float(zero_point))
+    clip(target, lowest, highest, target)
     scale[()] = 1.0 / factor
 
 
@@ -182,7 +193,10 @@ def _finite(factors: Array) -> Array:
 
 def _round(values: Array, spare: Array) -> None:
     """Round in place, halves away from zero."""
-    np.multiply(values, _HUGE, spare)
-    clip(spare, _MINUS_HALF, _HALF, spare)
+    if values.size <= _SHORT:
+        np.copysign(_HALF, values, spare)  # which takes long for many values
+    else:
+        np.multiply(values, _HUGE, spare)
+        clip(spare, _MINUS_HALF, _HALF, spare)
     np.add(values, spare, values)
     np.trunc(values, values)

@@ -92,15 +92,23 @@ class HybridLayer:
         self.quantized = context.add_temporary(self.node, self.source.shape, TensorType.FLOAT32)
         self.spare = context.add_temporary(self.node, self.source.shape, TensorType.FLOAT32)
 
-    def rows(self) -> Array:
-        """The weights, one row per output channel, with their scales applied if they are quantized in blocks.
+    def integers(self) -> Array:
+        """The weights without scales, one row per output channel.
 
         Zero points are ignored, and uint8 only holds the bytes of int8 values.
         """
+        return as_rows(self._integers(), self.axis)
+
+    def _integers(self) -> Array:
         data = weight_data(self.node, self.weights)
         data = data.view(np.int8) if data.dtype == np.uint8 else data
-        data = data.reshape(self.weights.shape)
-        return as_rows(from_blocks(data, block_scales(self.weights), size) if (size := self.block_size) else data, self.axis)
+        return data.reshape(self.weights.shape)
+
+    def rows(self) -> Array:
+        """The weights, one row per output channel, with their scales applied if they are quantized in blocks."""
+        if size := self.block_size:
+            return as_rows(from_blocks(self._integers(), block_scales(self.weights), size), self.axis)
+        return self.integers()
 
     def quantize(self, factors: Array) -> list[Call]:
         """The calls that quantize the activations and compute the factors of the products.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from oplet import Tensor, ensure
 from oplet.kernels.arrays import Array, Shape
+from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.layers.program import Call
 
 __all__ = ["MatrixProduct", "plan_product"]
@@ -23,6 +24,7 @@ class MatrixProduct:
         shape: the shape of the result.
         depth: the products of a sum.
         single: whether there is only one right matrix, so that all left rows can be multiplied at once.
+        requantizer: the requantization of sums of integers; None where they are the result.
     """
 
     adj_x: bool
@@ -30,6 +32,7 @@ class MatrixProduct:
     shape: Shape
     depth: int
     single: bool
+    requantizer: Requantizer | None = field(default=None, compare=False, repr=False)
 
     @property
     def columns(self) -> int:

@@ -241,16 +241,22 @@ class QuantizedLayer:
         if self._requantizer is not None:
             return self._requantizer
         left = 0 if self.centred else self.source.zero_point
+        if self.fixed:  # with its repeated factors, which are large, it is the same for all interpreters of the model
+            key = "requantizer", left, self.bound
+            sources = [self.weights, self.bias]
+            self._requantizer = self.node.cached(key, sources, lambda: self._new_requantizer(left), shared=True)
+            self.scales = self._requantizer.scales
+            return self._requantizer
+        return self._new_requantizer(left)
+
+    def _new_requantizer(self, left: int) -> Requantizer:
         offsets = row_sums(self.rows()) * -left
         if self.bias is not None:
             offsets += self.bias.data.reshape(-1)
         output = self.output
         low, high = activation_range(self.activation, output.type, output.scale, output.zero_point)
         limit = self.bound + float(np.absolute(offsets).max(initial=0))
-        requantizer = Requantizer(self.scales, offsets, limit, output.zero_point, low, high, self.rounding)
-        if self.fixed:
-            self._requantizer = requantizer
-        return requantizer
+        return Requantizer(self.scales, offsets, limit, output.zero_point, low, high, self.rounding)
 
     def finish(self, requantizer: Requantizer, block: Array, target: Array, lane: int = 0) -> list[Call]:
         """The calls that requantize one block of accumulators."""

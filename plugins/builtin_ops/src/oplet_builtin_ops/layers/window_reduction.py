@@ -8,8 +8,8 @@ Numerics: tflite/kernels/stablehlo_reduce_window.cc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,8 +36,7 @@ REDUCIBLE_TYPES = (
 )
 
 
-@dataclass(frozen=True)
-class WindowAxis:
+class WindowAxis(NamedTuple):
     """The windows along one axis.
 
     Attributes:

@@ -70,6 +70,7 @@ def prepare(context: Context, node: Node) -> None:
     if output.type != _INT32:
         for tensor in (left, right, output):
             ensure_scale(tensor)
+        node.prepared = product = replace(product, requantizer=_requantizer(node, product))
     compute = exact_type(_bound(node, product))
     for tensor in (left, right):
         if not tensor.is_constant:
@@ -129,6 +130,23 @@ def _operand(node: Node, position: int, target: Tensor | None, dtype: np.dtype) 
     return target.data, [(partial(np.subtract, dtype=dtype), (tensor.data, zero_point, target.data))]
 
 
+def _requantizer(node: Node, product: MatrixProduct) -> Requantizer:
+    """The requantization of a product of integers whose result is quantized."""
+    left, right = node.inputs
+    columns, output = product.columns, node.outputs[0]
+    with np.errstate(all="ignore"):  # with scales of 0, NaN counts as 0
+        # The product in single precision, as in LiteRT.
+        scales = (np.float32(left.scale) * _column_scales(right, columns)).astype(np.float64) / output.scale
+    return Requantizer(
+        np.broadcast_to(scales, (columns,)),
+        np.zeros(columns, np.int64),
+        _bound(node, product),
+        output.zero_point,
+        *quantized_range(output.type),
+        Rounding.WIDE if left.type == _INT16 else Rounding.DOUBLE,
+    )
+
+
 def _bind_quantized(node: Node, product: MatrixProduct) -> Thunk:
     left, right = node.inputs
     output = node.outputs[0]
@@ -137,20 +155,9 @@ def _bind_quantized(node: Node, product: MatrixProduct) -> Thunk:
     first, program = _operand(node, 0, None if left.is_constant else operands.pop(0), dtype)
     second, calls = _operand(node, 1, None if right.is_constant else operands.pop(0), dtype)
     program += calls + product.calls(first, second, sums.data)
-    if output.type == _INT32:
+    if product.requantizer is None:
         return run_calls([*program, (partial(np.copyto, casting="unsafe"), (output.data, sums.data))])
-    columns = product.columns
-    with np.errstate(all="ignore"):  # with scales of 0, NaN counts as 0
-        # The product in single precision, as in LiteRT.
-        scales = (np.float32(left.scale) * _column_scales(right, columns)).astype(np.float64) / output.scale
-    requantizer = Requantizer(
-        np.broadcast_to(scales, (columns,)),
-        np.zeros(columns, np.int64),
-        _bound(node, product),
-        output.zero_point,
-        *quantized_range(output.type),
-        Rounding.WIDE if left.type == _INT16 else Rounding.DOUBLE,
-    )
+    columns, requantizer = product.columns, product.requantizer
     rows, results = sums.data.reshape(-1, columns or 1), output.data.reshape(-1, columns or 1)
     step = max(1, _BLOCK // max(columns, 1))
     for start in range(0, len(rows), step):

@@ -13,7 +13,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk, copier
 from oplet.kernels.operands import ensure_operands
-from oplet_builtin_ops.arithmetic.half import widen_half
+from oplet_builtin_ops.arithmetic.half import narrow_to_half, widen_half
 from oplet_builtin_ops.arithmetic.lookup import lookup
 from oplet_builtin_ops.types import NUMBERS
 
@@ -59,6 +59,8 @@ def bind(context: Context, node: Node) -> Thunk:
         return compare
     if given == TensorType.FLOAT16 and wanted == TensorType.FLOAT32:
         return partial(widen_half, source, output)
+    if given == TensorType.FLOAT32 and wanted == TensorType.FLOAT16:
+        return partial(narrow_to_half, source, output)
     if given in OCTETS and wanted == TensorType.FLOAT16:
         # numpy converts halves one by one.
         values: Array = np.arange(256, dtype=np.uint8)

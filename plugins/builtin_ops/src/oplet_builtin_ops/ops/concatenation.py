@@ -14,6 +14,7 @@ from oplet.kernels.fixed_point import ensure_scale, int32_of
 from oplet.kernels.operands import ensure_operands, ensure_same_quantization, ensure_same_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import ConcatenationOptions
+from oplet_builtin_ops.shaping.joined_slices import bind_joined, prepare_joined, slices_to_absorb
 
 _TYPES = (
     TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,
@@ -24,6 +25,9 @@ _TYPES = (
 def prepare(context: Context, node: Node) -> None:
     ensure(node.inputs, "it has no inputs and takes at least one.")
     ensure_operands(node, len(node.inputs))
+    if node.absorbed:
+        prepare_joined(context, node)
+        return
     options = node.options(ConcatenationOptions)
     activation = options.fused_activation_function
     ensure(
@@ -67,6 +71,8 @@ def _table(tensor: Tensor, output: Tensor) -> Array:
 
 
 def bind(context: Context, node: Node) -> Thunk:
+    if node.absorbed:
+        return bind_joined(node)
     output = node.outputs[0]
     options = node.options(ConcatenationOptions)
     axis = resolve_axis(options.axis, output.ndim)
@@ -95,4 +101,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES, absorbs=slices_to_absorb)

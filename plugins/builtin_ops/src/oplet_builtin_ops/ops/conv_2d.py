@@ -8,7 +8,7 @@ Numerics: tflite/kernels/conv.cc, tflite/kernels/internal/reference/conv.h and i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 
 import numpy as np
@@ -88,16 +88,19 @@ def bind(context: Context, node: Node) -> Thunk:
     return layer.thunk(lambda: _hybrid_calls(node, products, layer))
 
 
-def _matrices(node: Node, products: Products, rows: Array, dtype: np.dtype, weights: Tensor, *, scaled: bool = False) -> Array:
+def _matrices(
+    node: Node, products: Products, rows: Callable[[], Array], dtype: np.dtype, weights: Tensor, *, scaled: bool = False
+) -> Array:
     """The weights as matrices to multiply with, made once if they are constant; the input's shape decides their layout.
 
     Args:
+        rows: returns the weights; it is called only where they are not made yet.
         scaled: whether the weights are multiplied with the factors, see `QuantizedLayer.fold`.
     """
     groups = products.groups
 
     def make() -> Array:
-        return transposed(rows.reshape(groups, products.filters // groups, -1), dtype)
+        return transposed(rows().reshape(groups, products.filters // groups, -1), dtype)
 
     # The factors depend on weights and bias, and on tensors whose quantization does not change.
     key = "matrices", dtype, groups, scaled, node.inputs[0].type, node.outputs[0].type
@@ -109,13 +112,14 @@ def _bind_float(node: Node, products: Products) -> Thunk:
     bias = node.optional_input(2)
     if weights.is_constant and products.windows.count > 4:
         # BLAS is faster if it reads a matrix along its rows; for a few windows the copy would take longer.
-        matrices = _matrices(node, products, weights.data, weights.dtype, weights)
+        matrices = _matrices(node, products, lambda: weights.data, weights.dtype, weights)
     else:
         matrices = filter_matrices(weights.data, products.groups)
     finish = FloatFinish(
         None if bias is None else bias.data,
         bias is not None and bias.is_constant,
         node.options(Conv2DOptions).fused_activation_function,
+        node,
     )
     output = node.outputs[0].data.reshape(-1, products.filters)
     return run_program(lambda: products.calls(source.data, np.float32(0), matrices, output, lambda _, block: finish.calls(block)))
@@ -147,8 +151,8 @@ def _plan_quantized(
     layer = QuantizedLayer(
         node, source, weights, bias, output, 0, scales, rounding, activation, weights.zero_point, as_int8=as_int8
     )
-    if windows.are_rows:
-        # Gathering patches takes twice as long for float64.
+    if windows.are_rows and groups == 1:
+        # Gathering patches takes twice as long for float64; and what is added to an output has no place among those of several groups.
         layer.fold(weights.size // filters)
     products = plan_products(
         context, node, windows, filters, source=source.type, compute=layer.compute, groups=groups, added=int(layer.folds)
@@ -160,7 +164,10 @@ def _plan_quantized(
 def _quantized_calls(node: Node, products: Products, layer: QuantizedLayer) -> Iterator[Call]:
     requantizer = layer.requantizer()
     dtype = np.dtype(np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
-    rows = requantizer.scaled(layer.rows()) if layer.folds else layer.rows()
+
+    def rows() -> Array:
+        return requantizer.scaled(layer.rows()) if layer.folds else layer.rows()
+
     matrices = _matrices(node, products, rows, dtype, layer.weights, scaled=layer.folds)
     output = layer.output.data.reshape(-1, products.filters)
 
@@ -203,7 +210,7 @@ def _hybrid_calls(node: Node, products: Products, layer: HybridLayer) -> Iterato
     finish = layer.finish()
     factors = np.empty((layer.batches, layer.channels), np.float32)
     dtype = np.dtype(np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
-    matrices = _matrices(node, products, layer.rows(), dtype, layer.weights)
+    matrices = _matrices(node, products, layer.rows, dtype, layer.weights)
     output = node.outputs[0].data.reshape(-1, products.filters)
 
     def finish_strip(strip: Strip, block: Array) -> list[Call]:

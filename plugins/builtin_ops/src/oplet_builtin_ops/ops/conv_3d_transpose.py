@@ -45,7 +45,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    return defer_or_run(context, node, _shapes, _bind)
+    return defer_or_run(context, node, _shapes, _bind, node.inputs[:1])
 
 
 def _axes(node: Node, shape: list[int]) -> list[Axis]:

@@ -150,7 +150,7 @@ def _bind_float(node: Node, plan: Products | Taps) -> Thunk:
 
     def calls() -> Iterator[Call]:
         finish = FloatFinish(
-            None if bias is None else bias.data, fixed, node.options(DepthwiseConv2DOptions).fused_activation_function
+            None if bias is None else bias.data, fixed, node.options(DepthwiseConv2DOptions).fused_activation_function, node
         )
         arranged = weights.data[0] if isinstance(plan, Taps) else weights.data.reshape(1, -1, weights.shape[3])
         target = output.data.reshape(-1, weights.shape[3])

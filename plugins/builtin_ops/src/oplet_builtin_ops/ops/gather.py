@@ -16,6 +16,7 @@ from oplet.kernels.axes import resolve_axis
 from oplet.kernels.operands import ensure_operands, take_type
 from oplet.kernels.shapes import defer_refusals
 from oplet.schema.options import GatherOptions
+from oplet_builtin_ops.shaping.bounds import refuse_position
 
 #: The most batches whose slices are each taken in a call of their own, and about the slices per call if there are more.
 _FEW: Final = 64
@@ -59,8 +60,7 @@ def prepare(context: Context, node: Node) -> None:
 def _check(positions: Array, length: int) -> None:
     # A negative index as an unsigned number is a large one, so that one comparison finds both kinds of wrong indices.
     if positions.size and positions.view(np.uint64).max() >= length:
-        wrong = positions[(positions < 0) | (positions >= length)][0]
-        ensure(False, f"position {wrong} is outside the axis gathered from, which has length {length}.")
+        refuse_position(positions[(positions < 0) | (positions >= length)][0], length)
 
 
 def bind(context: Context, node: Node) -> Thunk:

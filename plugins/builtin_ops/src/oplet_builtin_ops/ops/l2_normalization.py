@@ -5,16 +5,19 @@ Numerics: tflite/kernels/l2norm.cc, internal/reference/l2normalization.h, intege
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Thunk
-from oplet.kernels.fixed_point import multiply_by_quantized_multiplier
+from oplet.kernels.fixed_point import clip, multiply_by_quantized_multiplier
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import L2NormOptions
 from oplet_builtin_ops.arithmetic.fixed_point_functions import inverse_square_root
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
+from oplet_builtin_ops.layers.program import convert
 
 TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
 #: The smallest norm to divide by.
@@ -23,6 +26,10 @@ _EPSILON = 1e-6
 _OUTPUT_BITS = 7
 #: The values per block, and their bytes of scratch.
 _BLOCK, _SCRATCH = 1 << 16, 32
+#: The most rows that are rescaled one by one.
+_FEW = 3
+#: The bounds of int8 and uint8.
+_BOUNDS = [np.array(bound, np.int32) for bound in (-128, 127, 0, 255)]
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -74,14 +81,28 @@ def _bind_quantized(source: Array, zero_point: int, output: Array) -> Thunk:
 
 
 def _quantized(x: Array, zero_point: int, y: Array) -> None:
-    values = x.astype(np.int32) - np.int32(zero_point)
+    values = np.subtract(x, np.int32(zero_point), dtype=np.int32)
     factors, shifts = inverse_square_root(np.add.reduce(values * values, -1, keepdims=True, dtype=np.int32))
+    if factors.size == 1:
+        # The usual case, in which whole numbers in place of arrays save passes.
+        _rescale(values, factors.item(), shifts.item(), y)
+    elif factors.size <= _FEW:
+        length = x.shape[-1]
+        rows = values.reshape(-1, length), y.reshape(-1, length)
+        for row, result, factor, shift in zip(*rows, factors.ravel().tolist(), shifts.ravel().tolist()):
+            _rescale(row, factor, shift, result)
+    else:
+        _rescale(values, factors, shifts, y)
+
+
+def _rescale(values: Array, factors: Any, shifts: Any, y: Array) -> None:
     if y.dtype == np.int8:
         steps = multiply_by_quantized_multiplier(values, factors, shifts + _OUTPUT_BITS)
-        y[...] = np.clip(steps, -128, 127)
+        convert(y, clip(steps, _BOUNDS[0], _BOUNDS[1], steps))
     else:
         steps = multiply_by_quantized_multiplier(values << _OUTPUT_BITS, factors, shifts)
-        y[...] = np.clip(steps + 128, 0, 255)
+        steps += 128
+        convert(y, clip(steps, _BOUNDS[2], _BOUNDS[3], steps))
 
 
 REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=TYPES))

@@ -53,17 +53,21 @@ def _bind(node: Node) -> Thunk:
     steps = np.arange(output.shape[axis], dtype=np.int32).reshape([-1 if i == axis else 1 for i in range(output.ndim)])
     hot = np.empty(output.shape, np.bool_)
 
+    # LiteRT truncates 64-bit indices to 32 bits.
+    narrow = np.empty(expanded.shape, np.int32) if expanded.dtype.itemsize > 4 else expanded
+
     def run() -> None:
-        # LiteRT truncates 64-bit indices to 32 bits.
-        np.equal(expanded.astype(np.int32), steps, hot)
-        output[...] = off
-        np.copyto(output, on, where=hot)
+        if narrow is not expanded:
+            np.copyto(narrow, expanded, "same_kind")
+        np.equal(narrow, steps, hot)
+        np.copyto(output, off)
+        np.copyto(output, on, "same_kind", hot)
 
     return run
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    return defer_or_run(context, node, _shapes, _bind)
+    return defer_or_run(context, node, _shapes, _bind, node.inputs[1:2])
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -93,7 +93,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _bind_float(context: Context, node: Node) -> Thunk:
-    x, alpha, output = arrays = binary.long_rows(node.inputs[0], node.inputs[1], node.outputs[0])
+    x, alpha, output = arrays = binary.long_rows(node, node.inputs[0], node.inputs[1], node.outputs[0])
     scratch = node.temporaries[0].data
     largest = _largest(node)
     if largest is not None and largest <= 1:

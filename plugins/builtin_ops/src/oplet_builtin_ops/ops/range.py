@@ -52,7 +52,7 @@ def _bind(node: Node) -> Thunk:
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    return defer_or_run(context, node, _shapes, _bind)
+    return defer_or_run(context, node, _shapes, _bind, node.inputs)
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

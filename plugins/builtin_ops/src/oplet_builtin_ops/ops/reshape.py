@@ -69,7 +69,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    return defer_or_run(context, node, _shapes, bind_reshaped)
+    return defer_or_run(context, node, _shapes, bind_reshaped, node.inputs[1:] if _shape_in_tensor(node) else [])
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -160,7 +160,7 @@ def _bind(node: Node) -> Thunk:
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    return defer_or_run(context, node, resized_shapes, _bind)
+    return defer_or_run(context, node, resized_shapes, _bind, node.inputs[1:])
 
 
 REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES))

@@ -79,7 +79,7 @@ def _in_parts(source: Array, output: Array, options: ResizeNearestNeighborOption
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    return defer_or_run(context, node, resized_shapes, _bind)
+    return defer_or_run(context, node, resized_shapes, _bind, node.inputs[1:])
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

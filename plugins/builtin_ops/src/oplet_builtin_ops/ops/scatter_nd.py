@@ -19,6 +19,8 @@ _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.BOOL, TensorType.INT8
 
 #: The most updates of one index that are added one after the other; if there are more of them, the rest is sorted.
 _ROUNDS: Final = 8
+#: The most updates that are added by a call for each.
+_FEW: Final = 16
 
 
 def _shapes(node: Node) -> list[Shape]:
@@ -61,6 +63,16 @@ def _bind(node: Node) -> Thunk:
             np.add.at(flat, rows, values)
 
         return run_values
+    if count <= _FEW:
+
+        def run_few() -> None:
+            rows = places().tolist()
+            target.fill(zero)
+            for row, update in zip(rows, slices):
+                here = target[row]
+                np.add(here, update, here)
+
+        return run_few
     charge(np.intp().itemsize * (len(target) + count))
     owner, numbers = np.zeros(len(target), np.intp), np.arange(count)
 
@@ -101,7 +113,7 @@ def _add(target: Array, rows: Array, slices: Array, owner: Array, left: Array) -
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    return defer_or_run(context, node, _shapes, _bind)
+    return defer_or_run(context, node, _shapes, _bind, node.inputs[2:])
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

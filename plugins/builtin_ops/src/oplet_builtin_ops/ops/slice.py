@@ -10,6 +10,7 @@ from oplet.kernels.arrays import Shape, Thunk, copier
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import has_placeholder
+from oplet_builtin_ops.shaping.bounds import box
 
 
 def _ensure_a_value_per_axis(source: Tensor, parameter: Tensor) -> None:
@@ -21,25 +22,16 @@ def _box(node: Node) -> tuple[slice, ...]:
     source = node.inputs[0]
     for parameter in node.inputs[1:]:
         _ensure_a_value_per_axis(source, parameter)
-    begins, sizes = read_ints(node.inputs[1]), read_ints(node.inputs[2])
-    box = []
-    for axis, (begin, size, dim) in enumerate(zip(begins, sizes, source.shape)):
-        end = dim if size == -1 else begin + size
-        if size < -1 or not 0 <= begin <= end <= dim:
-            ensure(
-                False, f"begin {begins} and size {sizes} leave {source}: axis {axis} takes {size} from {begin} on and has {dim}."
-            )
-        box.append(slice(begin, end))
-    return tuple(box)
+    return box(source, read_ints(node.inputs[1]), read_ints(node.inputs[2]))
 
 
-def _extent(box: tuple[slice, ...]) -> Shape:
-    return tuple(part.stop - part.start for part in box)
+def _extent(parts: tuple[slice, ...]) -> Shape:
+    return tuple(part.stop - part.start for part in parts)
 
 
-def _index(box: tuple[slice, ...]) -> tuple[Any, ...]:
+def _index(parts: tuple[slice, ...]) -> tuple[Any, ...]:
     # The ellipsis gives a view also of a scalar, which has no axis to slice.
-    return (*box, ...)
+    return (*parts, ...)
 
 
 def _shape(node: Node) -> Shape | None:
@@ -79,14 +71,16 @@ def bind(context: Context, node: Node) -> Thunk:
         return copier(output.data, source.data[_index(_box(node))])
 
     def run() -> None:
-        box = _box(node)
+        parts = _box(node)
         if known is None:
-            context.resize_tensor(output, _extent(box))
+            context.resize_tensor(output, _extent(parts))
         else:
-            ensure(_extent(box) == known, f"the slice has the shape {list(_extent(box))}, but {output} is declared otherwise.")
-        output.data[...] = source.data[_index(box)]
+            ensure(
+                _extent(parts) == known, f"the slice has the shape {list(_extent(parts))}, but {output} is declared otherwise."
+            )
+        output.data[...] = source.data[_index(parts)]
 
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, absorbable=True)

@@ -49,7 +49,7 @@ def _bind(node: Node) -> Thunk:
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    return defer_or_run(context, node, _shapes, _bind)
+    return defer_or_run(context, node, _shapes, _bind, node.inputs[:1])
 
 
 REGISTRATION = Registration(

@@ -13,6 +13,7 @@ from oplet.kernels.arrays import Thunk, copier
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.options import StridedSliceOptions
+from oplet_builtin_ops.shaping.bounds import refuse_begin
 
 #: A numpy index: slices, integers (for axes that are removed) and None (for new axes).
 Index = tuple[Any, ...]
@@ -92,7 +93,8 @@ def _index(node: Node) -> tuple[tuple[int, ...], Index]:
         if options.shrink_axis_mask >> entry & 1:
             start = _range(begin, 0, stride, dim, begin_open, True, False).start
             ensure(stride > 0, f"entry {entry} takes a single position, so its stride must be above zero, not {stride}.")
-            ensure(start < dim, f"begin {begins} takes position {begin} of an axis of length {dim} of {source}.")
+            if start >= dim:
+                refuse_begin(source, begins, begin, dim)
             index.append(start)
             continue
         taken = _range(begin, ends[entry], stride, dim, begin_open, bool(options.end_mask >> entry & 1), options.offset)
@@ -102,10 +104,45 @@ def _index(node: Node) -> tuple[tuple[int, ...], Index]:
     return tuple(shape), (*index, ...)
 
 
-def _shape_without_begin(node: Node) -> Sequence[int] | None:
-    """The output's shape if `end` counts from `begin`, whose values are not needed then."""
+def taken_axes(node: Node) -> tuple[list[tuple[int, int]], Index] | None:
+    """The entries that take one position, each with its axis, and the index that selects the output if each of them takes the first one.
+
+    None where another entry takes a part of its axis that is known only when the node runs, or the node is to be refused.
+    """
     options = node.options(StridedSliceOptions)
-    _, _, end, strides = node.inputs
+    strides = node.inputs[3]
+    if options.offset or not strides.is_constant or not _entries_fit(node):
+        return None
+    steps = read_ints(strides)
+    index: list[Any] = []
+    found: list[tuple[int, int]] = []
+    axis = -1
+    for entry, dim in _axes(node):
+        axis += dim is not None
+        if entry is None or dim is None:
+            index.append(None if dim is None else slice(None))
+        elif options.shrink_axis_mask >> entry & 1:
+            if steps[entry] < 1:
+                return None
+            if not options.begin_mask >> entry & 1 or not dim:
+                found.append((entry, axis))
+            index.append(0)
+        elif options.begin_mask & options.end_mask & 1 << entry and steps[entry]:
+            index.append(slice(None, None, steps[entry]))
+        else:
+            return None
+    return found, (*index, ...)
+
+
+def _shape_without_begin(node: Node) -> Sequence[int] | None:
+    """The output's shape if `end` counts from `begin`, or no more than single positions depend on them: their values are not needed then."""
+    options = node.options(StridedSliceOptions)
+    source, _, end, strides = node.inputs
+    taken = taken_axes(node)
+    if taken is not None:
+        dims = iter(source.shape)
+        axes = [(part, 1 if part is None else next(dims)) for part in taken[1] if part is not ...]
+        return [dim if part is None else len(range(*part.indices(dim))) for part, dim in axes if part != 0]
     if not (options.offset and end.is_constant and strides.is_constant and _entries_fit(node)) or options.end_mask:
         return None
     lengths, steps = read_ints(end), read_ints(strides)

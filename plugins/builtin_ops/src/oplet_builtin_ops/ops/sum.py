@@ -20,6 +20,7 @@ from oplet.kernels.fixed_point import (
     quantize_multiplier,
     quotient,
 )
+from oplet_builtin_ops.arithmetic.scaling import rescaler
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.program import convert
 from oplet_builtin_ops.shaping.reduction import (
@@ -54,6 +55,12 @@ def _bind_quantized(node: Node) -> Thunk:
     multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
     offset = np.int32(source.zero_point * count)
 
+    if source.type == TensorType.UINT8 and shift <= 0:
+        return _fixed(values, axes, target, offset, (multiplier, shift, zero_point))
+    largest = float(np.iinfo(values.dtype).max + 1) * count * float(scale) + abs(float(bias))
+    if source.type != TensorType.UINT8 and largest < 2.0**30:
+        return _real(values, axes, target, (scale, bias), zero_point)
+
     def rescale(sums: Array) -> Array:
         if source.type == TensorType.UINT8:
             return multiply_by_quantized_multiplier(sums - offset, multiplier, shift)
@@ -67,6 +74,49 @@ def _bind_quantized(node: Node) -> Thunk:
         charge(_SUM_BYTES * target.size)
         sums = np.add.reduce(values, axes, dtype=np.int32, keepdims=True)
         convert(target, clip(rescale(sums) + np.int32(zero_point), limits.min, limits.max))
+
+    return run
+
+
+def _fixed(values: Array, axes: tuple[int, ...], target: Array, offset: np.int32, scaling: tuple[int, int, int]) -> Thunk:
+    """The thunk of sums that are scaled down in fixed point."""
+    sums, (wide, spare) = np.empty(target.shape, np.int32), np.empty((2, target.size), np.int64)
+    limits, (multiplier, shift, zero_point) = np.iinfo(target.dtype), scaling
+    flat, shifted = sums.reshape(-1), np.array([offset], np.int32)
+    finish = rescaler(flat, wide, spare, multiplier, shift, zero_point, (limits.min, limits.max), target.reshape(-1))
+    charge(_SUM_BYTES * target.size)
+    add_up = np.add.reduce
+
+    def run() -> None:
+        add_up(values, axes, np.int32, sums, keepdims=True)
+        np.subtract(flat, shifted, flat)
+        finish()
+
+    return run
+
+
+def _real(values: Array, axes: tuple[int, ...], target: Array, scaling: tuple[np.float32, np.float32], zero_point: int) -> Thunk:
+    """The thunk of sums that are scaled in single precision, where none comes near the bounds of int32."""
+    sums, scaled, wide = (np.empty(target.shape, type) for type in (np.int32, np.float32, np.float64))
+    scale, bias = (np.array(value, np.float32) for value in scaling)
+    half, middle = np.array(0.5), np.array(float(zero_point))
+    low, high = (np.array(float(bound)) for bound in (np.iinfo(target.dtype).min, np.iinfo(target.dtype).max))
+    charge(_SUM_BYTES * target.size)
+    add_up = np.add.reduce
+
+    def run() -> None:
+        add_up(values, axes, np.int32, sums, keepdims=True)
+        np.copyto(scaled, sums, "same_kind")
+        np.multiply(scaled, scale, scaled)
+        np.add(scaled, bias, scaled)
+        # To nearest, halves away from zero.
+        np.absolute(scaled, wide)
+        np.add(wide, half, wide)
+        np.floor(wide, wide)
+        np.copysign(wide, scaled, wide)
+        np.add(wide, middle, wide)
+        clip(wide, low, high, wide)
+        np.copyto(target, wide, "unsafe")
 
     return run
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Shape, Thunk, copier
 from oplet.kernels.axes import read_ints
@@ -31,11 +33,12 @@ def _bind(node: Node) -> Thunk:
     # Each axis of the output as two, repetitions and values, so that one broadcast copy suffices.
     pairs = [(t, dim) for t, dim in zip(read_ints(node.inputs[1]), source.shape)]
     repeated = output.reshape([part for pair in pairs for part in pair])
-    return copier(repeated, source.reshape([part for _, dim in pairs for part in (1, dim)]))
+    values = source.reshape([part for _, dim in pairs for part in (1, dim)])
+    return copier(repeated, np.broadcast_to(values, repeated.shape))
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    return defer_or_run(context, node, _shapes, _bind)
+    return defer_or_run(context, node, _shapes, _bind, node.inputs[1:])
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(*PLAIN_TYPES, TensorType.STRING))

@@ -74,12 +74,12 @@ def prepare_arg(context: Context, node: Node, options: type[ArgMaxOptions] | typ
 
 def bind_arg_max(context: Context, node: Node) -> Thunk:
     """The thunk of an ARG_MAX node."""
-    return defer_or_run(context, node, _shapes, lambda node: _bind(node, np.argmax, np.maximum, -np.inf))
+    return defer_or_run(context, node, _shapes, lambda node: _bind(node, np.argmax, np.maximum, -np.inf), node.inputs[1:])
 
 
 def bind_arg_min(context: Context, node: Node) -> Thunk:
     """The thunk of an ARG_MIN node."""
-    return defer_or_run(context, node, _shapes, lambda node: _bind(node, np.argmin, np.minimum, np.inf))
+    return defer_or_run(context, node, _shapes, lambda node: _bind(node, np.argmin, np.minimum, np.inf), node.inputs[1:])
 
 
 def _suits_columns(shape: Shape, axis: int) -> bool:

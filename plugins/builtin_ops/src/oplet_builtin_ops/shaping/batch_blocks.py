@@ -5,13 +5,15 @@ Numerics: tflite/kernels/internal/reference/space_to_batch_nd.h, tflite/kernels/
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Array, Shape, Thunk, copier
+from oplet.kernels.arrays import Array, Copies, Shape, Thunk, copier
 from oplet.kernels.axes import along, read_ints
 from oplet.kernels.operands import ensure_operands, ensure_plain, ensure_same_quantization, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
@@ -23,6 +25,8 @@ __all__ = ["bind_batch_to_space", "bind_space_to_batch", "prepare_batch_to_space
 _QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 #: The most positions within blocks that are copied one after the other, as long as there are no more of them than blocks.
 _MANY = 64
+#: The most copies that are one thunk, and the most numbers that they copy; a run can be stopped between others.
+_FEW, _SMALL = 64, 1 << 16
 #: For each spatial axis the padding (or cropping) before and after.
 Margins = list[tuple[int, int]]
 
@@ -41,12 +45,12 @@ def prepare_batch_to_space(context: Context, node: Node) -> None:
 
 def bind_space_to_batch(context: Context, node: Node) -> Thunk:
     """The thunk of a SPACE_TO_BATCH_ND node."""
-    return defer_or_run(context, node, _batched_shapes, _bind_space_to_batch)
+    return defer_or_run(context, node, _batched_shapes, _bind_space_to_batch, node.inputs[1:])
 
 
 def bind_batch_to_space(context: Context, node: Node) -> Thunk:
     """The thunk of a BATCH_TO_SPACE_ND node."""
-    return defer_or_run(context, node, _spatial_shapes, _bind_batch_to_space)
+    return defer_or_run(context, node, _spatial_shapes, _bind_batch_to_space, node.inputs[1:])
 
 
 def _check(node: Node) -> None:
@@ -145,20 +149,29 @@ def _pairs(batched: Array, image: Array, blocks: list[int], margins: Margins) ->
 def _bind_space_to_batch(node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
     blocks, margins = _blocks(node), _margins(node)
-    padding: list[Call] = []
+    padding: list[tuple[Array, Array]] = []
     if any(map(any, margins)):
-        padding.append((output.fill, (_padding(node.outputs[0]),)))
-
-    def calls() -> Iterator[Call]:
-        return chain(padding, ((copier(cells, pixels), ()) for cells, pixels in _pairs(output, source, blocks, margins)))
-
-    return run_program(calls)
+        value = np.array(_padding(node.outputs[0]), output.dtype)
+        padding.append((output, np.broadcast_to(value, output.shape)))
+    return _copies(output.size, lambda: chain(padding, _pairs(output, source, blocks, margins)))
 
 
 def _bind_batch_to_space(node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
     blocks, margins = _blocks(node), _margins(node)
-    return run_program(lambda: ((copier(pixels, cells), ()) for cells, pixels in _pairs(source, output, blocks, margins)))
+    return _copies(source.size, lambda: ((pixels, cells) for cells, pixels in _pairs(source, output, blocks, margins)))
+
+
+def _copies(size: int, pairs: Callable[[], Iterator[tuple[Array, Array]]]) -> Thunk:
+    """A thunk that copies the second of each pair into the first; few small ones are one thunk that can be joined."""
+    few = list(islice(pairs(), _FEW + 1)) if size <= _SMALL else []
+    if 0 < len(few) <= _FEW:
+        return Copies(few)
+
+    def calls() -> Iterator[Call]:
+        return ((copier(target, source), ()) for target, source in pairs())
+
+    return run_program(calls)
 
 
 def _padding(output: Tensor) -> int:

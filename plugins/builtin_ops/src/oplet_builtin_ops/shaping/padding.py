@@ -50,7 +50,7 @@ def prepare_pad(context: Context, node: Node) -> None:
 
 def bind_pad(context: Context, node: Node) -> Thunk:
     """The thunk of a PAD or PADV2 node."""
-    return defer_or_run(context, node, _shapes, _bind)
+    return defer_or_run(context, node, _shapes, _bind, node.inputs[1:2])
 
 
 def _is_quantized(tensor: Tensor) -> bool:

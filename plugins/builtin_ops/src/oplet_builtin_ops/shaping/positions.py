@@ -14,6 +14,9 @@ from oplet.kernels.arrays import Array, Shape
 __all__ = ["row_finder", "row_positions"]
 
 
+_any = np.logical_or.reduce
+
+
 def row_finder(indices: Tensor, depth: int, shape: Shape) -> Callable[[], NDArray[np.int64]]:
     """A function that returns `row_positions` of a tensor of vectors of `depth` indices; computed and checked now if it is
     constant.
@@ -48,11 +51,13 @@ def _finder(indices: Array, shape: Shape) -> Callable[[], NDArray[np.int64]]:
 
     def find() -> NDArray[np.int64]:
         charge(scratch)
-        if np.greater_equal(unsigned, bounds).any():
+        if _any(np.greater_equal(unsigned, bounds), None):
             _refuse(indices, shape)
-        rows = np.zeros(count, np.int64) if not columns else columns[0] * strides[0]
+        if len(columns) == 1:
+            return columns[0].astype(np.int64)
+        rows = np.zeros(count, np.int64) if not columns else np.multiply(columns[0], strides[0])
         for column, stride in zip(columns[1:], strides[1:]):
-            rows += column * stride
+            np.add(rows, np.multiply(column, stride), rows)
         return rows
 
     return find

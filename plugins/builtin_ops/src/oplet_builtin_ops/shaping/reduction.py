@@ -79,7 +79,7 @@ def prepare_reduction(context: Context, node: Node, *types: TensorType) -> None:
 
 def bind_reduction(context: Context, node: Node, bind: Callable[[Node], Thunk]) -> Thunk:
     """The thunk of a reduction; `bind` binds the node when its output has its shape."""
-    return defer_or_run(context, node, _shapes, bind)
+    return defer_or_run(context, node, _shapes, bind, node.inputs[1:])
 
 
 def lowest(dtype: np.dtype[Any]) -> float:

@@ -91,7 +91,7 @@ def _registration(inputs: int, shapes: Callable[[Node], list[Shape]], combine: n
         _prepare(context, node, inputs, shapes)
 
     def bind(context: Context, node: Node) -> Thunk:
-        return defer_or_run(context, node, shapes, lambda node: _bind(node, combine, initial))
+        return defer_or_run(context, node, shapes, lambda node: _bind(node, combine, initial), node.inputs[1:])
 
     return Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache, partial
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ TYPES = (TensorType.FLOAT32,)
 Floats = NDArray[np.float32]
 #: A box's score and its number.
 Found = tuple[float, int]
+#: An entry of the queue of soft suppression: the present score, the position among the leaders, and the number of selected boxes
+#: that it was compared with.
+Entry = tuple[float, int, int]
 
 #: The least candidates that are considered.
 _FEWEST_LEADERS = 64
@@ -219,6 +223,43 @@ class _Chosen:
         return self._rule(these.overlaps(self._boxes[place : place + 1])).reshape(-1)
 
 
+class _Tied(Exception):
+    """Two entries have the same score."""
+
+
+class _Distinct:
+    """A `PriorityQueue` of entries that all differ in score; the order of those that do not depends on how they moved.
+
+    Attributes:
+        count: as there; it has no effect here.
+    """
+
+    def __init__(self, leaders: Leaders) -> None:
+        charge(_ENTRY_BYTES * len(leaders.scores))
+        self.count = leaders.total
+        # By descending score, which is a heap.
+        self._heap = [(-score, place, 0) for place, score in enumerate(leaders.scores.tolist())]
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry."""
+        score, place, compared = entry
+        heappush(self._heap, (-score, place, compared))
+
+    def pop(self) -> Entry:
+        """Remove and return the entry of highest score.
+
+        Raises:
+            _Tied: there is another one of that score.
+        """
+        least, place, compared = heappop(self._heap)
+        if self._heap and self._heap[0][0] == least:
+            raise _Tied
+        return -least, place, compared
+
+
 def _choose_softly(leaders: Leaders, limit: int, most_overlap: float, threshold: float, sigma: float) -> list[Found]:
     scale = np.float32(-0.5 / sigma)
 
@@ -227,24 +268,29 @@ def _choose_softly(leaders: Leaders, limit: int, most_overlap: float, threshold:
         factors[overlaps >= most_overlap] = np.nan  # NaN, which is above no threshold
         return factors
 
-    # Entries: the present score, the position, and the number of selected boxes that it was compared with.
-    queue, floor = leaders.queue(), leaders.floor
-    found: list[Found] = []
-    shares = _Table(leaders, limit, factors_of) if len(leaders.scores) * limit <= _KEPT else _Chosen(leaders, limit, factors_of)
-    product = np.multiply.reduce
-    while len(found) < limit and queue:
-        checkpoint()
-        before, place, begin = queue.pop()
-        compared = len(found)
-        score = before
-        if begin < compared:
-            score = product(shares.of(place, begin, compared), initial=before).item()
-        if score == before:
-            found.append((score, place))
-            shares.choose(place, len(found))
-        if score > threshold:
-            if score >= floor:
-                queue.append((score, place, compared))
-            else:
-                queue.count += 1
-    return found
+    def choose(queue: _Distinct | PriorityQueue[Any]) -> list[Found]:
+        found: list[Found] = []
+        table = len(leaders.scores) * limit <= _KEPT
+        shares = _Table(leaders, limit, factors_of) if table else _Chosen(leaders, limit, factors_of)
+        while len(found) < limit and queue:
+            checkpoint()
+            before, place, begin = queue.pop()
+            compared = len(found)
+            score = before
+            if begin < compared:
+                score = product(shares.of(place, begin, compared), initial=before).item()
+            if score == before:
+                found.append((score, place))
+                shares.choose(place, len(found))
+            if score > threshold:
+                if score >= floor:
+                    queue.append((score, place, compared))
+                else:
+                    queue.count += 1
+        return found
+
+    floor, product = leaders.floor, np.multiply.reduce
+    try:
+        return choose(_Distinct(leaders))
+    except _Tied:
+        return choose(leaders.queue())

@@ -1,50 +1,72 @@
-"""Compilation of kernels: a Python function with one signature, compiled to machine code when it is first needed.
+"""Kernels: a Python function with one signature, as machine code.
 
-The machine code can be called as a Python function (`Kernel.compiled`), or by its address with all arguments in words of memory
-(`Kernel.entry`), which is how the threads of `team` call it.
-
-Machine code is cached on disk: beside the module, or in the user's cache folder if that is not writeable, or in the folder that
-NUMBA_CACHE_DIR names. If none of them is writeable, each process compiles anew.
+The machine code is called by its address with all arguments in words of memory (`Kernel.entry`), which is how the threads of `team`
+call it, or as a Python function (`Kernel.compiled`). It is loaded from disk (`machine_code.storage`) without numba, or else compiled: now,
+by `Kernel.entry`, or by another process (`background`), while numpy serves.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
-import glob
 import hashlib
-import logging
+import importlib.util
+import os
 import struct
+import sys
 import threading
-import types
-import zlib
+import weakref
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from oplet.errors import text_of
+from oplet_numba_ops.compiling.machine_code.image import Image, ImageError
+from oplet_numba_ops.compiling.machine_code.memory import loaded
+from oplet_numba_ops.compiling.machine_code.objects import loaded_object
+from oplet_numba_ops.compiling.machine_code.signatures import kinds
+from oplet_numba_ops.compiling.machine_code.storage import fetch, package_folder, store
 from oplet_numba_ops.compiling.memory import address
+from oplet_numba_ops.compiling.processor import identity
 
-__all__ = ["CompileError", "Entry", "Kernel", "kernel"]
-
-logger = logging.getLogger("oplet.plugins")
+__all__ = ["ENTRIES", "IMAGE", "OBJECT", "CompileError", "Entry", "Kernel", "family", "kernel", "known"]
 
 _LOCK = threading.RLock()
 _FLOAT, _BITS = struct.Struct("d"), struct.Struct("q")
+#: The functions of machine code: one that reads its arguments from words, and one that takes integers, for kernels of nothing else.
+ENTRIES = ("enter", "direct")
+#: The first byte of stored machine code: what follows is an image, or an object file.
+IMAGE, OBJECT = b"I", b"O"
+#: The most kernels of a function, with other constants or by other versions, on disk.
+_MOST_ON_DISK = 256
+#: All kernels of this process.
+known: weakref.WeakSet[Kernel] = weakref.WeakSet()
 
 
 @functools.cache
-def _sources() -> str:
-    """A hash of this package's sources, for the cache: numba itself only checks the file that defines the kernel."""
-    digest = 0
+def _origin() -> str:
+    """What machine code depends on besides its kernel: this package's sources, numba, Python and the processor."""
+    stamps = []
     try:
-        for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-            digest = zlib.crc32(path.read_bytes(), digest)
-    except OSError:  # the package is no folder; machine code is not cached then either
-        return ""
-    return f"{digest:08x}"
+        for path, _, names in os.walk(package_folder()):
+            for name in names:
+                if name.endswith(".py"):
+                    found = os.stat(os.path.join(path, name))
+                    stamps.append((path, name, found.st_size, found.st_mtime_ns))
+    except OSError:
+        stamps.clear()
+    for module in ("numba", "llvmlite"):  # their versions are in their metadata, which takes longer to read
+        spec = importlib.util.find_spec(module)
+        if spec is not None and spec.origin:
+            stamps.append((spec.origin, module, os.stat(spec.origin).st_size, os.stat(spec.origin).st_mtime_ns))
+    return f"{sorted(stamps)} {sys.implementation.cache_tag} {sys.platform} {identity()}"
+
+
+def _logger() -> Any:
+    import logging  # here, as most processes have nothing to log
+
+    return logging.getLogger("oplet.plugins")
 
 
 class CompileError(Exception):
@@ -55,12 +77,14 @@ class Kernel:
     """A function that is compiled for one signature when it is first needed.
 
     Args:
-        function: Python in the subset that numba compiles; it returns nothing and writes into its arguments.
-        signature: the types of its arguments in numba's notation, "void(f4[:,::1], f4[::1], i8)"; contiguous arrays are
-            "[::1]".
+        function: Python in the subset that numba compiles; it returns nothing, writes into its arguments, and allocates nothing. Other
+            functions that it calls are `lazy.inlined` or `lazy.emitted`.
+        signature: the types of its arguments in numba's notation, "void(f4[:,::1], f4[::1], i8)"; arrays are contiguous, "[::1]".
         fastmath: the floating-point transformations that the compiler may make: False, True, or a set such as {"contract"}.
-        most_on_disk: the most kernels of the same function with other constants in the disk cache, of which the oldest are
-            removed; None for no limit.
+        most_on_disk: the most kernels of the same function with other constants on disk, of which the oldest are removed.
+
+    Attributes:
+        family: the module, the name and the arguments of the function that made it (`family`), by which another process makes the same.
     """
 
     def __init__(
@@ -69,143 +93,147 @@ class Kernel:
         signature: str,
         fastmath: bool | set[str] = False,
         *,
-        most_on_disk: int | None = None,
+        most_on_disk: int = _MOST_ON_DISK,
     ) -> None:
         self.function = function
         self.signature = signature
         self.fastmath = fastmath
+        self.family: tuple[str, str, tuple[Any, ...]] | None = None
         self._most_on_disk = most_on_disk
-        self._kind = function.__name__
         self._compiled: Callable[..., Any] | None = None
         self._entry: Entry | None = None
         self._error = ""
+        self._looked_for = False
+        known.add(self)
 
-    def compiled(self) -> Callable[..., Any]:
-        """The machine code as a Python function, from the cache if possible; it releases the GIL while it runs.
-
-        Raises:
-            CompileError: numba or LLVM refuses it; a warning says so, once.
-        """
-        if self._compiled is None:
-            with _LOCK:
-                if self._compiled is None:
-                    self._compiled = self._guarded(self._compile)
-        return self._compiled
+    @functools.cached_property
+    def name(self) -> str:
+        """The function's name and a hash of all that the machine code depends on."""
+        constants = [cell.cell_contents for cell in self.function.__closure__ or ()]
+        options = sorted(self.fastmath) if isinstance(self.fastmath, set) else self.fastmath
+        text = f"{_origin()} {self.function.__module__} {self.function.__qualname__} {self.signature} {options} {constants}"
+        return f"{self.function.__name__.strip('_')}-{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
     @property
     def has_entry(self) -> bool:
         """Whether `entry` is ready, without compiling or loading."""
         return self._entry is not None
 
+    @property
+    def error(self) -> str:
+        """Why it cannot be compiled; "" if it can, or nobody tried."""
+        return self._error
+
+    def load(self) -> bool:
+        """Whether `entry` is ready without compiling; looks on disk once."""
+        if self._entry is None and not self._looked_for:
+            with _LOCK:
+                self._looked_for = True
+                content = fetch(self.name)
+                if content is not None and self._entry is None:
+                    self._take(content)
+        return self._entry is not None
+
     def entry(self) -> Entry:
-        """The machine code with its address.
+        """The machine code with its address; it is compiled if it is not on disk.
 
         Raises:
-            CompileError: as for `compiled`.
+            CompileError: numba or LLVM refuses it; a warning says so, once.
         """
         if self._entry is None:
+            if self._error:
+                raise CompileError(self._error)
             with _LOCK:
-                if self._entry is None:
-                    self._entry = self._guarded(self._compile_entry)
+                if not self.load():
+                    self.adopt(self.made())
+        if self._entry is None:
+            raise CompileError(self._error)
         return self._entry
 
-    def _guarded(self, compile: Callable[[], Any]) -> Any:
-        if self._error:
-            raise CompileError(self._error)
-        try:
-            return compile()
-        except Exception as error:  # numba raises many classes, which depend on its version
-            name = self.function.__name__.strip("_")
-            self._error = text_of(error, named=True)[:400]
-            logger.warning("Numba cannot compile '%s', numpy serves in its place: %s", name, self._error)
-            raise CompileError(self._error) from error
+    def compiled(self) -> Callable[..., Any]:
+        """The machine code as a Python function, which releases the GIL while it runs.
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        return {"boundscheck": False, "error_model": "numpy", "fastmath": self.fastmath}
-
-    def _name(self) -> str:
-        """A unique name of this kernel: for the cache file, whose key numba makes of the code alone for entries, and for the
-        symbols in the machine code, as the linker takes the first symbol of a name whichever file it is from.
+        Raises:
+            CompileError: as for `entry`.
         """
-        constants = [cell.cell_contents for cell in self.function.__closure__ or ()]
-        text = f"{self.function.__module__} {self.signature} {self.fastmath} {constants}"
-        return f"{self.function.__name__}_{_sources()}{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+        if self._compiled is None:
+            self._compiled = self.entry().function()
+        return self._compiled
 
-    def _compile(self) -> Callable[..., Any]:
-        import llvmlite.binding as llvm
-        import numba
+    def made(self) -> bytes:
+        """The machine code, compiled and stored on disk; what `adopt` takes.
 
-        llvm.initialize_native_asmparser()  # for `dot_bytes`
-        self.function.__qualname__ = self._name()
+        Raises:
+            CompileError: numba or LLVM refuses it.
+        """
+        from oplet_numba_ops.compiling.compiler import machine_code
+
         try:
-            compiled = numba.njit(cache=True, nogil=True, **self._options)(self.function)
-        except RuntimeError:  # "no locator available": there is no folder to cache in
-            compiled = numba.njit(nogil=True, **self._options)(self.function)
-        compiled.compile(self.signature)
-        compiled.disable_compile()  # calling it with other types is an error, not a request for another specialization
-        result: Callable[..., Any] = compiled
-        return result
+            content = machine_code(self)
+        except Exception as error:  # numba raises many classes, which depend on its version
+            self.fail(text_of(error, named=True))
+            raise CompileError(self._error) from error
+        store(self.name, content, self._most_on_disk)
+        return content
 
-    def _compile_entry(self) -> Entry:
-        import llvmlite.binding as llvm
-        import numba
-        from numba.core.sigutils import normalize_signature
+    def adopt(self, content: bytes) -> None:
+        """Load machine code that this kernel's `made` returned, in this process or another one.
 
-        from oplet_numba_ops.compiling.arguments import unpacker
+        Raises:
+            CompileError: it cannot be loaded here.
+        """
+        with _LOCK:
+            if self._entry is None and not self._take(content):
+                self.fail("its machine code cannot be loaded here")
+                raise CompileError(self._error)
 
-        llvm.initialize_native_asmparser()
-        kinds, _ = normalize_signature(self.signature)
-        self.function.__qualname__ = name = self._name()
-        names = {"kernel": numba.njit(**self._options)(self.function), "unpack": unpacker(tuple(kinds)), "__name__": __name__}
-        function = types.FunctionType(_enter.__code__, names)
-        function.__qualname__ = f"enter_{name}"
+    def fail(self, reason: str) -> None:
+        """Note, and warn once, that it cannot be compiled."""
+        if not self._error:
+            self._error = reason[:400]
+            _logger().warning(
+                "Numba cannot compile '%s', numpy serves in its place: %s", self.function.__name__.strip("_"), self._error
+            )
+
+    def _take(self, content: bytes) -> bool:
         try:
-            compiled = numba.cfunc("void(i8)", cache=True, **self._options)(function)
-        except RuntimeError:
-            compiled = numba.cfunc("void(i8)", **self._options)(function)
-        if self._most_on_disk is not None:
-            cache: Any = getattr(compiled, "_cache", None)
-            with suppress(
-                OSError, AttributeError, TypeError
-            ):  # there is no cache, or this version of numba has another attribute for its folder
-                _keep_newest(Path(cache.cache_path), f"enter_{self._kind}_", self._most_on_disk)
-        return Entry(compiled.address, tuple(kinds), compiled)
-
-
-def _keep_newest(folder: Path, name: str, most: int) -> None:
-    """Remove all but the newest kernels of a name from a cache folder; other processes may do the same at the same time."""
-    kept = []
-    for index in folder.glob(f"*.{name}*.nbi"):
-        with suppress(OSError):
-            kept.append((index.stat().st_mtime_ns, index))
-    for _, index in sorted(kept)[:-most]:
-        for path in folder.glob(f"{glob.escape(index.stem)}.*"):  # its index, and machine code for each processor
-            path.unlink(missing_ok=True)
-
-
-def _enter(words):  # type: ignore[no-untyped-def]
-    kernel(*unpack(words))  # type: ignore[name-defined]  # noqa: F821
+            addresses = loaded(Image.from_bytes(content[1:])) if content[:1] == IMAGE else loaded_object(content[1:], ENTRIES)
+            self._entry = Entry(addresses, self.signature)
+        except (ImageError, KeyError) as error:
+            _logger().debug("The machine code of '%s' is not loaded: %s", self.name, error)
+            return False
+        return True
 
 
 class Entry:
     """A kernel as a function of machine code: void(address of words).
 
     Args:
-        address: the address of its machine code.
-        kinds: numba's types of its arguments. An array takes one word for its address and one for each dimension, a number one
-            word, floats as float64.
-        owner: an object that keeps the machine code alive.
+        addresses: the addresses of its functions, by their names in `ENTRIES`.
+        signature: the types of its arguments. An array takes one word for its address and one for each dimension, a number one word,
+            floats as float64.
+
+    Attributes:
+        address: the address of the function that takes the address of words.
     """
 
-    def __init__(self, address: int, kinds: Sequence[Any], owner: Any) -> None:
-        self.address = address
-        self._owner = owner
-        # The dtype and the number of dimensions of an array; for numbers, whether it is a float.
-        self._kinds: list[tuple[np.dtype[Any], int] | bool] = []
-        for kind in kinds:
-            is_array = hasattr(kind, "ndim")
-            self._kinds.append((np.dtype(str(kind.dtype)), kind.ndim) if is_array else str(kind).startswith("float"))
+    def __init__(self, addresses: dict[str, int], signature: str) -> None:
+        self.address = addresses["enter"]
+        self._direct = addresses.get("direct", 0)
+        self._kinds = kinds(signature)
+        self._floats = [not ndim and dtype.kind == "f" for dtype, ndim in self._kinds]
+
+    def function(self) -> Callable[..., Any]:
+        """A Python function of the kernel's arguments."""
+        if self._direct:
+            return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(self._kinds))(self._direct)
+        call = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.address)
+
+        def run(*arguments: Any) -> None:
+            words: Any = np.array(self.pack(arguments), np.int64)
+            call(address(words))
+
+        return run
 
     def pack(self, arguments: Sequence[Any]) -> list[int]:
         """The words of the arguments. The caller keeps the arrays alive. Read-only arrays are accepted.
@@ -216,18 +244,18 @@ class Entry:
         words: list[int] = []
         if len(arguments) != len(self._kinds):
             raise TypeError(f"The kernel takes {len(self._kinds)} arguments, not {len(arguments)}.")
-        for kind, argument in zip(self._kinds, arguments):
-            if isinstance(kind, tuple):
-                dtype, ndim = kind
-                if not isinstance(argument, np.ndarray) or argument.dtype != dtype or argument.ndim != ndim:
-                    raise TypeError(
-                        f"The kernel takes {ndim} dimensions of {dtype}, not {getattr(argument, 'dtype', argument)!r}."
-                    )
+        for (dtype, ndim), is_float, argument in zip(self._kinds, self._floats, arguments):
+            if ndim:
+                if argument.__class__ is not np.ndarray and not isinstance(argument, np.ndarray):
+                    raise TypeError(f"The kernel takes {ndim} dimensions of {dtype}, not {argument!r}.")
+                kind, shape = argument.dtype, argument.shape
+                if (kind is not dtype and kind != dtype) or len(shape) != ndim:
+                    raise TypeError(f"The kernel takes {ndim} dimensions of {dtype}, not {kind!r}.")
                 if not argument.flags.c_contiguous:
                     raise TypeError("The kernel takes contiguous arrays only.")
                 words.append(address(argument))
-                words.extend(argument.shape)
-            elif kind:
+                words += shape
+            elif is_float:
                 words.append(_BITS.unpack(_FLOAT.pack(argument))[0])
             else:
                 words.append(int(argument))
@@ -237,3 +265,18 @@ class Entry:
 def kernel(signature: str, fastmath: bool | set[str] = False) -> Callable[[Callable[..., Any]], Kernel]:
     """A decorator: a `Kernel` of the function, compiled for `signature` when it is first needed."""
     return lambda function: Kernel(function, signature, fastmath)
+
+
+def family(make: Callable[..., Kernel]) -> Callable[..., Kernel]:
+    """A decorator of functions that make a kernel from constants: each is made once, and other processes can make the same.
+
+    The constants are numbers, strings and bools, by position.
+    """
+
+    @functools.cache
+    def one(*constants: Any) -> Kernel:
+        result = make(*constants)
+        result.family = make.__module__, make.__name__, constants
+        return result
+
+    return functools.update_wrapper(one, make, ("__module__", "__name__", "__qualname__", "__doc__"))

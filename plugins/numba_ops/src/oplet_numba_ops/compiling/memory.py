@@ -18,10 +18,12 @@ _LINE = 64
 
 def address(array: Array) -> int:
     """The address of an array's first element; several times as fast as `array.ctypes.data`."""
-    try:
-        return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]
-    except (TypeError, ValueError):  # it is read-only, empty, or not contiguous
-        return int(array.ctypes.data)
+    if array.flags.writeable:
+        try:
+            return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]
+        except (TypeError, ValueError):  # it is empty, or not contiguous
+            pass
+    return int(array.__array_interface__["data"][0])
 
 
 def aligned(shape: Sequence[int], dtype: DTypeLike) -> Array:

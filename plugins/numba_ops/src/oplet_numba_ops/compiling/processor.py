@@ -1,17 +1,75 @@
-"""Features of the processor that the layout of kernels depends on."""
+"""Features of the processor that the layout of kernels depends on, and its identity, which decides whose machine code is loaded."""
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
+import os
+import platform
+from contextlib import suppress
 
-__all__ = ["has_byte_products", "pause_instruction", "tile_rows", "windows_together"]
+from oplet_numba_ops.compiling.machine_code.storage import fetch, store
+
+__all__ = ["LANES", "has_byte_products", "has_masks", "identity", "pause_instruction", "tile_rows", "windows_together"]
+
+#: The 32-bit numbers of the vectors that kernels are laid out for, which LLVM divides into the processor's registers.
+LANES = 16
+#: The lines of Linux's description of a processor that tell what it can do.
+_TELLING = (
+    "vendor_id",
+    "cpu family",
+    "model",
+    "model name",
+    "stepping",
+    "flags",
+    "features",
+    "cpu implementer",
+    "cpu part",
+    "cpu variant",
+)
+#: Descriptions of more processors than that are remembered by nobody.
+_MOST = 16
+
+
+@functools.cache
+def _description() -> str:
+    """What Linux tells of the first processor; "" on other systems."""
+    with suppress(OSError):
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            first = file.read(16384).partition("\n\n")[0]
+        return "\n".join(line for line in first.splitlines() if line.partition(":")[0].strip().lower() in _TELLING)
+    return ""
+
+
+@functools.cache
+def identity() -> str:
+    """A hash of the processor, and of what numba is told of it. Where the system tells nothing, of what LLVM finds out."""
+    told = [os.environ.get("NUMBA_CPU_NAME", ""), os.environ.get("NUMBA_CPU_FEATURES", "")]
+    text = "\n".join([platform.machine(), *told, _description() or json.dumps(_measured(), sort_keys=True)])
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+@functools.cache
+def _measured() -> dict[str, bool]:
+    import llvmlite.binding as llvm
+
+    return dict(llvm.get_host_cpu_features())
 
 
 @functools.cache
 def _features() -> dict[str, bool]:
-    import llvmlite.binding as llvm
-
-    return dict(llvm.get_host_cpu_features())
+    """LLVM's features of this processor, from disk where it is known, since llvmlite takes long to import."""
+    if not _description():
+        return _measured()
+    name = f"processor-{identity()}"
+    with suppress(ValueError):
+        found = json.loads(fetch(name) or b"null")
+        if isinstance(found, dict):
+            return found
+    features = _measured()
+    store(name, json.dumps(features).encode(), _MOST)
+    return features
 
 
 def has_byte_products() -> bool:
@@ -24,12 +82,17 @@ def tile_rows() -> dict[int, int]:
     """The windows of a tile by its number of filter vectors, so that all sums stay in registers."""
     if _features().get("avx512f"):
         return {4: 6, 3: 8, 2: 10, 1: 12}
-    return {2: 3, 1: 6}
+    return {1: 6}  # twelve of sixteen registers of 256 bits; a panel of two vectors would need more of them for its filters
 
 
 def windows_together() -> int:
     """The number of windows of a depthwise convolution that are summed in registers at a time."""
     return 4 if _features().get("avx512f") else 2
+
+
+def has_masks() -> bool:
+    """Whether it takes no longer to load and store some lanes of a vector than all of them (AVX-512)."""
+    return bool(_features().get("avx512f"))
 
 
 def pause_instruction() -> str:

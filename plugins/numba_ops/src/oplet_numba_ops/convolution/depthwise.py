@@ -11,10 +11,10 @@ from oplet import Context, Node, TensorType, charge, decline
 from oplet.kernels.windows import Windows2D
 from oplet_numba_ops.charging import charge_constant
 from oplet_numba_ops.compiling.memory import Array, address, aligned, padded_rows
-from oplet_numba_ops.compiling.processor import windows_together
-from oplet_numba_ops.compiling.vectors import LANES
+from oplet_numba_ops.compiling.processor import LANES, windows_together
+from oplet_numba_ops.convolution.edges import edges
 from oplet_numba_ops.convolution.output_stage import Finishing
-from oplet_numba_ops.convolution.taps import edges, has_room, taps_kernel
+from oplet_numba_ops.convolution.taps import has_room, taps_kernel
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.threads.splitting import Range, each, grid, slots
 from oplet_numba_ops.threads.team import Step, ready, thunk

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import functools
+import numpy as np
 
-from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.compiling.kernels import Kernel, family, kernel
+from oplet_numba_ops.compiling.lazy import inlined
 
-__all__ = ["pad_kernel"]
+__all__ = ["PAD_BATCHES", "pad_kernel"]
+
+
+@inlined()
+def _pad_line(source, target, number, top, left, value, flip):  # type: ignore[no-untyped-def]
+    _, rows, width = source.shape
+    b, y = number // target.shape[1], number % target.shape[1]
+    line = target[b, y]
+    if y < top or y >= top + rows:
+        line[:] = value
+    else:
+        line[:left] = value
+        values, inner = source[b, y - top], line[left : left + width]
+        for x in range(width):
+            inner[x] = values[x] ^ flip
+        line[left + width :] = value
 
 
 def _pad(source, target, first, last, top, left, value, flip):  # type: ignore[no-untyped-def]
-    _, rows, width = source.shape
     for number in range(first, last):
-        b, y = number // target.shape[1], number % target.shape[1]
-        line = target[b, y]
-        if y < top or y >= top + rows:
-            line[:] = value
-        else:
-            line[:left] = value
-            values, inner = source[b, y - top], line[left : left + width]
-            for x in range(width):
-                inner[x] = values[x] ^ flip
-            line[left + width :] = value
+        _pad_line(source, target, number, top, left, value, flip)
 
 
 def _convert(source, target, first, last, top, left, value):  # type: ignore[no-untyped-def]
@@ -39,7 +45,7 @@ def _convert(source, target, first, last, top, left, value):  # type: ignore[no-
             line[left + width :] = value
 
 
-@functools.cache
+@family
 def pad_kernel(source: str) -> Kernel:
     """The kernel for maps of shape (batch, rows, values of a row), with `top` rows and `left` values of padding before them.
 
@@ -52,3 +58,10 @@ def pad_kernel(source: str) -> Kernel:
     if not source:
         return Kernel(_pad, "void(u1[:,:,::1], u1[:,:,::1], i8, i8, i8, i8, u1, u1)")
     return Kernel(_convert, f"void({source}[:,:,::1], f4[:,:,::1], i8, i8, i8, i8, f4)")
+
+
+@kernel("void(u1[:,:,::1], u1[:,:,::1], i4[::1], i8, i8, i8, i8)")
+def PAD_BATCHES(source, target, values, first, last, top, left):  # type: ignore[no-untyped-def]
+    """Copy maps of bytes as `pad_kernel` does, with a border of one value for each map."""
+    for number in range(first, last):
+        _pad_line(source, target, number, top, left, np.uint8(values[number // target.shape[1]]), np.uint8(0))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from oplet import Tensor, charge
+from oplet import Node, Tensor
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.requantization import Requantization, Rounding
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import QuantizedLayer
+from oplet_numba_ops.compiling.emitting.rounding import AWAY, CLAMPED, FLOOR, NEAREST, NEAREST_ABOVE
 from oplet_numba_ops.compiling.memory import Array, aligned, padded_rows
-from oplet_numba_ops.compiling.vectors import LANES, Finish
+from oplet_numba_ops.compiling.processor import LANES
 
 __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
 
@@ -22,13 +24,12 @@ _WIDEST = 4
 _ROW_BYTES = 28
 
 
-@dataclass(frozen=True)
-class Finishing:
-    """The parameters of a kernel's output stage; see `Finish`.
+class Finishing(NamedTuple):
+    """The parameters of a kernel's output stage; see `emitting.vectors.Finish`.
 
     Attributes:
         bits: the bits of an output.
-        rounding: one of Finish's constants.
+        rounding: one of `emitting.rounding`'s constants.
         table: the values per channel.
         channels: the entries of a row of the table.
         bounds: low, high and zero.
@@ -45,23 +46,30 @@ def _rows(channels: int) -> int:
     return padded_rows(channels, LANES) + (_WIDEST - 1) * LANES
 
 
-def float_finishing(bias: Tensor | None, channels: int, activation: ActivationFunctionType) -> Finishing:
-    """The output stage of floats: a constant bias and a clamp."""
+def float_finishing(
+    node: Node, bias: Tensor | None, channels: int, activation: ActivationFunctionType, times: int = 1
+) -> Finishing:
+    """The output stage of floats: a constant bias, repeated so many times over the channels, and a clamp."""
     rows = _rows(channels)
-    charge(4 * rows)
-    table = aligned((rows,), np.float32)
-    if bias is not None:
-        table[:channels] = bias.data.reshape(-1)
+
+    def make() -> Array:
+        table = aligned((rows,), np.float32)
+        if bias is not None:
+            table[:channels] = np.tile(bias.data.reshape(-1), times)
+        return table
+
+    table = node.cached(("table of floats", channels, times), [bias], make, shared=True)
     low, high = float_activation_range(activation)
-    return Finishing(32, Finish.CLAMPED, table, rows, (float(low), float(high), 0.0))
+    return Finishing(32, CLAMPED, table, rows, (float(low), float(high), 0.0))
 
 
-def quantized_finishing(layer: QuantizedLayer, integer: bool) -> Finishing | None:
+def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[], Array] | None = None) -> Finishing | None:
     """The output stage of integers: the requantization of a constant layer; None where its numbers are too large.
 
     Args:
         layer: the layer's parameters.
         integer: whether sums are int32; else they are float32.
+        added: returns integers to add to the sums of each channel, with `integer`.
     """
     requantizer = layer.requantizer()
     kind = layer.output.dtype
@@ -73,17 +81,24 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool) -> Finishing | Non
     rounding = _rounding(requantizer, kind)
     channels = len(factors)
     rows = _rows(channels)
-    charge(rows * _ROW_BYTES)
-    table = aligned((rows * _ROW_BYTES,), np.uint8)
-    starts = table[: rows * 4].view(np.int32 if integer else np.float32)
-    values = table[rows * 4 :].view(np.float64).reshape(3, rows)
-    starts[:channels] = requantizer.offsets
-    values[0, :channels] = factors
-    more = np.float64(0.5)
-    if rounding in (Finish.NEAREST_ABOVE, Finish.NEAREST):
-        more = _hairs(requantizer)
-    values[1, :channels] = more + requantizer.nudges
-    values[2, :channels] = more - requantizer.nudges + 2 * requantizer.lifts
+
+    def make() -> Array:
+        table = aligned((rows * _ROW_BYTES,), np.uint8)
+        starts = table[: rows * 4].view(np.int32 if integer else np.float32)
+        values = table[rows * 4 :].view(np.float64).reshape(3, rows)
+        starts[:channels] = requantizer.offsets
+        if added is not None:
+            starts[:channels] += added()
+        values[0, :channels] = factors
+        more = np.float64(0.5)
+        if rounding in (NEAREST_ABOVE, NEAREST):
+            more = _hairs(requantizer)
+        values[1, :channels] = more + requantizer.nudges
+        values[2, :channels] = more - requantizer.nudges + 2 * requantizer.lifts
+        return table
+
+    key = "table of integers", integer, layer.centred, layer.bound, layer.source.type, kind
+    table = layer.node.cached(key, [layer.weights, layer.bias], make, shared=True)
     high = max(requantizer.low, requantizer.high)
     return Finishing(
         8 * kind.itemsize, rounding, table, rows, (float(requantizer.low), float(high), float(requantizer.zero_point))
@@ -97,11 +112,11 @@ def _hairs(requantizer: Requantization) -> Array:
 
 
 def _rounding(requantizer: Requantization, kind: np.dtype) -> int:
-    """The rounding that suits a layer, one of Finish's constants."""
+    """The rounding that suits a layer, one of `emitting.rounding`'s constants."""
     if requantizer.rounding is Rounding.FLOAT:
-        return Finish.AWAY
+        return AWAY
     # Outputs without a clamp need float64 to represent all multiples of that unit.
     largest = np.minimum(requantizer.limit * np.abs(requantizer.factors), 2.0 ** (8 * kind.itemsize + 1)) + 2
     if (largest > _hairs(requantizer) * 2.0**53).any():
-        return Finish.FLOOR
-    return Finish.NEAREST_ABOVE if requantizer.low >= requantizer.zero_point else Finish.NEAREST
+        return FLOOR
+    return NEAREST_ABOVE if requantizer.low >= requantizer.zero_point else NEAREST

@@ -10,23 +10,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, charge, checkpoint, decline
-from oplet.kernels.windows import Windows2D
+from oplet.kernels.activations import CLAMPS
+from oplet.kernels.windows import Axis, Windows2D
+from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_numba_ops.charging import charge_constant
 from oplet_numba_ops.compiling.memory import Array, address, aligned
-from oplet_numba_ops.compiling.processor import has_byte_products, tile_rows
-from oplet_numba_ops.compiling.vectors import LANES
+from oplet_numba_ops.compiling.processor import LANES, has_byte_products, tile_rows
+from oplet_numba_ops.convolution.direct import Geometry, plan_direct_layer
 from oplet_numba_ops.convolution.input_padding import pad_kernel
-from oplet_numba_ops.convolution.output_stage import Finishing, quantized_finishing
+from oplet_numba_ops.convolution.output_stage import Finishing, float_finishing, quantized_finishing
 from oplet_numba_ops.convolution.tiles import product_kernel
 from oplet_numba_ops.overriding import Bind, Thunk
-from oplet_numba_ops.threads.splitting import cut, each, grid
+from oplet_numba_ops.shaping.copying import COPY, copy_arguments
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each, grid
 from oplet_numba_ops.threads.team import Step, ready, thunk
 
-__all__ = ["plan_quantized_tiles", "plan_tiles"]
+__all__ = ["Layout", "layout_of", "panel_vectors", "panels_of", "plan_quantized_tiles", "plan_stamps", "plan_tiles"]
 
 #: Bytes of the input whose windows are multiplied with all filters before the next are read, so that they stay in the cache.
-_BLOCK = 1 << 18
+BLOCK_BYTES = 1 << 18
 #: The least multiply-adds of a part, of floats and of bytes.
 _WORTH = 100_000
 _WORTH_BYTES = 250_000
@@ -34,13 +37,16 @@ _WORTH_BYTES = 250_000
 _WORTH_COPYING = 8_000
 
 
+#: The most windows that tiles of another size may suit better, and that size by the usual one. There are no more, as each is a kernel.
+_FEW = 64
+_FEWER = {6: 4, 8: 4, 10: 8, 12: 8}
 #: The most windows, and the most taps, of a layout that is cached.
 _KEPT = 1 << 14
 #: Bytes of weights that are rearranged at a time.
 _AT_ONCE = 1 << 24
 
 
-class _Layout(NamedTuple):
+class Layout(NamedTuple):
     """The positions of windows in memory.
 
     Attributes:
@@ -56,7 +62,7 @@ class _Layout(NamedTuple):
     starts: Array
 
 
-def _layout(windows: Windows2D, item: int) -> _Layout:
+def layout_of(windows: Windows2D, item: int) -> Layout:
     """The layout of windows over a map of values of `item` bytes; cached, as layers of a model often have the same one."""
     taps = windows.height.filter * windows.width.filter
     if max(windows.count, taps) <= _KEPT:
@@ -65,7 +71,7 @@ def _layout(windows: Windows2D, item: int) -> _Layout:
     return _lay_out(windows, item)
 
 
-def _lay_out(windows: Windows2D, item: int) -> _Layout:
+def _lay_out(windows: Windows2D, item: int) -> Layout:
     h, w, channels = windows.height, windows.width, windows.channels
     batch, rows, columns, _ = windows.padded_shape
     row = columns * channels
@@ -75,23 +81,31 @@ def _lay_out(windows: Windows2D, item: int) -> _Layout:
     down = np.arange(h.filter, dtype=np.int64) * (h.dilation * row * item)
     if w.dilation == 1:
         if h.filter > 1 and w.filter == columns and h.dilation == 1:
-            return _Layout(1, h.filter * row, np.zeros(1, np.int64), starts)
-        return _Layout(h.filter, w.filter * channels, down, starts)
+            return Layout(1, h.filter * row, np.zeros(1, np.int64), starts)
+        return Layout(h.filter, w.filter * channels, down, starts)
     across = np.arange(w.filter, dtype=np.int64) * (w.dilation * channels * item)
-    return _Layout(h.filter * w.filter, channels, (down[:, None] + across).reshape(-1), starts)
+    return Layout(h.filter * w.filter, channels, (down[:, None] + across).reshape(-1), starts)
 
 
 _few_layouts = lru_cache(maxsize=64)(_lay_out)
 
 
 @lru_cache(maxsize=256)
-def _vectors(filters: int) -> int:
+def panel_vectors(filters: int) -> int:
     """The number of filter vectors in a panel that wastes the fewest lanes."""
     costs = {4: 1.0, 3: 1.0, 2: 1.03, 1: 1.25}
     return min(tile_rows(), key=lambda v: -(-filters // (v * LANES)) * v * costs[v])
 
 
-def _panels(matrix: Array, layout: _Layout, vectors: int, integer: bool) -> Array:
+def _tile(windows: int, vectors: int) -> int:
+    """The number of windows of a tile: of few windows the one that computes fewer of them twice, as the last tile is a whole one."""
+    most = tile_rows()[vectors]
+    if windows > _FEW:
+        return most
+    return 1 if windows == 1 else min(most, _FEWER[most], key=lambda rows: -(-windows // rows) * rows)
+
+
+def panels_of(matrix: Array, layout: Layout, vectors: int, integer: bool) -> Array:
     """The filters (filters, values of a window) in the order in which tiles read them: by panel, then value, then filter."""
     filters = len(matrix)
     width = vectors * LANES
@@ -113,7 +127,7 @@ def _panels(matrix: Array, layout: _Layout, vectors: int, integer: bool) -> Arra
     return panels
 
 
-def _panel_bytes(filters: int, layout: _Layout, vectors: int, integer: bool) -> int:
+def _panel_bytes(filters: int, layout: Layout, vectors: int, integer: bool) -> int:
     width, group = vectors * LANES, 4 if integer else 1
     return 4 * -(-filters // width) * width * layout.runs * -(-layout.length // group)
 
@@ -128,6 +142,10 @@ def plan_tiles(
     *,
     integer: bool = False,
     pad: float = 0,
+    source: Tensor | None = None,
+    output: Tensor | None = None,
+    weights_are: str = "panels",
+    after: Callable[[], list[Step]] = list,
 ) -> Bind:
     """Lay out a convolution with constant weights, request its scratch memory and compile its kernels.
 
@@ -140,15 +158,19 @@ def plan_tiles(
         finishing: the output stage.
         integer: whether bytes are multiplied; otherwise floats are, and integers are converted to floats.
         pad: the value of the padding.
+        source: the input, if it is not the node's first one.
+        output: the tensor of the outputs, if it is not the node's.
+        weights_are: names what `rows` makes of the weights.
+        after: returns further steps.
     """
-    source, output = node.inputs[0], node.outputs[0]
+    source, output = source or node.inputs[0], output or node.outputs[0]
     if not windows.count or not filters:
         decline("there is nothing to compute.")
     finish = finishing()
     item = 1 if integer else 4
-    layout = _layout(windows, item)
-    vectors = _vectors(filters)
-    tile = tile_rows()[vectors] if windows.count > 1 else 1
+    layout = layout_of(windows, item)
+    vectors = panel_vectors(filters)
+    tile = _tile(windows.count, vectors)
     product = product_kernel(vectors, tile, integer, finish.bits, finish.rounding)
     ready(product)
     compute = TensorType.UINT8 if integer else TensorType.FLOAT32
@@ -162,12 +184,12 @@ def plan_tiles(
         lines = windows.padded_shape[0] * windows.padded_shape[1]
         strips = cut(lines, size // _WORTH_COPYING, context.num_threads)
     charge_constant(context, node, node.inputs[1], _panel_bytes(filters, layout, vectors, integer))
-    key = "panels", vectors, layout.runs, layout.length, integer, source.type
-    panels = node.cached(key, [node.inputs[1]], lambda: _panels(rows(), layout, vectors, integer), shared=True)
+    key = weights_are, vectors, layout.runs, layout.length, integer, source.type
+    panels = node.cached(key, [node.inputs[1]], lambda: panels_of(rows(), layout, vectors, integer), shared=True)
     starts, offsets = layout.starts, layout.offsets
     length = panels.shape[2]
     depth = layout.runs * layout.length
-    block = max(tile, _BLOCK // (item * depth) // tile * tile)
+    block = max(tile, BLOCK_BYTES // (item * depth) // tile * tile)
     worth = windows.count * depth * len(panels) * vectors * LANES // (_WORTH_BYTES if integer else _WORTH)
     # Each thread reads either part of the inputs and all weights, or all inputs and part of the weights. A thread gets neighbouring
     # outputs, which the same thread is likely to read in the next layer.
@@ -192,14 +214,61 @@ def plan_tiles(
         weights, table, outputs = address(panels), address(finish.table), address(result)
         before = *inputs, layout.runs, length, weights, table, finish.channels, filters, outputs, filters * result.itemsize
         arguments = each(ranges, lambda of, _: (*before, *of[0], *of[1], block, *finish.bounds))
-        steps.append(Step(product, arguments))
+        steps += [Step(product, arguments), *after()]
         return thunk(steps, context.num_threads, values, result, starts, offsets, panels, finish.table)
 
     return bind
 
 
+def plan_stamps(
+    context: Context,
+    node: Node,
+    source: Tensor,
+    bias: Tensor | None,
+    activation: ActivationFunctionType = ActivationFunctionType.NONE,
+) -> Bind:
+    """Lay out a transposed convolution of floats whose windows lie side by side: each input pixel makes the outputs of a window of its own.
+    These are products, which are then put in their places.
+
+    Args:
+        context: the kernel's context.
+        node: the node, with constant weights (filters, height, width, channels) as its second input.
+        source: its maps.
+        bias: its bias, which is constant.
+        activation: its activation.
+    """
+    if activation not in CLAMPS:
+        decline("its activation is not one that it computes.")
+    weights, output = node.inputs[1], node.outputs[0]
+    batch, rows, columns, depth = source.shape
+    filters, high, wide, _ = weights.shape
+    every = high * wide * filters
+    windows = Windows2D(batch, Axis(rows, 1, 1, 1, rows, 0), Axis(columns, 1, 1, 1, columns, 0), depth)
+    products = context.add_temporary(node, (batch * rows, columns, every), TensorType.FLOAT32)
+    ready(COPY)
+    lines = cut(batch * rows, output.size // WORTH_VALUES, context.num_threads)
+
+    def finishing() -> Finishing:
+        return float_finishing(node, bias, every, activation, high * wide)
+
+    def after() -> list[Step]:
+        made, placed = products.data, output.data
+        if wide * filters == 2:  # pairs of numbers are moved as one
+            made, placed = made.view(np.int64), placed.reshape(-1).view(np.int64)
+        found = made.reshape(batch * rows, columns, high, -1).transpose(0, 2, 1, 3)
+        target = placed.reshape(found.shape)
+        parts = [copy_arguments(target[slice(*some)], found[slice(*some)]) for some in lines]
+        return [Step(COPY, [part for part in parts if part is not None])]
+
+    matrix = lambda: weights.data.transpose(1, 2, 0, 3).reshape(every, depth)  # noqa: E731
+    return plan_tiles(
+        context, node, windows, every, matrix, finishing, source=source, output=products, weights_are="stamps", after=after
+    )
+
+
 def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer: QuantizedLayer, pad: int) -> Bind:
-    """The same for a layer of integers with constant weights and bias; one whose sums are not exact in a vector's lanes is declined.
+    """The same for a layer of integers with constant weights and bias; one whose sums are not exact in a vector's lanes is computed
+    directly if it is small, and declined if it is not.
 
     Args:
         context: the kernel's context.
@@ -210,12 +279,10 @@ def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer
     """
     bytes_go = layer.source.type == TensorType.INT8 and layer.zero_point == 0 and layer.output.dtype.itemsize == 1
     integer = bytes_go and layer.weights.type in (TensorType.INT8, TensorType.INT4) and has_byte_products()
-    finish = quantized_finishing(layer, integer)
-    if finish is None:
-        decline("its sums are larger than it computes exactly.")
+    # The kernel adds 128 to each activation, to make it unsigned.
+    added = (lambda: layer.rows().sum(axis=1, dtype=np.int32) * np.int32(-128)) if integer else None
+    finish = quantized_finishing(layer, integer, added)
     filters = layer.weights.shape[layer.axis]
-    if integer:
-        # The kernel adds 128 to each activation, to make it unsigned.
-        starts = finish.table[: finish.channels * 4].view(np.int32)
-        starts[:filters] -= 128 * layer.rows().sum(axis=1, dtype=np.int32)
+    if finish is None:
+        return plan_direct_layer(context, node, Geometry(*windows, 1, filters), layer)
     return plan_tiles(context, node, windows, filters, layer.rows, lambda: finish, integer=integer, pad=pad)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
-from oplet_numba_ops.compiling.kernels import Kernel
-from oplet_numba_ops.compiling.vectors import LANES, Finish
+from oplet_numba_ops.compiling.emitting import rounding
+from oplet_numba_ops.compiling.kernels import Kernel, family
+from oplet_numba_ops.compiling.lazy import emitted
+from oplet_numba_ops.compiling.processor import LANES
 from oplet_numba_ops.convolution.tiles import tile
 from oplet_numba_ops.shaping.transposing import copy_items, turn_square
-from oplet_numba_ops.threads.atomics import load
 
 __all__ = ["stack_kernel"]
 
+load = emitted("atomics:load")
 
-@functools.cache
+
+@family
 def stack_kernel(vectors: int, rows: int) -> Kernel:
     """The kernel of panels of `vectors` vectors and tiles of `rows` rows.
 
@@ -23,7 +24,7 @@ def stack_kernel(vectors: int, rows: int) -> Kernel:
     rows of a left matrix too; `table` is as many zeros as `channels`; `panels` is scratch for a right matrix.
     """
     width = vectors * LANES
-    clamped = Finish.CLAMPED
+    clamped = rounding.CLAMPED
     endless = float("inf")
 
     # fmt: off

@@ -1,9 +1,9 @@
-"""RELU and other clamps on several threads; on one thread numpy is as fast."""
+"""RELU and other clamps. Alone on one thread numpy is as fast, but its node would part compiled neighbours (`threads.joining`)."""
 
 from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
-from oplet_numba_ops.overriding import Bind, needs_threads, override
+from oplet_numba_ops.overriding import Bind, override
 
 __all__ = ["clamp_registration"]
 
@@ -13,12 +13,12 @@ def clamp_registration(builtin: Registration, low: float, high: float) -> Regist
 
     def plan(context: Context, node: Node) -> Bind:
         source, output = node.inputs[0], node.outputs[0]
-        from oplet_numba_ops.elementwise.flat import plan_flat, worth_sharing
+        from oplet_numba_ops.elementwise.flat import plan_flat
         from oplet_numba_ops.elementwise.float_maps import CLAMP, CLAMP_OVER
 
-        if not worth_sharing(context, output.size):
-            decline("numpy is as fast for small tensors.")
+        if not output.size:
+            decline("there is nothing to compute.")
         node.in_place = [source]
         return plan_flat(context, CLAMP, (source, output), low, high, over=CLAMP_OVER)
 
-    return override(builtin, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]), needs_threads)
+    return override(builtin, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))

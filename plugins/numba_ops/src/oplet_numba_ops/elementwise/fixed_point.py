@@ -9,9 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
+import numpy as np
 
-__all__ = ["scaled", "scaling"]
+from oplet import charge
+from oplet.kernels.requantization import Requantization, Rounding
+from oplet_numba_ops.compiling.lazy import inlined
+from oplet_numba_ops.compiling.memory import Array
+
+__all__ = ["scaled", "scaling", "scaling_table"]
+
+#: The numbers of a channel in `scaling_table`: its offset and the constants of `scaled`.
+WORDS = 6
 
 
 def scaling(multiplier: int, shift: int, left_shift: int = 0) -> tuple[int, ...]:
@@ -28,10 +36,27 @@ def scaling(multiplier: int, shift: int, left_shift: int = 0) -> tuple[int, ...]
     return multiplier, left, (1 << 30) + half, below, 31 + right
 
 
-_inlined: Callable[..., Any] = numba.njit(error_model="numpy", inline="always")
+_inlined: Callable[..., Any] = inlined(error_model="numpy", inline="always")
 
 
 @_inlined
 def scaled(value: Any, multiplier: Any, left: Any, half: Any, below: Any, right: Any) -> Any:
     """An int32 value, widened to int64, times the factor of `scaling`'s constants."""
     return (((value * multiplier) << left) + half + ((value >> 63) & below)) >> right
+
+
+def scaling_table(requantizer: Requantization, kind: np.dtype[Any]) -> Array | None:
+    """For each channel a place for its offset, and the constants of `scaled` or a factor; None where its numbers are too large for them."""
+    if not requantizer.fits(kind) or requantizer.rounding is Rounding.UP:
+        return None
+    if requantizer.rounding is Rounding.FLOAT:
+        return np.stack([np.zeros(len(requantizer.factors)), requantizer.factors], axis=1)
+    multipliers, shifts = (values.tolist() for values in requantizer.multipliers)
+    wide = requantizer.rounding is Rounding.WIDE
+    if wide and (requantizer.limit >= 2.0**46 or max(shifts) > 14 or min(shifts) < -31):
+        return None
+    charge(8 * WORDS * len(shifts))
+    table = np.zeros((len(shifts), WORDS), np.int64)
+    for channel, (multiplier, shift) in enumerate(zip(multipliers, shifts)):
+        table[channel, 1:] = (multiplier, 0, 1 << (14 - shift), 0, 15 - shift) if wide else scaling(multiplier, shift)
+    return table

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, cast
 
-from oplet import Context
+import numpy as np
+
+from oplet import Context, Node, Tensor
+from oplet_numba_ops.broadcasting import Operands, Repetition, repetition
 from oplet_numba_ops.compiling.kernels import Kernel
 from oplet_numba_ops.compiling.memory import Array, address, flat
 from oplet_numba_ops.overriding import Bind
+from oplet_numba_ops.shaping.copying import AXES, COPY, SIZES, copy_arguments
 from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each
 from oplet_numba_ops.threads.team import Step, ready, thunk
 
-__all__ = ["plan_flat", "worth_sharing"]
+__all__ = ["plan_flat", "tabled", "worth_sharing"]
+
+#: The most numbers of a node of which operands are copied into the output's shape.
+_TABLE = 1 << 16
 
 
 def worth_sharing(context: Context, size: int) -> bool:
@@ -56,3 +64,33 @@ def plan_flat(
         return thunk([Step(chosen, parts)], context.num_threads)
 
     return bind
+
+
+def tabled(context: Context, node: Node) -> tuple[Operands, Callable[[], list[Step]]] | tuple[None, None]:
+    """The operands of a small node, of which one or both are copied into the output's shape first, as they repeat in a way that loops do
+    not know (a column and a row do so in a table), and what returns the steps that copy them; `node.outputs[0]` is not one of them.
+    """
+    output = node.outputs[0]
+    if not 0 < output.size <= _TABLE or output.ndim > AXES or any(tensor.dtype.itemsize not in SIZES for tensor in node.inputs):
+        return None, None
+    ready(COPY)
+    a, b = node.inputs
+    ways = [(a, b, False), (b, a, True)]
+    if a.shape[-1:] != output.shape[-1:]:
+        ways.reverse()  # whole rows are copied, rather than single numbers
+    for copied, other, exchanged in ways:
+        how = repetition(output.shape, other.shape)
+        if how is not None:
+            table = context.add_temporary(node, output.shape, copied.type)
+            return (table, other, how, exchanged), partial(_copy_steps, [(table, copied)])
+    tables = [context.add_temporary(node, output.shape, tensor.type) for tensor in (a, b)]
+    how = Repetition(1, 1, output.size, 0, False)
+    return (tables[0], tables[1], how, False), partial(_copy_steps, list(zip(tables, (a, b))))
+
+
+def _copy_steps(pairs: Sequence[tuple[Tensor, Tensor]]) -> list[Step]:
+    steps = []
+    for table, copied in pairs:
+        arguments = copy_arguments(table.data, np.broadcast_to(copied.data, table.shape))
+        steps.append(Step(COPY, [cast("tuple[int, ...]", arguments)]))
+    return steps

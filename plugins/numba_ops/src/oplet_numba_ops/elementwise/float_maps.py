@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
 from oplet import TensorType
 from oplet_numba_ops.compiling.kernels import Kernel, kernel
+from oplet_numba_ops.compiling.lazy import inlined
 
 __all__ = ["CLAMP", "CLAMP_OVER", "DEQUANTIZE", "HARD_SWISH", "HARD_SWISH_OVER", "QUANTIZE"]
 
@@ -19,7 +19,7 @@ _ZERO, _THREE, _SIX, _SIXTH = np.float32(0), np.float32(3), np.float32(6), np.fl
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
-_inlined: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=False)
+_inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False)
 
 
 @_inlined

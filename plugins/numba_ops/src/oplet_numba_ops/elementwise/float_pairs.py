@@ -4,15 +4,15 @@ in one pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numba
 import numpy as np
 
 from oplet import Tensor
 from oplet_numba_ops.broadcasting import Repetition
 from oplet_numba_ops.compiling.kernels import Kernel, kernel
+from oplet_numba_ops.compiling.lazy import inlined
 from oplet_numba_ops.compiling.memory import Array, flat
 from oplet_numba_ops.overriding import Thunk
 from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut_pair
@@ -25,7 +25,7 @@ _ZERO = np.float32(0)
 #: Shorter rows are repeated into longer ones, so that the overhead of a loop over a row is small.
 _LONG = 512
 
-_inlined: Callable[..., Any] = numba.njit(inline="never", error_model="numpy", boundscheck=False, nogil=True)
+_inlined: Callable[..., Any] = inlined(inline="never", error_model="numpy", boundscheck=False, nogil=True)
 
 
 @_inlined
@@ -178,7 +178,15 @@ def float_pair_kernel(how: Repetition) -> Kernel:
 
 
 def bind_float_pair(
-    op: int, x: Tensor, y: Array, output: Tensor, how: Repetition, low: float, high: float, threads: int
+    op: int,
+    x: Tensor,
+    y: Array,
+    output: Tensor,
+    how: Repetition,
+    low: float,
+    high: float,
+    threads: int,
+    before: Sequence[Step] = (),
 ) -> Thunk:
     """The thunk of `op`.
 
@@ -191,6 +199,7 @@ def bind_float_pair(
         low: the lower bound of the clamp.
         high: the upper bound of the clamp.
         threads: the threads that share the work.
+        before: steps that come first.
     """
     large, small, result = flat(x.data), flat(y), flat(output.data)
     parts = []
@@ -199,4 +208,4 @@ def bind_float_pair(
         scratch = np.empty(copies * part.columns, np.float32)
         arrays = large[slice(*whole)], small[slice(*some)], result[slice(*whole)], scratch
         parts.append((op, *arrays, part.blocks, part.rows, part.columns, part.advance, low, high))
-    return thunk([Step(float_pair_kernel(how), parts)], threads)
+    return thunk([*before, Step(float_pair_kernel(how), parts)], threads, x.data, *arrays)

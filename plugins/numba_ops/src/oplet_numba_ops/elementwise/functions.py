@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
 from oplet_numba_ops.compiling.kernels import kernel
+from oplet_numba_ops.compiling.lazy import inlined
 from oplet_numba_ops.recurrent.gates import tanh
 from oplet_numba_ops.softmax.exponentials import exp
 
-__all__ = ["GELU", "GELU_BY_TANH", "INVERSE_ROOT", "MAGNITUDE", "ROOT", "TANH"]
+__all__ = ["GELU", "GELU_BY_TANH", "INVERSE_ROOT", "MAGNITUDE", "NEGATIVE", "ROOT", "TANH"]
 
 _ZERO, _ONE, _HALF, _NAN, _LEAST = np.float32(0), np.float32(1), np.float32(0.5), np.float32(np.nan), np.float32(-np.inf)
 _LOWEST = np.float32(-87.33)
@@ -23,7 +23,7 @@ _T3, _T2, _T1, _T0 = (np.float32(value) for value in (0.12946975, 0.099637344, 0
 _THIRD, _FARTHEST = np.float32(0.3), np.float32(40)
 _SLOPE, _CUBIC = np.float32(2 * np.sqrt(2 / np.pi)), np.float32(2 * np.sqrt(2 / np.pi) * 0.044715)
 
-_contracting: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"contract"}, forceinline=True)
+_contracting: Callable[..., Any] = inlined(error_model="numpy", fastmath={"contract"}, forceinline=True)
 
 
 @_contracting
@@ -67,6 +67,13 @@ def MAGNITUDE(x, out):  # type: ignore[no-untyped-def]
     """The number without its sign."""
     for i in range(out.size):
         out[i] = abs(x[i])
+
+
+@kernel("void(f4[::1], f4[::1])")
+def NEGATIVE(x, out):  # type: ignore[no-untyped-def]
+    """The number with the other sign."""
+    for i in range(out.size):
+        out[i] = -x[i]
 
 
 @kernel("void(f4[::1], f4[::1])")

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
 from oplet import TensorType
 from oplet_numba_ops.compiling.kernels import Kernel, kernel
+from oplet_numba_ops.compiling.lazy import emitted, inlined
 from oplet_numba_ops.elementwise.fixed_point import scaled
 
-__all__ = ["MEAN", "MEAN_OF_COLUMNS", "MEAN_OF_ROWS", "SUM_OF_ROWS"]
+__all__ = ["MEAN", "MEAN_OF_COLUMNS", "MEAN_OF_LONG_COLUMNS", "MEAN_OF_ROWS", "SUM_OF_ROWS"]
 
-_in_any_order: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"reassoc", "nsz"}, boundscheck=False)
+column_means = emitted("reductions:column_means")
+
+_in_any_order: Callable[..., Any] = inlined(error_model="numpy", fastmath={"reassoc", "nsz"}, boundscheck=False)
 
 
 @_in_any_order
@@ -54,6 +56,13 @@ def MEAN_OF_COLUMNS(x, out):  # type: ignore[no-untyped-def]
                 target[i] += source[i]
         for i in range(target.size):
             target[i] /= count
+
+
+@kernel("void(f4[:,:,::1], f4[:,::1])")
+def MEAN_OF_LONG_COLUMNS(x, out):  # type: ignore[no-untyped-def]
+    """The same for many rows, in another order."""
+    for outer in range(x.shape[0]):
+        column_means(x[outer].ctypes.data, x.shape[1], x.shape[2], out[outer].ctypes.data)
 
 
 def _mean(x, out, sums, offset, multiplier, left, half, below, right, zero, low, high):  # type: ignore[no-untyped-def]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
-
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.kernels.activations import float_activation_range
 from oplet.schema.enums import ActivationFunctionType
 from oplet_numba_ops.broadcasting import Repetition, operands
 from oplet_numba_ops.compiling.kernels import Kernel, kernel
+from oplet_numba_ops.compiling.lazy import inlined
 from oplet_numba_ops.compiling.memory import flat
+from oplet_numba_ops.elementwise.flat import tabled
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut_pair
 from oplet_numba_ops.threads.team import Step, ready, thunk
@@ -23,7 +23,7 @@ __all__ = ["DIVIDE", "LARGER", "SMALLER", "other_pair_registration"]
 #: second.
 DIVIDE, DIVIDE_INTO, LARGER, LARGER_FIRST, SMALLER, SMALLER_FIRST = range(6)
 
-_inlined: Callable[..., Any] = numba.njit(inline="never", error_model="numpy", boundscheck=False, nogil=True)
+_inlined: Callable[..., Any] = inlined(inline="never", error_model="numpy", boundscheck=False, nogil=True)
 
 
 @_inlined
@@ -111,7 +111,9 @@ def other_pair_registration(builtin: Registration, op: int) -> Registration:
     """
 
     def plan(context: Context, node: Node) -> Bind:
-        found = operands(node)
+        found, before = operands(node), None
+        if found is None:
+            found, before = tabled(context, node)
         if found is None:
             decline("its operand repeats in a way that its loops do not know, or there is nothing to compute.")
         large, small, how, exchanged = found
@@ -126,7 +128,7 @@ def other_pair_registration(builtin: Registration, op: int) -> Registration:
             for part, whole, some in cut_pair(how, context.num_threads, WORTH_VALUES):
                 x, y, out = arrays[0][slice(*whole)], arrays[1][slice(*some)], arrays[2][slice(*whole)]
                 parts.append((op + exchanged, x, y, out, part.blocks, part.rows, part.columns, part.advance, low, high))
-            return thunk([Step(one, parts)], context.num_threads)
+            return thunk([*(before() if before else ()), Step(one, parts)], context.num_threads)
 
         return bind
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.kernels.activations import float_activation_range
@@ -11,18 +11,22 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.pairs import ProductScaling, SumScaling
 from oplet_numba_ops.broadcasting import Operands, operands
 from oplet_numba_ops.elementwise.fixed_point import scaling
+from oplet_numba_ops.elementwise.flat import tabled
 from oplet_numba_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
+from oplet_numba_ops.elementwise.plain_pairs import INTEGERS, plan_integers
 from oplet_numba_ops.elementwise.quantized_pairs import bind_quantized_product, bind_quantized_sum, quantized_pair_kernel
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.threads.team import ready
+from oplet_numba_ops.threads.team import Step, ready
 
 __all__ = ["pair_registration", "plan_product", "plan_sum"]
 
-_LIMITS = NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16]])
+_LIMITS = NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16, *INTEGERS]])
+#: Plans a quantized node, from its operands and what returns the steps that come first when it is bound.
+PlanQuantized = Callable[[Context, Node, Operands, Callable[[], Sequence[Step]]], Bind]
 
 
 def pair_registration(
-    builtin: Registration, op: int, exchanged_op: int, quantized: Callable[[Context, Node, Operands], Bind]
+    builtin: Registration, op: int, exchanged_op: int, quantized: PlanQuantized, of_integers: int
 ) -> Registration:
     """The registration of ADD, SUB or MUL.
 
@@ -31,15 +35,23 @@ def pair_registration(
         op: the operation in `float_pairs`.
         exchanged_op: the operation with its operands exchanged.
         quantized: plans quantized nodes.
+        of_integers: the operation in `plain_pairs`.
     """
 
     def plan(context: Context, node: Node) -> Bind:
-        found = operands(node)
+        found, before = operands(node), None
+        if node.inputs[0].type in INTEGERS:
+            if node.prepared is not ActivationFunctionType.NONE:
+                decline("its integers are clamped.")
+            return plan_integers(context, node, of_integers, found)
+        if found is None:
+            found, before = tabled(context, node)
         if found is None:
             decline("its operand repeats in a way that its loops do not know, or there is nothing to compute.")
+        steps: Callable[[], Sequence[Step]] = before or tuple
         large, small, how, exchanged = found
         if node.inputs[0].type != TensorType.FLOAT32:
-            return quantized(context, node, found)
+            return quantized(context, node, found, steps)
         activation = node.prepared
         if not isinstance(activation, ActivationFunctionType):
             decline("its numbers are of a kind that it does not compute with.")
@@ -47,22 +59,23 @@ def pair_registration(
         ready(float_pair_kernel(how))
         chosen, other = (exchanged_op, op) if exchanged else (op, exchanged_op)
         output = node.outputs[0]
-        offer_in_place(node)
+        if before is None:
+            offer_in_place(node)
 
         def bind() -> Thunk:
-            if small is not large and node.writes_over(small):
+            if before is None and small is not large and node.writes_over(small):
                 return bind_float_pair(other, small, large.data, output, how, low, high, context.num_threads)
-            return bind_float_pair(chosen, large, small.data, output, how, low, high, context.num_threads)
+            return bind_float_pair(chosen, large, small.data, output, how, low, high, context.num_threads, steps())
 
         return bind
 
     return override(builtin, plan, _LIMITS)
 
 
-def plan_sum(subtracts: bool) -> Callable[[Context, Node, Operands], Bind]:
+def plan_sum(subtracts: bool) -> PlanQuantized:
     """A function that plans the quantized nodes of ADD, or of SUB."""
 
-    def plan(context: Context, node: Node, found: Operands) -> Bind:
+    def plan(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
         general = node.prepared
         # The left shift may overflow int32, and wraps around in the format's arithmetic, which the compiled loop does not imitate.
         if not isinstance(general, SumScaling) or general.shift > 0:
@@ -77,14 +90,15 @@ def plan_sum(subtracts: bool) -> Callable[[Context, Node, Operands], Bind]:
             parts.reverse()
         ready(quantized_pair_kernel(how, node.outputs[0].type))
         constants = (*parts[0], *parts[1], *scaling(general.multiplier, general.shift), general.zero_point, *general.bounds)
-        return lambda: bind_quantized_sum(large, small.data, node.outputs[0], how, constants, context.num_threads)
+        return lambda: bind_quantized_sum(large, small.data, node.outputs[0], how, constants, context.num_threads, before())
 
     return plan
 
 
-def plan_product(context: Context, node: Node, found: Operands) -> Bind:
+def plan_product(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
     """Plan a quantized node of MUL."""
-    large, small, how, _ = found
+    large, small, how, exchanged = found
+    first, second = (tensor.zero_point for tensor in (node.inputs[::-1] if exchanged else node.inputs))
     output, factors = node.outputs[0], node.prepared
     # A left shift beyond 32 bits wraps around, which the compiled loop does not imitate.
     wraps = isinstance(factors, ProductScaling) and factors.shift > (0 if large.type == TensorType.INT16 else 14)
@@ -92,5 +106,5 @@ def plan_product(context: Context, node: Node, found: Operands) -> Bind:
         decline("its numbers may wrap around, or are of a kind that it does not compute with.")
     ready(quantized_pair_kernel(how, output.type))
     steps = scaling(factors.multiplier, factors.shift)
-    constants = (large.zero_point, small.zero_point, *steps, output.zero_point, *factors.bounds)
-    return lambda: bind_quantized_product(large, small.data, output, how, constants, context.num_threads)
+    constants = (first, second, *steps, output.zero_point, *factors.bounds)
+    return lambda: bind_quantized_product(large, small.data, output, how, constants, context.num_threads, before())

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numba
 import numpy as np
 
 from oplet import Tensor, TensorType
 from oplet_numba_ops.broadcasting import Repetition
 from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.compiling.lazy import inlined
 from oplet_numba_ops.compiling.memory import Array, flat
 from oplet_numba_ops.elementwise.fixed_point import scaled
 from oplet_numba_ops.overriding import Thunk
@@ -20,7 +20,7 @@ from oplet_numba_ops.threads.team import Step, thunk
 __all__ = ["bind_quantized_product", "bind_quantized_sum", "quantized_pair_kernel"]
 
 _LONG = 512
-_inlined: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=False, nogil=True)
+_inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False, nogil=True)
 
 
 @_inlined
@@ -117,7 +117,16 @@ def quantized_pair_kernel(how: Repetition, type: TensorType) -> Kernel:
     return (_PER_ROW if how.per_row else _PER_COLUMN)[type]
 
 
-def _bind(product: bool, x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int], threads: int) -> Thunk:
+def _bind(
+    product: bool,
+    x: Tensor,
+    y: Array,
+    output: Tensor,
+    how: Repetition,
+    constants: Sequence[int],
+    threads: int,
+    before: Sequence[Step],
+) -> Thunk:
     large, small, result, numbers = flat(x.data), flat(y), flat(output.data), np.array(constants, np.int64)
     parts = []
     for part, whole, some in cut_pair(how, threads, WORTH_VALUES // 2):
@@ -126,23 +135,29 @@ def _bind(product: bool, x: Tensor, y: Array, output: Tensor, how: Repetition, c
         scratch = np.empty(copies * part.columns, output.dtype)
         arrays = large[slice(*whole)], small[slice(*some)], result[slice(*whole)], scratch, numbers
         parts.append((product, *arrays, part.blocks, part.rows, part.columns, part.advance))
-    return thunk([Step(quantized_pair_kernel(how, output.type), parts)], threads)
+    return thunk([*before, Step(quantized_pair_kernel(how, output.type), parts)], threads)
 
 
-def bind_quantized_sum(x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int], threads: int) -> Thunk:
+def bind_quantized_sum(
+    x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int], threads: int, before: Sequence[Step] = ()
+) -> Thunk:
     """The thunk of ADD or SUB.
 
     Args:
         constants: for each operand its zero point, its `scaling` and 0, or -1 if it is to be subtracted; then those of a product
             from the third on.
+        before: steps that come first.
     """
-    return _bind(False, x, y, output, how, constants, threads)
+    return _bind(False, x, y, output, how, constants, threads, before)
 
 
-def bind_quantized_product(x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int], threads: int) -> Thunk:
+def bind_quantized_product(
+    x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int], threads: int, before: Sequence[Step] = ()
+) -> Thunk:
     """The thunk of MUL.
 
     Args:
         constants: the zero points of the operands, the `scaling` of their product, the output's zero point and its bounds.
+        before: steps that come first.
     """
-    return _bind(True, x, y, output, how, constants, threads)
+    return _bind(True, x, y, output, how, constants, threads, before)

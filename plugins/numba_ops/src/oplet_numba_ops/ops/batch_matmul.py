@@ -1,4 +1,4 @@
-"""BATCH_MATMUL, compiled: float32, whose right matrices are not large."""
+"""BATCH_MATMUL, compiled: float32, whose right matrices are not large, and small products of integers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from oplet.kernels.arrays import Shape
 from oplet.schema.options import BatchMatMulOptions
 from oplet_builtin_ops.ops.batch_matmul import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.memory import Array, address, aligned
-from oplet_numba_ops.compiling.processor import tile_rows
-from oplet_numba_ops.compiling.vectors import LANES
+from oplet_numba_ops.compiling.processor import LANES, tile_rows
+from oplet_numba_ops.convolution.integer_products import matrix_starts, plan_integer_products
 from oplet_numba_ops.convolution.stacks import stack_kernel
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.threads.splitting import Range, cut, each, slots
@@ -24,16 +24,17 @@ _WORTH = 100_000
 
 def _starts(tensor: Tensor, batches: Shape) -> Array:
     """The byte offset of the matrix of each batch, with broadcasting."""
-    given = (1,) * (len(batches) + 2 - tensor.ndim) + tensor.shape
-    count = int(np.prod(given[:-2], dtype=np.int64))
-    offsets = np.arange(count, dtype=np.int64) * (4 * given[-1] * given[-2])
-    return np.ascontiguousarray(np.broadcast_to(offsets.reshape(given[:-2]), batches)).reshape(-1)
+    return matrix_starts(tensor.shape, batches) * 4
 
 
 def plan(context: Context, node: Node) -> Bind:
     left, right = node.inputs
     output = node.outputs[0]
     options = node.options(BatchMatMulOptions)
+    if left.type != TensorType.FLOAT32:
+        return plan_integer_products(context, node)
+    if right.type != TensorType.FLOAT32:
+        decline("its right matrices are integers.")
     if not left.size or not right.size or options.adj_x:
         decline("there is nothing to compute, or its left matrices are transposed.")
     *batches, rows, columns = output.shape
@@ -46,8 +47,9 @@ def plan(context: Context, node: Node) -> Bind:
     else:
         first, second = _starts(left, tuple(batches)), _starts(right, tuple(batches))
     count = len(first)
-    vectors = 1 if columns <= LANES else 2 if columns <= 2 * LANES else 4
-    tile = tile_rows()[vectors] if rows > 1 else 1
+    tiles = tile_rows()
+    vectors = min(1 if columns <= LANES else 2 if columns <= 2 * LANES else 4, max(tiles))
+    tile = tiles[vectors] if rows > 1 else 1
     kernel = stack_kernel(vectors, tile)
     ready(kernel)
     width = vectors * LANES
@@ -76,4 +78,6 @@ def plan(context: Context, node: Node) -> Bind:
     return bind
 
 
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32], [TensorType.FLOAT32]]))
+_TYPES = [TensorType.FLOAT32, TensorType.INT8, TensorType.INT16]
+
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[_TYPES, _TYPES]))

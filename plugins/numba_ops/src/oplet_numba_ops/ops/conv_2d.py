@@ -1,12 +1,16 @@
-"""CONV_2D, compiled: float32, and int8 or uint8 activations with int8 or int4 weights, in one group, with constant weights."""
+"""CONV_2D, compiled, with constant weights: float32, integers in one group, and floats with integer weights where the processor multiplies
+bytes; small layers of other kinds.
+"""
 
 from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, decline
 from oplet.schema.options import Conv2DOptions
 from oplet_builtin_ops.kit.convolutions import Products
-from oplet_builtin_ops.kit.layers import QuantizedLayer
+from oplet_builtin_ops.kit.layers import HybridLayer, QuantizedLayer
 from oplet_builtin_ops.ops.conv_2d import REGISTRATION as BUILTIN
+from oplet_numba_ops.convolution.direct import Geometry, plan_direct, plan_direct_layer
+from oplet_numba_ops.convolution.hybrid import multiplies_bytes, plan_scaled_tiles
 from oplet_numba_ops.convolution.output_stage import float_finishing
 from oplet_numba_ops.convolution.products import plan_quantized_tiles, plan_tiles
 from oplet_numba_ops.overriding import Bind, override
@@ -17,22 +21,31 @@ def plan(context: Context, node: Node) -> Bind:
     bias = node.optional_input(2)
     if isinstance(node.prepared, Products):
         products: Products = node.prepared
-        if products.groups != 1 or weights.sparsity is not None:
-            decline("its channels are in groups, or its weights sparse.")
+        if weights.sparsity is not None:
+            decline("its weights are sparse.")
         activation = node.options(Conv2DOptions).fused_activation_function
         filters = weights.shape[0]
+        if products.groups != 1:
+            return plan_direct(context, node, _geometry(products), lambda: weights.data.reshape(filters, -1), bias, activation)
         return plan_tiles(
             context,
             node,
             products.windows,
             filters,
             lambda: weights.data.reshape(filters, -1),
-            lambda: float_finishing(bias, filters, activation),
+            lambda: float_finishing(node, bias, filters, activation),
         )
     products, layer = node.prepared
+    if isinstance(layer, HybridLayer) and products.groups == 1 and multiplies_bytes(layer):
+        return plan_scaled_tiles(context, node, products.windows, layer)
     if not isinstance(layer, QuantizedLayer) or products.groups != 1:
-        decline("its channels are in groups, or its numbers of a kind that it does not compute with.")
+        return plan_direct_layer(context, node, _geometry(products), layer)
     return plan_quantized_tiles(context, node, products.windows, layer, source.zero_point)
+
+
+def _geometry(products: Products) -> Geometry:
+    windows, groups = products.windows, products.groups
+    return Geometry(windows.batch, windows.height, windows.width, windows.channels // groups, groups, products.filters)
 
 
 REGISTRATION = override(BUILTIN, plan, NodeLimits(constant=[1, 2]))

@@ -12,9 +12,12 @@ from oplet_builtin_ops.ops.cumsum import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.memory import writable
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.shaping.running_sums import CUMSUM
+from oplet_numba_ops.threads.team import Step, ready, thunk
 
 #: The numbers that a call adds up.
 _TOGETHER = 1 << 22
+#: The most integers side by side that are added up in the time of a call of numpy.
+_FEW = 1 << 10
 
 
 def plan(context: Context, node: Node) -> Bind:
@@ -24,17 +27,18 @@ def plan(context: Context, node: Node) -> Bind:
     options = node.options(CumsumOptions)
     axis = resolve_axis(read_int(axis_tensor), source.ndim)
     shape = prod(source.shape[:axis]), source.shape[axis], prod(source.shape[axis + 1 :])
-    if shape[2] == 1 and source.type is not TensorType.FLOAT32:
-        decline("numpy is faster along integers that are side by side.")
+    if shape[2] == 1 and source.type is not TensorType.FLOAT32 and source.size > _FEW:
+        decline("numpy is faster along many integers that are side by side.")
     each = max(_TOGETHER // (shape[1] * shape[2]), 1)
     ranges = [(first, min(first + each, shape[0])) for first in range(0, shape[0], each)]
-    compiled = CUMSUM[source.type].compiled()
+    kernel = CUMSUM[source.type]
+    ready(kernel)
 
     def bind() -> Thunk:
         values, sums = writable(source.data).reshape(shape), node.outputs[0].data.reshape(shape)
-        sweep = partial(compiled, values, sums, int(options.exclusive), int(options.reverse))
         if len(ranges) == 1:
-            return partial(sweep, *ranges[0])
+            return thunk([Step(kernel, [(values, sums, int(options.exclusive), int(options.reverse), *ranges[0])])])
+        sweep = partial(kernel.compiled(), values, sums, int(options.exclusive), int(options.reverse))
 
         def run() -> None:
             for first, last in ranges:

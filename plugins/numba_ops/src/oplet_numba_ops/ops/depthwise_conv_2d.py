@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D, compiled: float32 and integers whose sums float32 holds exactly, with constant weights."""
+"""DEPTHWISE_CONV_2D, compiled, with constant weights: float32, integers whose sums float32 holds exactly, and small layers of others."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_builtin_ops.ops.depthwise_conv_2d import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.memory import Array
 from oplet_numba_ops.convolution.depthwise import plan_depthwise
+from oplet_numba_ops.convolution.direct import Geometry, plan_direct_layer
 from oplet_numba_ops.convolution.output_stage import float_finishing, quantized_finishing
 from oplet_numba_ops.overriding import Bind, override
 
@@ -23,11 +24,12 @@ def plan(context: Context, node: Node) -> Bind:
     _, rows, columns, filters = weights.shape
     windows = Windows2D(plain.batch, plain.height, plain.width, filters)
     if layer is None:
-        finish = float_finishing(bias, filters, node.options(DepthwiseConv2DOptions).fused_activation_function)
+        finish = float_finishing(node, bias, filters, node.options(DepthwiseConv2DOptions).fused_activation_function)
     elif isinstance(layer, QuantizedLayer) and (found := quantized_finishing(layer, False)) is not None:
         finish = found
     else:
-        decline("its numbers are of a kind that it does not compute with, or too large.")
+        channels = source.shape[3]
+        return plan_direct_layer(context, node, Geometry(plain.batch, plain.height, plain.width, 1, channels, filters), layer)
 
     def taps() -> Array:
         values: Array = weights.data[0] if layer is None else layer.rows().T

@@ -1,16 +1,17 @@
-"""FULLY_CONNECTED, compiled: several rows of float32, and int8 or uint8 activations with weights of 8, 4 or 2 bits, and a
-few rows of float32 with such weights; weights and bias constant.
+"""FULLY_CONNECTED, compiled: several rows of float32, and int8 or uint8 activations with weights of 8, 4 or 2 bits, and
+float32 with such weights: few rows, or any number where the processor multiplies bytes; weights and bias constant.
 """
 
 from __future__ import annotations
 
-from oplet import Context, Node, NodeLimits, decline
+from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.activations import CLAMPS
 from oplet.kernels.windows import Axis, Windows2D
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.kit.rows import FloatRows, HybridRows, QuantizedRows
 from oplet_builtin_ops.ops.fully_connected import REGISTRATION as BUILTIN
-from oplet_numba_ops.convolution.hybrid import plan_hybrid_rows
+from oplet_numba_ops.convolution.direct import Geometry, plan_direct_layer
+from oplet_numba_ops.convolution.hybrid import multiplies_bytes, plan_hybrid_rows, plan_scaled_tiles
 from oplet_numba_ops.convolution.output_stage import float_finishing
 from oplet_numba_ops.convolution.products import plan_quantized_tiles, plan_tiles
 from oplet_numba_ops.overriding import Bind, override
@@ -33,12 +34,17 @@ def plan(context: Context, node: Node) -> Bind:
     if isinstance(prepared, HybridRows):
         if prepared.layer.activation not in CLAMPS:
             decline("its activation is not one that it computes.")
+        if multiplies_bytes(prepared.layer):
+            return plan_scaled_tiles(context, node, windows, prepared.layer)
+        geometry = Geometry(windows.count, single, single, depth, 1, units)
+        if geometry.is_small and not prepared.layer.block_size and prepared.layer.compute == TensorType.FLOAT32:
+            return plan_direct_layer(context, node, geometry, prepared.layer)
         return plan_hybrid_rows(context, node, prepared.layer)
     # For one row each weight is read once, and BLAS needs no copy of the weights in another order.
     if not isinstance(prepared, FloatRows) or (windows.count < 2 and weights.size > _LARGEST_OF_ONE):
         decline("numpy's product is as fast for one row of floats and many weights.")
     activation = node.options(FullyConnectedOptions).fused_activation_function
-    return plan_tiles(context, node, windows, units, lambda: weights.data, lambda: float_finishing(bias, units, activation))
+    return plan_tiles(context, node, windows, units, lambda: weights.data, lambda: float_finishing(node, bias, units, activation))
 
 
 REGISTRATION = override(BUILTIN, plan, NodeLimits(constant=[1, 2]))

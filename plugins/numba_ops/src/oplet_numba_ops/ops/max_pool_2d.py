@@ -1,4 +1,4 @@
-"""MAX_POOL_2D, compiled: float32 with windows of more than four elements, smaller ones on several threads."""
+"""MAX_POOL_2D, compiled: float32."""
 
 from __future__ import annotations
 

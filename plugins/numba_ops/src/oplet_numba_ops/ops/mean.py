@@ -11,12 +11,15 @@ from oplet.kernels.axes import read_ints, resolve_axes
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.memory import flat
-from oplet_numba_ops.compiling.vectors import LANES
+from oplet_numba_ops.compiling.processor import LANES
 from oplet_numba_ops.elementwise.fixed_point import scaling
-from oplet_numba_ops.elementwise.means import MEAN, MEAN_OF_COLUMNS, MEAN_OF_ROWS
+from oplet_numba_ops.elementwise.means import MEAN, MEAN_OF_COLUMNS, MEAN_OF_LONG_COLUMNS, MEAN_OF_ROWS
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each, slots
 from oplet_numba_ops.threads.team import Step, ready, thunk
+
+#: The least rows of a block of columns that is averaged for itself.
+_LONG = 16
 
 
 def plan(context: Context, node: Node) -> Bind:
@@ -71,6 +74,9 @@ def _plan_columns(context: Context, node: Node, outer: int, count: int, inner: i
     source, output = node.inputs[0], node.outputs[0]
     if outer > 1 and inner < LANES:
         decline("numpy is as fast for a few columns at a time.")
+    blocks = next((blocks for blocks in (8, 6, 4) if count % blocks == 0 and count >= _LONG * blocks), 1)
+    if blocks > 1 and source.size >= 2 * WORTH_VALUES:
+        return _plan_blocks(context, node, (outer, blocks, count // blocks, inner))
     ready(MEAN_OF_COLUMNS)
     ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
 
@@ -79,6 +85,28 @@ def _plan_columns(context: Context, node: Node, outer: int, count: int, inner: i
         return thunk(
             [Step(MEAN_OF_COLUMNS, each(ranges, lambda some, _: (x[slice(*some)], y[slice(*some)])))], context.num_threads
         )
+
+    return bind
+
+
+def _plan_blocks(context: Context, node: Node, shape: tuple[int, int, int, int]) -> Bind:
+    """Plan the mean of long float columns as the mean of means of blocks of rows, for any number of threads, so that they can share it.
+
+    Args:
+        shape: the means, the blocks of each, a block's rows and columns.
+    """
+    source, output = node.inputs[0], node.outputs[0]
+    outer, blocks, rows, inner = shape
+    ready(MEAN_OF_COLUMNS, MEAN_OF_LONG_COLUMNS)
+    ranges = cut(outer * blocks, source.size // WORTH_VALUES, context.num_threads)
+    charge(4 * outer * blocks * inner)
+
+    def bind() -> Thunk:
+        x, y = source.data.reshape(outer * blocks, rows, inner), output.data.reshape(outer, inner)
+        means = np.empty((outer * blocks, inner), np.float32)
+        parts = each(ranges, lambda some, _: (x[slice(*some)], means[slice(*some)]))
+        last = means.reshape(outer, blocks, inner), y
+        return thunk([Step(MEAN_OF_LONG_COLUMNS, parts), Step(MEAN_OF_COLUMNS, [last])], context.num_threads)
 
     return bind
 

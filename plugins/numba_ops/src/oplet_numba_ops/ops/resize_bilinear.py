@@ -43,11 +43,15 @@ def plan(context: Context, node: Node) -> Bind:
     count = 2 if source.type == TensorType.UINT8 else 1
     charge(4 * size * count * slots(ranges))
 
-    def bind() -> Thunk:
-        arrays = source.data, output.data
+    def arrange() -> list[list[Any]]:
         axes: list[list[Any]] = [[axis.lower.astype(np.int64), axis.upper.astype(np.int64)] for axis in (down, across)]
         for axis, found in zip(axes, (down, across)):
             axis += [found.fraction.astype(np.int32), found.one] if signed else [found.fraction.astype(np.float32)]
+        return axes
+
+    def bind() -> Thunk:
+        arrays = source.data, output.data
+        axes = node.cached(("axes", source.shape, output.shape, source.type), (), arrange, shared=True)
         bits = [(down.one * across.one).bit_length() - 1] if signed else []
         rows = [[np.empty(size, np.int32 if signed else np.float32) for _ in range(count)] for _ in range(slots(ranges))]
         parts = each(ranges, lambda some, slot: (*arrays, *some, *rows[slot], *axes[0], *axes[1], *bits))

@@ -12,7 +12,6 @@ from oplet.kernels.windows import Axis
 from oplet.schema.options import Pool2DOptions
 from oplet_numba_ops.compiling.kernels import Kernel
 from oplet_numba_ops.compiling.memory import Array
-from oplet_numba_ops.elementwise.flat import worth_sharing
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.pooling.windows import AVERAGE_FLOATS, AVERAGE_INTEGERS, MAXIMUM
 from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each, slots
@@ -22,8 +21,6 @@ __all__ = ["pool_registration"]
 
 #: The most values of a row of outputs, as kernels divide their work between rows.
 _LONGEST_ROW = 1 << 28
-#: The values of a map for which a call of numpy's takes longer than the maxima of small windows.
-_SMALL = 1 << 16
 #: The overhead of a window's tap, in values.
 _TAP = 16
 
@@ -36,9 +33,6 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
         rows, columns = node.prepared
         if not output.size or not _filled(rows) or not _filled(columns):
             decline("there is nothing to compute, or a window has no tap inside the map.")
-        small = rows.filter * columns.filter <= 4 and not worth_sharing(context, source.size)
-        if not averages and small and source.size > _SMALL:
-            decline("numpy is as fast.")
         activation = node.options(Pool2DOptions).fused_activation_function
         low: Any
         high: Any

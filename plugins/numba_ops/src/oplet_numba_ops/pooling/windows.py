@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from oplet import TensorType
 from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.compiling.lazy import emitted, inlined
 
 __all__ = ["AVERAGE_FLOATS", "AVERAGE_INTEGERS", "MAXIMUM"]
 
+shaped = emitted("views:shaped")
+window = emitted("reductions:window")
 
-_inlined: Any = numba.njit(error_model="numpy", boundscheck=False)
+#: The most taps of a window whose maximum is taken tap by tap, instead of rows first, whose maxima neighbouring windows share.
+_FEW = 9
+
+_inlined: Any = inlined(error_model="numpy", boundscheck=False)
 
 
 @_inlined
@@ -49,13 +54,33 @@ def _seen(position, size, stride, before, length):  # type: ignore[no-untyped-de
     return max(start, 0), min(start + size, length)
 
 
+@_inlined
+def _small_windows(x, out, n, row, top, bottom, low, high, size, stride, before):  # type: ignore[no-untyped-def]
+    width, channels = x.shape[2], x.shape[3]
+    row_bytes = 4 * width * channels
+    source, target = x[n, top].ctypes.data, out[n, row].ctypes.data
+    for column in range(out.shape[2]):
+        left, right = _seen(column, size, stride, before, width)
+        where, to = source + 4 * left * channels, target + 4 * column * channels
+        rows, columns = bottom - top, right - left
+        if rows == 2 and columns == 2:
+            window(2, where, row_bytes, rows, columns, channels, to, low, high)
+        elif rows == 3 and columns == 3:
+            window(3, where, row_bytes, rows, columns, channels, to, low, high)
+        else:
+            window(0, where, row_bytes, rows, columns, channels, to, low, high)
+
+
 def _maximum(x, out, first, last, folded, low, high, size, stride, before):  # type: ignore[no-untyped-def]
     batch, height, width, channels = x.shape
-    rows = x.reshape(batch, height, width * channels)
-    cells = folded.reshape(width, channels)
+    rows = shaped(x, (batch, height, width * channels))
+    cells = shaped(folded, (width, channels))
     for number in range(first, last):
         n, row = number // out.shape[1], number % out.shape[1]
         top, bottom = _seen(row, size[0], stride[0], before[0], height)
+        if size[0] * size[1] <= _FEW:
+            _small_windows(x, out, n, row, top, bottom, low, high, size[1], stride[1], before[1])
+            continue
         _largest(rows[n, top:bottom], folded)
         for column in range(out.shape[2]):
             left, right = _seen(column, size[1], stride[1], before[1], width)
@@ -67,8 +92,8 @@ def _maximum(x, out, first, last, folded, low, high, size, stride, before):  # t
 
 def _average_floats(x, out, first, last, folded, sums, low, high, size, stride, before):  # type: ignore[no-untyped-def]
     batch, height, width, channels = x.shape
-    rows = x.reshape(batch, height, width * channels)
-    cells = folded.reshape(width, channels)
+    rows = shaped(x, (batch, height, width * channels))
+    cells = shaped(folded, (width, channels))
     for number in range(first, last):
         n, row = number // out.shape[1], number % out.shape[1]
         top, bottom = _seen(row, size[0], stride[0], before[0], height)
@@ -84,8 +109,8 @@ def _average_floats(x, out, first, last, folded, sums, low, high, size, stride, 
 
 def _average_integers(x, out, first, last, folded, sums, low, high, size, stride, before):  # type: ignore[no-untyped-def]
     batch, height, width, channels = x.shape
-    rows = x.reshape(batch, height, width * channels)
-    cells = folded.reshape(width, channels)
+    rows = shaped(x, (batch, height, width * channels))
+    cells = shaped(folded, (width, channels))
     for number in range(first, last):
         n, row = number // out.shape[1], number % out.shape[1]
         top, bottom = _seen(row, size[0], stride[0], before[0], height)

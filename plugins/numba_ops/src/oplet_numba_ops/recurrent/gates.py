@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
+from oplet_numba_ops.compiling.lazy import inlined
 from oplet_numba_ops.softmax.exponentials import exp
 
 __all__ = ["sigmoids", "tanh", "tanhs"]
@@ -18,8 +18,8 @@ _SMALL = np.float32(0.625)
 _T4, _T3, _T2 = np.float32(-5.70498872745e-3), np.float32(2.06390887954e-2), np.float32(-5.37397155531e-2)
 _T1, _T0 = np.float32(1.33314422036e-1), np.float32(-3.33332819422e-1)
 
-_inlined: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=False)
-_contracting: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"contract"})
+_inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False)
+_contracting: Callable[..., Any] = inlined(error_model="numpy", fastmath={"contract"})
 
 
 @_contracting

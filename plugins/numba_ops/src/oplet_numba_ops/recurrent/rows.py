@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
 from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.compiling.lazy import inlined
 
 __all__ = ["PROJECT", "multiply_floats", "multiply_integers"]
 
@@ -21,8 +21,8 @@ _MOST, _LEAST = np.float32(127), np.float32(-128)
 _INFINITE = 0x7F800000
 _LARGEST = float(np.finfo(np.float32).max)
 
-_inlined: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=False)
-_in_any_order: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"reassoc", "contract", "nsz"}, boundscheck=False)
+_inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False)
+_in_any_order: Callable[..., Any] = inlined(error_model="numpy", fastmath={"reassoc", "contract", "nsz"}, boundscheck=False)
 
 
 @_in_any_order

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
 from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.compiling.lazy import inlined
 from oplet_numba_ops.recurrent.gates import sigmoids, tanh, tanhs
 from oplet_numba_ops.recurrent.rows import multiply_floats, multiply_integers
 
 __all__ = ["LSTM_STEPS", "RNN_STEPS"]
 
 _ONE, _ZERO = np.float32(1), np.float32(0)
-_inlined: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=False)
+_inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False)
 
 
 @_inlined
@@ -27,6 +27,12 @@ def _clamped(value, low, high):  # type: ignore[no-untyped-def]
     # Both comparisons are false for NaN, which is kept.
     value = low if value < low else value
     return high if value > high else value
+
+
+@_inlined
+def _copy(source, target):  # type: ignore[no-untyped-def]
+    for i in range(source.size):
+        target[i] = source[i]
 
 
 @_inlined
@@ -54,7 +60,8 @@ def _rnn(sums, state, bounded, low, high):  # type: ignore[no-untyped-def]
             state[i] = _clamped(sums[i], low, high)
     else:
         tanhs(sums)
-        state[:] = sums
+        for i in range(state.size):
+            state[i] = sums[i]
 
 
 # fmt: off
@@ -67,7 +74,7 @@ def _lstm_steps(  # type: ignore[no-untyped-def]
             row = step * step_rows + batch * batch_rows
             multiply_floats(hidden[batch], weights, projected[row], gates)
             _lstm(gates, state[batch], hidden[batch], clip)
-            output[row, :] = hidden[batch]
+            _copy(hidden[batch], output[row])
 
 
 # fmt: off
@@ -80,7 +87,7 @@ def _hybrid_lstm_steps(  # type: ignore[no-untyped-def]
             row = step * step_rows + batch * batch_rows
             multiply_integers(hidden[batch], weights, scales, projected[row], quantized, asymmetric, gates)
             _lstm(gates, state[batch], hidden[batch], clip)
-            output[row, :] = hidden[batch]
+            _copy(hidden[batch], output[row])
 
 
 # fmt: off
@@ -93,7 +100,7 @@ def _rnn_steps(  # type: ignore[no-untyped-def]
             row = step * step_rows + batch * batch_rows
             multiply_floats(state[batch], weights, projected[row], sums)
             _rnn(sums, state[batch], bounded, low, high)
-            output[row, :] = state[batch]
+            _copy(state[batch], output[row])
 
 
 # fmt: off
@@ -106,7 +113,7 @@ def _hybrid_rnn_steps(  # type: ignore[no-untyped-def]
             row = step * step_rows + batch * batch_rows
             multiply_integers(state[batch], weights, scales, projected[row], quantized, asymmetric, sums)
             _rnn(sums, state[batch], bounded, low, high)
-            output[row, :] = state[batch]
+            _copy(state[batch], output[row])
 
 
 _FLOAT, _HYBRID, _ROWS = "f4[:,::1], f4[:,::1]", "f4[:,::1], i1[:,::1], f4[::1], i2[::1], i8", "f4[:,::1], i8, i8, i8, i8"

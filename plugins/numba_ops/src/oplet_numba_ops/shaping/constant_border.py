@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.compiling.lazy import emitted
 
 __all__ = ["BORDER"]
+
+shaped = emitted("views:shaped")
 
 
 def _border(source, target, first, last, image, top, left, front, value):  # type: ignore[no-untyped-def]
@@ -12,7 +15,7 @@ def _border(source, target, first, last, image, top, left, front, value):  # typ
     for number in range(first, last):
         n, y = number // target.shape[1], number % target.shape[1]
         line = target[n, y]
-        flat = line.reshape(line.size)
+        flat = shaped(line, (line.size,))
         if n < image or n >= image + images or y < top or y >= top + rows:
             flat[:] = value
             continue
@@ -20,7 +23,7 @@ def _border(source, target, first, last, image, top, left, front, value):  # typ
         if channels == line.shape[1]:
             start, size = left * channels, columns * channels
             flat[:start] = value
-            inner, found = flat[start : start + size], values.reshape(size)
+            inner, found = flat[start : start + size], shaped(values, (size,))
             for i in range(size):
                 inner[i] = found[i]
             flat[start + size :] = value

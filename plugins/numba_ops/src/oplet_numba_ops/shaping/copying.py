@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from oplet_numba_ops.compiling.kernels import kernel
+from oplet_numba_ops.compiling.lazy import emitted
 from oplet_numba_ops.compiling.memory import Array
-from oplet_numba_ops.compiling.vectors import I64, address
 from oplet_numba_ops.shaping.transposing import copy_items, turn_square
 
-__all__ = ["COPY", "COPY_WORDS", "copy_arguments"]
+__all__ = ["AXES", "COPY", "COPY_WORDS", "SIZES", "copy_arguments"]
 
-_AXES = 5
-_SIZES = (1, 2, 4, 8)
+#: The most axes that part, of which a copy's arguments tell.
+AXES = 5
+#: The bytes of numbers that COPY moves.
+SIZES = (1, 2, 4, 8)
 #: The number of COPY's arguments.
-COPY_WORDS = 3 + 3 * _AXES
+COPY_WORDS = 3 + 3 * AXES
 
 
-def _move_code(context: Any, size: Any, source: Any, target: Any) -> Any:
-    """Emit code that copies a number of `size` bytes from one address to another."""
-
-    def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
-        kind = ir.IntType(8 * size.literal_value)
-        b.store(b.load(address(b, arguments[1], I64(0), kind)), address(b, arguments[2], I64(0), kind))
-        return ctx.get_dummy_value()
-
-    return types.void(size, types.int64, types.int64), generate
-
-
-#: Called in kernels with all arguments but the first, the typing context.
-_move: Any = intrinsic(prefer_literal=True)(_move_code)
+_move = emitted("copying:move")
 
 
 @kernel(f"void({', '.join(['i8'] * COPY_WORDS)})")
@@ -81,7 +66,7 @@ def COPY(source, target, size, n0, n1, n2, n3, n4, s0, s1, s2, s3, s4, t0, t1, t
 def copy_arguments(target: Array, source: Array) -> tuple[int, ...] | None:
     """The arguments with which COPY copies one array into another of the same shape; None where it does not serve them."""
     size = source.itemsize
-    if source.dtype != target.dtype or source.dtype.hasobject or size not in _SIZES or source.shape != target.shape:
+    if source.dtype != target.dtype or source.dtype.hasobject or size not in SIZES or source.shape != target.shape:
         return None
     if np.may_share_memory(source, target):
         return None
@@ -93,11 +78,11 @@ def copy_arguments(target: Array, source: Array) -> tuple[int, ...] | None:
             axes[-1] = axes[-1][0] * length, read, write
         else:
             axes.append((length, read, write))
-    if len(axes) > _AXES:
+    if len(axes) > AXES:
         return None
     # The outer axes may come in any order; the one along which the source is contiguous comes last, for tables to be transposed.
     axes[:-1] = sorted(axes[:-1], key=lambda axis: axis[1] == size)
-    axes = [(1, 0, 0)] * (_AXES - len(axes)) + axes
+    axes = [(1, 0, 0)] * (AXES - len(axes)) + axes
     if axes[-1][0] == 1:
         axes[-1] = 1, size, size
     lengths, reads, writes = zip(*axes)

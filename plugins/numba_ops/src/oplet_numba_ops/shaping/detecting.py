@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
 from oplet_numba_ops.compiling.kernels import kernel
+from oplet_numba_ops.compiling.lazy import inlined
 from oplet_numba_ops.shaping.suppression import intersection_over_union
 
 __all__ = ["BEST", "DECODE", "PICK", "PLACE_WORDS"]
@@ -21,7 +21,7 @@ _COMPARISONS = 1 << 21
 _ZERO = np.float32(0)
 #: The bits of infinity; those of NaNs are above it.
 _BEYOND = 0x7F800000
-_inlined: Callable[..., Any] = numba.njit(error_model="numpy")
+_inlined: Callable[..., Any] = inlined(error_model="numpy")
 
 
 @kernel("void(f4[:,::1], f4[::1], f8, f8, f8, f8, f4[:,::1], i8[::1], i8, i8)")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, charge, checkpoint
+from oplet_numba_ops.compiling.background import provide
 from oplet_numba_ops.compiling.memory import writable
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.shaping.suppression import PLACE_WORDS, SUPPRESS
@@ -22,10 +23,11 @@ def suppression_registration(builtin: Registration) -> Registration:
 
     def plan(context: Context, node: Node) -> Bind:
         charge(_BOX_BYTES * node.inputs[1].size)
-        compiled = SUPPRESS.compiled()
+        provide(SUPPRESS)
         bind_numpy: Any = builtin.bind
 
         def bind() -> Thunk:
+            compiled = SUPPRESS.compiled()
             boxes, scores, _, overlap, threshold, *sigmas = (writable(tensor.data) for tensor in node.inputs)
             found, *others, number = (tensor.data for tensor in node.outputs)
             kept = others[0] if others else np.empty(found.shape, np.float32)

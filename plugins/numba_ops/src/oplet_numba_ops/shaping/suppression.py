@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
 from oplet_numba_ops.compiling.kernels import kernel
+from oplet_numba_ops.compiling.lazy import inlined
 
 __all__ = ["PLACE_WORDS", "SUPPRESS", "intersection_over_union"]
 
@@ -18,7 +18,7 @@ PLACE_WORDS = 4
 _COMPARISONS, _TAKEN = 1 << 21, 64
 
 _ZERO = np.float32(0)
-_inlined: Callable[..., Any] = numba.njit(error_model="numpy")
+_inlined: Callable[..., Any] = inlined(error_model="numpy")
 
 
 @_inlined

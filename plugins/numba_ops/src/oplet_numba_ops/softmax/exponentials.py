@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
 from oplet_numba_ops.compiling.kernels import kernel
-from oplet_numba_ops.softmax.row_maximum import largest
+from oplet_numba_ops.compiling.lazy import emitted, inlined
 
 __all__ = ["LOGISTIC", "LOG_SOFTMAX", "SOFTMAX", "exp"]
 
@@ -25,8 +24,9 @@ _LOWEST, _HIGHEST, _ONE, _ZERO = np.float32(-87.33), np.float32(88.37), np.float
 _P5, _P4, _P3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
 _P2, _P1, _P0 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
 
-_contracting: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"contract"})
-_in_any_order: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"reassoc", "nsz"}, boundscheck=False)
+largest = emitted("reductions:largest")
+_contracting: Callable[..., Any] = inlined(error_model="numpy", fastmath={"contract"})
+_in_any_order: Callable[..., Any] = inlined(error_model="numpy", fastmath={"reassoc", "nsz"}, boundscheck=False)
 
 
 @_contracting

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
 from oplet_numba_ops.compiling.kernels import kernel
+from oplet_numba_ops.compiling.lazy import emitted, inlined
 
 __all__ = ["LOG_SOFTMAX_8", "LONGEST_ROW", "SOFTMAX_8"]
 
@@ -17,7 +16,8 @@ __all__ = ["LOG_SOFTMAX_8", "LONGEST_ROW", "SOFTMAX_8"]
 LONGEST_ROW = 8191
 _ONE = (1 << 31) - 1
 
-_inlined: Callable[..., Any] = numba.njit(error_model="numpy")
+highest_bit = emitted("atomics:highest_bit")
+_inlined: Callable[..., Any] = inlined(error_model="numpy")
 
 
 @_inlined
@@ -27,7 +27,7 @@ def _product(a, b):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _bit_length(x):  # type: ignore[no-untyped-def]
-    return math.frexp(x)[1]
+    return highest_bit(x) + 1 if x > 0 else 0
 
 
 @_inlined

@@ -1,24 +1,34 @@
-"""Joined thunks: the jobs of neighbouring nodes, run by one call of machine code, and copies of numpy's between them."""
+"""Joined thunks: the jobs of neighbouring nodes, run by one call of machine code, and copies of numpy's between them.
+
+With several threads the call runs a graph of the jobs (`graphs`), in which independent ones run side by side.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from oplet.kernels.arrays import Copies
+from oplet import Loop
+from oplet.kernels.arrays import Copies, spans
+from oplet_numba_ops.compiling.background import awaited, provide
+from oplet_numba_ops.compiling.kernels import CompileError
 from oplet_numba_ops.compiling.memory import Array
 from oplet_numba_ops.overriding import Thunk
 from oplet_numba_ops.shaping.copying import COPY, COPY_WORDS, copy_arguments
-from oplet_numba_ops.threads.jobs import HEAD_WORDS, JOB_WORDS
+from oplet_numba_ops.threads.failing import Failure, with_failures
+from oplet_numba_ops.threads.graphs import Task, Work, links, tasks
+from oplet_numba_ops.threads.jobs import CHAIN, GRAPH_WORDS, HEAD_WORDS, JOB_WORDS, LINK_WORDS, RUN_GRAPH
+from oplet_numba_ops.threads.loops import LOOP, rounds
 
-__all__ = ["JOINER", "Jobs", "mark"]
+__all__ = ["JOINER", "Crew", "Jobs", "mark"]
 
-#: The most numbers of a copy that is taken from numpy, which copies large arrays as fast.
-_MOST = 1 << 16
+#: The most numbers of a copy that is taken from numpy, which copies large arrays as fast; but its call would part the neighbours.
+_MOST = 1 << 20
 
 
 class Jobs(NamedTuple):
@@ -29,12 +39,38 @@ class Jobs(NamedTuple):
         team: the address of the team.
         addresses: the addresses of the jobs.
         helpers: the helpers that share them.
+        crew: the team, as `Crew`.
+        failures: how the node fails.
     """
 
     run: Callable[..., None]
     team: int
     addresses: Sequence[int]
     helpers: Sequence[Any]
+    crew: Crew
+    failures: Sequence[Failure] = ()
+
+
+class Crew(Protocol):
+    """What a graph of jobs takes of the team; a protocol, as `team` imports this module."""
+
+    address: int
+
+    @property
+    def helpers(self) -> Sequence[Any]:
+        """The helper threads."""
+
+    def take(self) -> int:
+        """The address of an unused job."""
+
+    def give_back(self, jobs: list[int]) -> None:
+        """Return jobs that nobody will run again."""
+
+    def take_list(self, count: int) -> int:
+        """The address of an unused graph of up to `count` jobs."""
+
+    def give_back_list(self, count: int, graph: int) -> None:
+        """Return a graph that nobody will run again."""
 
 
 def mark(thunk: Any, jobs: Jobs) -> Thunk:
@@ -83,16 +119,109 @@ class _Joiner:
                 arguments.append(found)
         return _Copied(thunk, np.array(arguments, np.int64).reshape(len(arguments), COPY_WORDS))
 
-    def join(self, thunks: Sequence[Any]) -> Thunk:
+    def join(self, thunks: Sequence[Any], touched: Sequence[Any] | None = None) -> Thunk:
         known = [thunk.jobs for thunk in thunks if not isinstance(thunk, _Copied)]
         if not known:
             return partial(_in_turn, tuple(thunk.copies for thunk in thunks))
-        addresses = [where for thunk in thunks for where in (thunk if isinstance(thunk, _Copied) else thunk.jobs).addresses]
+        return with_failures(self._joined(thunks, known, touched), _failures(thunks))
+
+    def _joined(self, thunks: Sequence[Any], known: Sequence[Jobs], touched: Sequence[Any] | None) -> Thunk:
+        if touched is not None:
+            found = tasks([_work(thunk, of) for thunk, of in zip(thunks, touched)])
+            if found is not None:
+                return _graph(found, known[0], thunks)
+        addresses = _addresses(thunks)
         helpers = max((jobs.helpers for jobs in known), key=len)
         jobs, memory = _gathered(addresses)
         call: Any = partial(known[0].run, known[0].team, jobs.ctypes.data, len(jobs))
         call.keep = jobs, memory, tuple(thunks)
         return partial(_with_helpers, call, helpers) if helpers else call
+
+    def loop(self, loop: Loop) -> Callable[[int, bool], int] | None:
+        pieces: tuple[Sequence[Any], ...] = [loop.before], loop.condition, loop.body, [loop.step], [loop.after]
+        lists = [_addresses(thunks) for thunks in pieces]
+        if any(int(_words(where, HEAD_WORDS)[4]) > 1 for where in (*lists[1], *lists[2])):
+            return None  # several threads share a job
+        try:
+            with awaited():
+                provide(LOOP)
+        except CompileError:
+            return None
+        if not LOOP.has_entry:
+            return None
+        gathered = [_gathered(addresses) for addresses in lists]
+        failures = _failures([*loop.condition, *loop.body])
+        return rounds([jobs.tolist() for jobs, _ in gathered], loop.flag.ctypes.data, failures, (gathered, loop))
+
+
+def _addresses(thunks: Sequence[Any]) -> list[int]:
+    """The addresses of the jobs of thunks."""
+    return [where for thunk in thunks for where in (thunk if isinstance(thunk, _Copied) else thunk.jobs).addresses]
+
+
+def _failures(thunks: Sequence[Any]) -> list[Failure]:
+    """How thunks fail, each with its position."""
+    return [
+        failure._replace(position=position)
+        for position, thunk in enumerate(thunks)
+        if not isinstance(thunk, _Copied)
+        for failure in thunk.jobs.failures
+    ]
+
+
+def _work(thunk: Any, touched: Any) -> Work:
+    """A thunk's jobs and the memory that they touch."""
+    if isinstance(thunk, _Copied):
+        pairs = thunk.copies.pairs
+        reads, writes = spans(source for _, source in pairs), spans(target for target, _ in pairs)
+        return Work(thunk.addresses, [False] * len(thunk.addresses), [*touched.reads, *reads], [*touched.writes, *writes])
+    addresses = thunk.jobs.addresses
+    return Work(addresses, [int(_words(where, HEAD_WORDS)[4]) > 1 for where in addresses], touched.reads, touched.writes)
+
+
+def _graph(found: Sequence[Task], known: Jobs, thunks: Sequence[Any]) -> Thunk:
+    """A thunk that runs tasks as a graph of jobs."""
+    crew, run = known.crew, RUN_GRAPH.compiled()
+    own = [crew.take() for _ in found]
+    graph = crew.take_list(len(own))
+    following = links([task.needs for task in found])
+    after = np.array([own[number] for some in following for number in some], np.int64)
+    keep: list[Any] = [after, tuple(thunks)]
+    place, most = 0, 2 if any(len(task.needs) != 1 for task in found[1:]) else 1
+    for job, task, some in zip(own, found, following):
+        if task.is_shared:
+            head = _words(task.jobs[0], HEAD_WORDS)
+            most = max(most, int(head[4]))
+        else:
+            jobs, memory = _gathered(task.jobs)
+            words = np.array([jobs.ctypes.data, len(jobs)], np.int64)
+            head = np.array([CHAIN.entry().address, words.ctypes.data, words.nbytes, 1, 1], np.int64)
+            keep += [jobs, memory, words]
+        fields = _words(job, JOB_WORDS)
+        fields[:HEAD_WORDS] = head
+        fields[list(LINK_WORDS)] = graph, len(some), len(task.needs), after.ctypes.data + 8 * place
+        place += len(some)
+    count, helping, first = GRAPH_WORDS
+    fields = _words(graph, first + len(own))
+    fields[[count, helping]] = len(own), most - 1
+    fields[first:] = own
+    helpers = crew.helpers[: most - 1]
+
+    def run_graph(_keep: Any = keep) -> None:
+        for helper in helpers:
+            if helper.asleep:
+                helper.wake()
+        run(crew.address, graph)
+
+    weakref.finalize(run_graph, _give_back, crew, own, graph).atexit = False
+    return run_graph
+
+
+def _give_back(crew: Crew, jobs: list[int], graph: int) -> None:
+    for job in jobs:
+        _words(job, JOB_WORDS)[list(LINK_WORDS)] = 0
+    crew.give_back(jobs)
+    crew.give_back_list(len(jobs), graph)
 
 
 def _gathered(addresses: Sequence[int]) -> tuple[Array, Array]:

@@ -5,7 +5,6 @@ many that a run can be stopped between them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeVar, overload
 
@@ -184,11 +183,13 @@ def cut_pair(how: Repetition, threads: int, worth: int) -> list[tuple[Repetition
     """
     block = how.rows * how.columns
     pieces = how.blocks * block // worth
+    seen = how.advance or (how.rows if how.per_row else how.columns)
+    if threads == 1 and pieces <= _LONGEST:  # one part, as `cut` divides it
+        return [(how, (0, how.blocks * block), (0, (how.blocks - 1) * how.advance + seen))]
     if how.blocks > 1:
-        seen = how.advance or (how.rows if how.per_row else how.columns)
         return [
             (
-                replace(how, blocks=last - first),
+                how._replace(blocks=last - first),
                 (first * block, last * block),
                 (first * how.advance, (last - 1) * how.advance + seen),
             )
@@ -197,13 +198,13 @@ def cut_pair(how: Repetition, threads: int, worth: int) -> list[tuple[Repetition
     if how.rows > 1:
         return [
             (
-                replace(how, rows=last - first),
+                how._replace(rows=last - first),
                 (first * how.columns, last * how.columns),
                 (first, last) if how.per_row else (0, how.columns),
             )
             for first, last in cut(how.rows, pieces, threads)
         ]
     return [
-        (replace(how, columns=last - first), (first, last), (0, 1) if how.per_row else (first, last))
+        (how._replace(columns=last - first), (first, last), (0, 1) if how.per_row else (first, last))
         for first, last in cut(how.columns, pieces, threads)
     ]

@@ -30,11 +30,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oplet import checkpoint
+from oplet_numba_ops.compiling.background import provide
 from oplet_numba_ops.compiling.kernels import Entry, Kernel
-from oplet_numba_ops.compiling.memory import Array, aligned
+from oplet_numba_ops.compiling.machine_code.memory import address_of
+from oplet_numba_ops.compiling.memory import Array, address, aligned
 from oplet_numba_ops.overriding import Thunk
 from oplet_numba_ops.shaping.copying import COPY
-from oplet_numba_ops.threads.jobs import BOX, JOB_WORDS, MOST_PARTS, RUN, SERVE, TEAM
+from oplet_numba_ops.threads.jobs import BOX, CHAIN, GRAPH_WORDS, HEAD_WORDS, JOB_WORDS, MOST_PARTS, RUN, RUN_GRAPH, SERVE, TEAM
 from oplet_numba_ops.threads.joining import Jobs, mark
 from oplet_numba_ops.threads.splitting import slots, together
 
@@ -43,6 +45,8 @@ __all__ = ["MOST_PARTS", "Step", "ready", "thunk"]
 _MOST_HELPERS = 63
 #: Seconds that a helper spins without a job: longer than numpy's kernels between two compiled ones usually take.
 _PATIENCE = 1.5e-3
+#: The words of a job after its head, which only graphs of jobs set.
+_NO_LINKS = (0,) * (JOB_WORDS - HEAD_WORDS)
 
 
 class _Helper:
@@ -146,9 +150,7 @@ def _set_word(address: int, value: int) -> None:
 
 def _symbol(name: str) -> int:
     """The address of a function of the C library, or 0."""
-    import llvmlite.binding as llvm
-
-    return llvm.address_of_symbol(name) or 0
+    return address_of(name)
 
 
 def _make_semaphore(where: int) -> bool:
@@ -176,8 +178,9 @@ class _Team:
             functions |= {"wait": "sem_wait", "post": "sem_post"}
         for where, name in functions.items():
             _set_word(self.address + TEAM[where], _symbol(name))
-        self.helpers = [_Helper(self.address, number + 1) for number in range(_MOST_HELPERS)]
+        self.helpers: Sequence[_Helper] = [_Helper(self.address, number + 1) for number in range(_MOST_HELPERS)]
         self._free: list[int] = []
+        self._lists: dict[int, list[int]] = {}
         atexit.register(self._end)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
@@ -195,6 +198,18 @@ class _Team:
     def give_back(self, jobs: list[int]) -> None:
         """Return the jobs of a thunk that is gone."""
         self._free += jobs
+
+    def take_list(self, count: int) -> int:
+        """The address of an unused graph of up to `count` jobs: one that there was, as helpers may still read its jobs' addresses."""
+        size = 1 << count.bit_length()
+        try:
+            return self._lists.setdefault(size, []).pop()
+        except IndexError:
+            return _for_ever(GRAPH_WORDS[-1] + size)
+
+    def give_back_list(self, count: int, graph: int) -> None:
+        """Return the graph of a thunk that is gone."""
+        self._lists.setdefault(1 << count.bit_length(), []).append(graph)
 
     def _forget(self) -> None:
         for helper in self.helpers:
@@ -222,18 +237,14 @@ class Step(NamedTuple):
 
 
 def ready(*kernels: Kernel) -> None:
-    """Compile, in a plan, the kernels of its thunk.
+    """Load or compile, in a plan, the kernels of its thunk, or have them compiled in the background.
 
     Raises:
         CompileError: numba or LLVM refuses one.
     """
-    for one in kernels:
-        if not one.has_entry:
-            checkpoint()  # compiling may take a second
-        one.entry()
-    RUN.compiled()
-    SERVE.compiled()
-    COPY.entry()
+    for one in (*kernels, RUN, RUN_GRAPH, SERVE, CHAIN, COPY):
+        if not one.has_entry:  # the usual case costs no call
+            provide(one)
 
 
 def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:
@@ -272,6 +283,8 @@ def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Th
     run = RUN.compiled()
     team = _team()
     shared = threads > 1 and any(len(step.parts) > 1 for step in steps)
+    if not shared:
+        return _alone(steps, run, team, arrays)
     keep: list[Any] = [*arrays]
     fields = []
     for kernel, parts in steps:
@@ -279,19 +292,11 @@ def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Th
         words: Array = np.array([entry.pack(arguments) for arguments in parts], np.int64)
         keep += [entry, words, parts]
         fields.append(_fields(entry, words, threads))
-    if shared:
-        jobs = np.array([team.take() for _ in steps], np.int64)
-        for job, values in zip(jobs.tolist(), fields):
-            _write(job, values)
-    else:
-        own = np.array([(*values, *[0] * (JOB_WORDS - len(values))) for values in fields], np.int64)
-        jobs = own.ctypes.data + own.strides[0] * np.arange(len(steps))
-        keep.append(own)
+    jobs = np.array([team.take() for _ in steps], np.int64)
+    for job, values in zip(jobs.tolist(), fields):
+        _write(job, values)
     keep.append(jobs)
     call = partial(run, team.address, jobs.ctypes.data, len(jobs))
-    if not shared:
-        call.keep = keep  # type: ignore[attr-defined]
-        return mark(call, Jobs(run, team.address, jobs.tolist(), ()))
     helpers = team.helpers[: max(min(threads, len(step.parts)) for step in steps) - 1]
 
     def run_together(_keep: Any = keep) -> None:
@@ -301,7 +306,39 @@ def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Th
         call()
 
     weakref.finalize(run_together, team.give_back, jobs.tolist()).atexit = False
-    return mark(run_together, Jobs(run, team.address, jobs.tolist(), helpers))
+    return mark(run_together, Jobs(run, team.address, jobs.tolist(), helpers, team))
+
+
+class _Call(partial[None]):
+    """A call of machine code with what it reads; with slots, as there is one for each node, and dictionaries take more."""
+
+    __slots__ = ("jobs", "joiner", "keep")
+    jobs: Jobs
+    joiner: Any
+    keep: Any
+
+
+def _alone(steps: Sequence[Step], run: Callable[..., None], team: _Team, arrays: tuple[Array, ...]) -> Thunk:
+    """A thunk of steps whose parts run one after the other. Their jobs, the addresses of these and all arguments are in one piece of memory."""
+    count = len(steps)
+    packed = [(kernel.entry(), parts) for kernel, parts in steps]
+    rows = [[entry.pack(arguments) for arguments in parts] for entry, parts in packed]
+    words = [word for step in rows for row in step for word in row]
+    first = (JOB_WORDS + 1) * count
+    memory: Array = np.empty(first + len(words), np.int64)
+    where = address(memory)
+    heads: list[int] = []
+    at = where + 8 * first
+    for (entry, _), step in zip(packed, rows):
+        length = 8 * len(step[0]) if step else 0
+        heads += [entry.address, at, length, len(step), min(1, len(step)), *_NO_LINKS]
+        at += length * len(step)
+    jobs = [where + 8 * JOB_WORDS * number for number in range(count)]
+    memory[:] = heads + jobs + words
+    call = _Call(run, team.address, where + 8 * JOB_WORDS * count, count)
+    passed = [value for _, step in packed for part in step for value in part if isinstance(value, np.ndarray)]
+    call.keep = memory, *(entry for entry, _ in packed), *arrays, *passed
+    return mark(call, Jobs(run, team.address, jobs, (), team))
 
 
 def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> Thunk:

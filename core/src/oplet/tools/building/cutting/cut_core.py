@@ -7,7 +7,7 @@ stand in their place and raise an error that says what is missing.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import oplet
 from oplet.tools.building.error import BuildError
@@ -129,7 +129,7 @@ class _Cut:
         self._source = source
         self._distribution = distribution
         self._homes = _homes(self.tree("oplet"))
-        self.flatbuffers = {"number_types", *(["flexbuffers"] if custom_options else [])}
+        self.flatbuffers = {"flexbuffers"} if custom_options else set()
 
     def tree(self, module: str) -> ast.Module:
         path = self._source.modules.get(module)
@@ -252,8 +252,10 @@ def _public(tree: ast.Module, kept: set[str]) -> ast.Module:
     return ast.fix_missing_locations(tree)
 
 
-def _flatbuffers(wanted: Iterable[str]) -> dict[str, bytes]:
-    """The wanted modules of the flatbuffers package, and the modules that they import, unchanged."""
+def _flatbuffers(wanted: Collection[str]) -> dict[str, bytes]:
+    """The wanted modules of the flatbuffers package, and the modules that they import, unchanged; nothing if none is wanted."""
+    if not wanted:
+        return {}
     source = find_package("flatbuffers")
     folder = FLATBUFFERS.replace(".", "/")
     files = {f"{folder.rpartition('/')[0]}/__init__.py": b"", f"{folder}/__init__.py": b""}

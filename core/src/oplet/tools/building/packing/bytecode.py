@@ -10,7 +10,7 @@ import marshal
 from collections.abc import Mapping
 
 from oplet.tools.building.error import BuildError
-from oplet.tools.subprocesses import run_python
+from oplet.tuning.child.subprocesses import run_python
 
 __all__ = ["LOADER", "compiled"]
 

@@ -89,7 +89,7 @@ def make_payload(
         BuildError: a model cannot be included, or an installed package lacks something.
     """
     name = cut.name.replace("_", "-")
-    reads_options = any(b"flatbuffers" in text for text in cut.files.values())
+    reads_options = any_custom_options or any(b"flatbuffers" in text for text in cut.files.values())
     kernels = {path: _with_vendored(path, text) for path, text in cut.files.items()}
     core = cut_core(
         kernels,
@@ -97,9 +97,10 @@ def make_payload(
         distribution=name,
         version=version,
         program=command,
-        custom_options=any_custom_options or reads_options,
+        custom_options=reads_options,
     )
-    sources = {source.name: source for source in (*cut.sources, distribution("oplet"), distribution("flatbuffers"))}
+    carried = [distribution(name) for name in ("oplet", *(["flatbuffers"] if reads_options else []))]
+    sources = {source.name: source for source in (*cut.sources, *carried)}
     return Payload(
         name=name,
         version=version,

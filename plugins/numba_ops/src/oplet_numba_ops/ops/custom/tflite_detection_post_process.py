@@ -8,6 +8,7 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, charge, checkpoint, decline, ensure
 from oplet_builtin_ops.ops.custom.tflite_detection_post_process import REGISTRATION as BUILTIN
+from oplet_numba_ops.compiling.background import provide
 from oplet_numba_ops.compiling.memory import writable
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.shaping.detecting import BEST, DECODE, PICK, PLACE_WORDS
@@ -27,12 +28,14 @@ def plan(context: Context, node: Node) -> Bind:
     if not settings.regular and settings.classes_per_detection > 1:
         decline("its detections have several classes.")
     charge(_BOX_BYTES * count)
-    decode, best, pick = DECODE.compiled(), BEST.compiled(), PICK.compiled()
+    for kernel in (DECODE, BEST, PICK):
+        provide(kernel)
     first = classes - settings.classes
     ranges = [(i, min(i + _TOGETHER // (classes + 64) + 1, count)) for i in range(0, count, _TOGETHER // (classes + 64) + 1)]
     most = min(settings.detections_per_class, settings.detections) if settings.regular else settings.detections
 
     def bind() -> Thunk:
+        decode, best, pick = DECODE.compiled(), BEST.compiled(), PICK.compiled()
         encoded = writable(boxes.data).reshape(count, -1)
         places = writable(anchors.data).reshape(-1)
         rows = writable(scores.data).reshape(count, classes)

@@ -1,0 +1,135 @@
+"""Entry points of the installed packages, read without importlib_metadata where their folders are plain.
+
+Importing importlib_metadata and reading the metadata of every package takes longer than opening a model. What plugins need is the
+`entry_points.txt` of each package, and the name and version of the few that have an entry point of theirs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from importlib import import_module
+from importlib.machinery import PathFinder
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+if TYPE_CHECKING:
+    from importlib_metadata import EntryPoint
+
+__all__ = ["entry_points"]
+
+_VALUE = re.compile(r"(?P<module>[\w.]+)\s*(:\s*(?P<attr>[\w.]+)\s*)?(\[.*\]\s*)?$")
+_SUFFIXES = (".dist-info", ".egg-info")
+
+
+class _Unusual(Exception):
+    """What is installed is of a form that is left to importlib_metadata."""
+
+
+class _Distribution(NamedTuple):
+    name: str
+    version: str
+
+
+class _EntryPoint(NamedTuple):
+    """An entry point, with what plugins use of importlib_metadata's class of that name."""
+
+    name: str
+    value: str
+    group: str
+    module: str
+    attr: str
+    dist: _Distribution
+
+    def load(self) -> Any:
+        return reduce(getattr, filter(None, self.attr.split(".")), import_module(self.module))
+
+
+def entry_points(group: str) -> tuple[EntryPoint, ...]:
+    """The entry points of a group, of the packages that the import path leads to; of several of one name the first.
+
+    Args:
+        group: the group's name.
+    """
+    # A program that has importlib_metadata already may also have told it where packages are.
+    if "importlib_metadata" not in sys.modules:
+        try:
+            return cast("tuple[EntryPoint, ...]", tuple(_read(group, sys.path)))
+        except (_Unusual, OSError, ValueError):  # UnicodeDecodeError is a ValueError
+            pass
+    import importlib_metadata
+
+    return tuple(importlib_metadata.entry_points(group=group))
+
+
+def _read(group: str, paths: Iterable[str]) -> Iterator[_EntryPoint]:
+    """As `entry_points`.
+
+    Raises:
+        _Unusual: packages may lie elsewhere than in folders, or a folder has two of the same name.
+        OSError: a file cannot be read.
+        ValueError: a file is no text.
+    """
+    if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
+        raise _Unusual
+    seen: dict[str, tuple[str, str]] = {}  # the folders of packages by name: where they are, and that of the package
+    header = f"[{group}]"
+    for folder in dict.fromkeys(paths):
+        try:
+            children = os.listdir(folder or ".")
+        except FileNotFoundError:
+            continue
+        except NotADirectoryError:
+            raise _Unusual from None
+        for child in children:
+            if child.lower().endswith(_SUFFIXES):
+                name = re.sub("[-_.]+", "-", child.rpartition(".")[0].partition("-")[0]).lower()
+                if name not in seen:
+                    seen[name] = folder, child
+                    yield from _of(os.path.join(folder, child), group, header)
+                elif seen[name][0] == folder or not os.path.isfile(_metadata(os.path.join(*seen[name]))):
+                    raise _Unusual
+
+
+def _of(info: str, group: str, header: str) -> Iterator[_EntryPoint]:
+    """The entry points of one package, given its folder of metadata."""
+    try:
+        with open(os.path.join(info, "entry_points.txt"), encoding="utf-8") as file:
+            text = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if header not in text:
+        return
+    section, dist = "", None
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if line.startswith("#"):
+            continue
+        if line.startswith("[") and line.endswith("]"):
+            section = line
+        elif section == header:
+            name, equals, value = (part.strip() for part in line.partition("="))
+            found = _VALUE.match(value)
+            if not equals or found is None:
+                raise _Unusual
+            dist = dist or _distribution(info)
+            yield _EntryPoint(name, value, group, found["module"], found["attr"] or "", dist)
+
+
+def _metadata(info: str) -> str:
+    return os.path.join(info, "METADATA" if info.lower().endswith(_SUFFIXES[0]) else "PKG-INFO")
+
+
+def _distribution(info: str) -> _Distribution:
+    """The name and version that a package's metadata has."""
+    found: dict[str, str] = {}
+    with open(_metadata(info), encoding="utf-8") as file:
+        for line in file:
+            field, colon, value = line.partition(":")
+            if not colon or line[:1].isspace():  # the end of the fields, or a field of several lines
+                break
+            found.setdefault(field.lower(), value.strip())
+    if not (found.get("name") and found.get("version")):
+        raise _Unusual
+    return _Distribution(found["name"], found["version"])

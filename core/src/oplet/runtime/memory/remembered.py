@@ -1,0 +1,266 @@
+"""Bound plans of interpreters that were dropped, for the next interpreter of the same model with the same settings.
+
+A program that makes an interpreter for each request, or opens the same file again, prepares and binds the same nodes each time. An
+interpreter that is dropped therefore leaves its *bound plan* behind: the nodes and tensors with what kernels prepared, the arena, and the
+thunks that are bound to it. The next interpreter takes it over in place of preparing its own nodes, and then has it to itself.
+
+A plan is remembered only where nothing can tell it from a new one: the model's bytes are the same object, or the same mapping of a file
+that has not changed since; one graph of pure kernels without state, of static shapes, without delegates; one thread. What is remembered
+is bounded in number, bytes and age. An interpreter that is closed leaves less: its arena's memory goes back to the system at once, and the
+plan stays only if what kernels have made of the weights is small.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from oplet.ops.tensor import Allocation
+from oplet.runtime.memory.arrays import give_back_pages
+from oplet.runtime.subgraph import Segment, Subgraph
+
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+    from oplet.ops.context import Node
+    from oplet.ops.tensor import Tensor
+    from oplet.runtime.memory.accounting import MemoryAccount
+
+__all__ = ["forget_plans", "free_origin", "remember_plan", "take_plan"]
+
+#: The most plans that are remembered, the most bytes of their memory and files together, and for how many seconds.
+_MOST, _MOST_BYTES, _SECONDS = 8, 64 << 20, 60.0
+#: The most bytes of the plans of interpreters that were closed, together.
+_MOST_CLOSED_BYTES = 32 << 20
+_CONSTANT, _DYNAMIC, _PERSISTENT = Allocation.CONSTANT, Allocation.DYNAMIC, Allocation.PERSISTENT
+
+
+class BoundPlan(NamedTuple):
+    """The bound plan of a dropped interpreter.
+
+    Attributes:
+        model: its model, which keeps the mapping of the file.
+        subgraph: its only subgraph, prepared and bound.
+        memory: its memory account.
+        resources: what its kernels keep for each other; of pure kernels no state of the model's.
+        nbytes: the bytes that it keeps from being freed.
+        since: when it was remembered, on the clock of `time.monotonic`.
+        closed: whether its interpreter was closed.
+    """
+
+    model: Model
+    subgraph: Subgraph
+    memory: MemoryAccount
+    resources: dict[Any, Any]
+    nbytes: int
+    since: float
+    closed: bool = False
+
+    def fits(self, subgraph: Subgraph) -> bool:
+        """Whether a subgraph of the same model has inputs of the shapes and types that the plan was prepared for."""
+        theirs = self.subgraph.tensors
+        mine = subgraph.tensors
+        return len(mine) == len(theirs) and all(
+            (mine[i].shape, mine[i].type) == (theirs[i].shape, theirs[i].type) for i in subgraph.inputs
+        )
+
+    def adopt(self, subgraph: Subgraph, memory: MemoryAccount) -> None:
+        """Make the plan that of a new interpreter's subgraph, whose nodes and tensors take over what these have.
+
+        The thunks stay bound to the nodes and tensors of the interpreter that bound them, the plan's *origin*, whose arrays are the same.
+        """
+        old = self.subgraph
+        tensors: dict[Tensor | Node, Tensor | Node] = {}
+        for tensor, its in zip(subgraph.tensors, old.tensors):
+            tensor.take_over(its)
+            tensors[its] = tensor
+        for node, other in zip(subgraph.nodes, old.nodes):
+            node.take_over(other)
+            tensors[other] = node
+        memory.take_over(self.memory, tensors)
+        (segment,) = old.segments
+        taken = Segment(segment.end, [subgraph.nodes[node.index] for node in segment.nodes], [])
+        taken.thunks, taken.steps, taken.seconds = segment.thunks, segment.steps, segment.seconds
+        taken.can_improve = segment.can_improve
+        taken.is_one_step, taken.arena, taken.offsets = segment.is_one_step, segment.arena, segment.offsets
+        old.segments = []
+        subgraph.origin = old.origin or old
+        taken.requests = [(tensors.get(tensor, tensor), life) for tensor, life in segment.requests]  # type: ignore[misc]
+        subgraph.last_use, subgraph.folded, subgraph.segments = old.last_use, old.folded, [taken]
+        end = len(subgraph.execution_plan)
+        for tensor, life in taken.requests:
+            if life.last == end:  # the caller may read it before the first invoke
+                tensor.data.fill(0)
+
+    def discard(self) -> None:
+        """Free the plan, which nobody takes over."""
+        self.subgraph.segments.clear()
+        _free(self.subgraph)
+        free_origin(self.subgraph)
+
+
+def free_origin(subgraph: Subgraph) -> None:
+    """Free the nodes and tensors that the thunks of a plan were bound to, if it was taken over; its thunks do not run any more."""
+    if subgraph.origin is not None:
+        _free(subgraph.origin)
+        subgraph.origin = None
+
+
+def _free(subgraph: Subgraph) -> None:
+    """Drop what nodes and tensors hold, now in place of whenever Python collects cycles."""
+    for node in subgraph.nodes:
+        node.release()
+    subgraph.folded = {}
+    for tensor in subgraph.tensors:
+        if tensor.allocation is not _CONSTANT:
+            tensor.set_memory(None)
+
+
+_lock = threading.RLock()  # reentrant: a destructor may run anywhere
+_plans: OrderedDict[Hashable, BoundPlan] = OrderedDict()
+
+
+def remember_plan(
+    key: tuple[Any, ...],
+    model: Model,
+    subgraph: Subgraph,
+    memory: MemoryAccount,
+    resources: dict[Any, Any],
+    *,
+    closed: bool = False,
+) -> bool:
+    """Remember the bound plan of an interpreter that is being dropped or closed; False if it may not be.
+
+    Args:
+        key: the settings that the plan depends on; objects in it are compared by identity or value, and kept alive.
+        model: the interpreter's model.
+        subgraph: its only subgraph.
+        memory: its memory account.
+        resources: the resources of its session.
+        closed: whether it is being closed: its arena's memory is given back then.
+    """
+    # Windows lets no one replace or delete a file that is mapped. Resources under plain numbers are variables and tables of the model.
+    if model.shared_values is None or os.name == "nt" or sys.is_finalizing() or not _is_plain(subgraph):
+        return False
+    if not all(isinstance(owner, tuple) for owner in resources):
+        return False
+    most = _MOST_CLOSED_BYTES if closed else _MOST_BYTES
+    nbytes = memory.total + (0 if closed and model.is_mapped else len(model.data))  # pages of a file are the system's to take
+    if nbytes + (0 if closed else subgraph.arena_bytes) > most:
+        return False
+    for segment in subgraph.segments:
+        if segment.arena is not None:
+            nbytes += give_back_pages(segment.arena) if closed else segment.arena.nbytes
+    if nbytes > most:
+        return False
+    plan = BoundPlan(model, subgraph, memory, resources, nbytes, time.monotonic(), closed)
+    with _lock:
+        dropped = _expired(plan.since)
+        before = _plans.pop((model.shared_values, key), None)
+        if before is not None:
+            dropped.append(before)
+        _plans[model.shared_values, key] = plan
+        dropped += _too_many()
+    _discard(dropped)
+    return True
+
+
+def _too_many() -> list[BoundPlan]:
+    """Take the oldest plans out of those that are remembered until they are no more than may be, and return them."""
+    dropped: list[BoundPlan] = []
+    closed = sum(plan.nbytes for plan in _plans.values() if plan.closed)
+    for key, plan in list(_plans.items()):
+        if closed <= _MOST_CLOSED_BYTES:
+            break
+        if plan.closed:
+            dropped.append(_plans.pop(key))
+            closed -= plan.nbytes
+    total = sum(plan.nbytes for plan in _plans.values())
+    while len(_plans) > _MOST or total > _MOST_BYTES:
+        dropped.append(_plans.popitem(last=False)[1])
+        total -= dropped[-1].nbytes
+    return dropped
+
+
+def take_plan(key: tuple[Any, ...], model: Model, subgraph: Subgraph) -> BoundPlan | None:
+    """The bound plan that was remembered for a model and settings, which is the caller's from now on; None if there is none that fits."""
+    if not _plans or model.shared_values is None:
+        return None
+    with _lock:
+        found = _plans.pop((model.shared_values, key), None)
+        dropped = _expired(time.monotonic())
+    if found is not None and not found.fits(subgraph):
+        dropped.append(found)
+        found = None
+    _discard(dropped)
+    return found
+
+
+def forget_plans() -> None:
+    """Free all bound plans that are remembered: kernels that were compiled since, for instance, are to be bound anew."""
+    with _lock:
+        dropped = list(_plans.values())
+        _plans.clear()
+    _discard(dropped)
+
+
+def _discard(plans: list[BoundPlan]) -> None:
+    """Free plans, outside of the lock."""
+    for plan in plans:
+        plan.discard()
+
+
+def _expired(now: float) -> list[BoundPlan]:
+    """Take the plans that are too old out of those that are remembered, and return them."""
+    old = [key for key, plan in _plans.items() if now - plan.since > _SECONDS]
+    return [_plans.pop(key) for key in old]
+
+
+def _is_plain(subgraph: Subgraph) -> bool:
+    """Whether a subgraph is prepared as the file has it, and nothing of its state outlives a run."""
+    segments = subgraph.segments
+    if not (
+        subgraph.ready
+        and len(segments) == 1
+        and segments[0].end == len(subgraph.execution_plan) == len(subgraph.nodes)
+        and not segments[0].dynamic
+        and len(subgraph.tensors) == subgraph.file_tensors
+        and not (
+            subgraph.variables
+            or subgraph.initialized
+            or subgraph.kernels
+            or subgraph.inlined
+            or subgraph.immutable
+            or subgraph.absorbing
+        )
+    ):
+        return False
+    for node in subgraph.nodes:
+        kernel = node.registration
+        if kernel is None or not kernel.pure or node.delegate is not None:
+            return False
+        if kernel.init is not None or kernel.user_data is not None:
+            return False
+        if node.temporaries and any(tensor.allocation in (_PERSISTENT, _DYNAMIC) for tensor in node.temporaries):
+            return False
+    return not any(
+        tensor.delegate is not None
+        or tensor.allocation is _DYNAMIC
+        or (tensor.dtype.hasobject and tensor.allocation is not _CONSTANT)
+        for tensor in subgraph.tensors
+    )
+
+
+def _forget_in_child() -> None:
+    """A forked process leaves the plans to its parent, and has none of its other threads, one of which may have held the lock."""
+    global _lock
+    _lock = threading.RLock()
+    _plans.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)

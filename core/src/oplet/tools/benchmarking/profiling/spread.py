@@ -1,0 +1,111 @@
+"""Robust statistics of repeated times: what disturbed a run is told from what the run takes.
+
+A process that shares its processor is preempted: a run then lasts a time slice longer, which has nothing to do with what runs. Two signs
+give such runs away: the thread was off the processor meanwhile, which its own clock tells, or the run took far longer than most.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["TIE", "Spread", "disturbed", "ranks", "thread_clock"]
+
+#: Times that differ by less than this part are not told apart: repeated measurements on a busy machine order them one way and the other.
+TIE = 0.1
+
+#: Time off the processor that counts as a disturbance: seconds, or a part of the run.
+_AWAY, _AWAY_PART = 20e-6, 0.02
+#: A run is disturbed, too, that takes so many times the lower quartile, and so many seconds more.
+_FAR, _FAR_SECONDS = 1.5, 20e-6
+#: The coarsest clock of a thread's time that tells anything of single runs, in seconds.
+_FINE = 2e-6
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Statistics of repeated runs, in seconds; without the disturbed ones except where it says otherwise.
+
+    Attributes:
+        median: the median.
+        low: the lower quartile.
+        high: the upper quartile.
+        mad: the median absolute deviation from the median.
+        mean: the mean of all runs, the disturbed ones included.
+        least: the shortest run.
+        count: the number of all runs.
+        disturbed: the number of disturbed ones.
+    """
+
+    median: float
+    low: float
+    high: float
+    mad: float
+    mean: float
+    least: float
+    count: int
+    disturbed: int
+
+    @classmethod
+    def of(cls, seconds: Sequence[float], away: Sequence[float] | None = None) -> Spread:
+        """The statistics of at least one run.
+
+        Args:
+            seconds: the durations.
+            away: how long the thread was off the processor in each run; None if that is unknown.
+        """
+        values = np.asarray(seconds, np.float64)
+        marked = disturbed(seconds, away)
+        calm = values[~marked]
+        low, median, high = np.percentile(calm, [25, 50, 75]).tolist()
+        mad = float(np.median(np.abs(calm - median)))
+        return cls(median, low, high, mad, float(values.mean()), float(values.min()), len(values), int(marked.sum()))
+
+
+def disturbed(seconds: Sequence[float], away: Sequence[float] | None = None) -> NDArray[np.bool_]:
+    """Which runs something else disturbed: at most three quarters of them.
+
+    Where every run waits, as one does for other threads or a device, the waiting is the run's own, and only more of it than usual counts.
+
+    Args:
+        seconds: the durations.
+        away: how long the thread was off the processor in each run; None if that is unknown.
+    """
+    values = np.asarray(seconds, np.float64)
+    base = np.percentile(values, 25)
+    marked: NDArray[np.bool_] = values > max(float(base) * _FAR, float(base) + _FAR_SECONDS)
+    if away is not None:
+        absent = np.asarray(away, np.float64)
+        marked |= absent > np.percentile(absent, 25) + np.maximum(_AWAY, _AWAY_PART * values)
+    if len(values) - marked.sum() < max(len(values) / 4, 1):  # next to nothing is left: the shorter half must do
+        marked = values > np.median(values)
+    return marked
+
+
+def ranks(seconds: Sequence[float]) -> list[int]:
+    """The rank of each time, 1 for the longest. Times within `TIE` of the longest of their rank share it.
+
+    Examples:
+        >>> ranks([1.0, 5.0, 4.9, 2.0])
+        [4, 1, 1, 3]
+    """
+    found = [0] * len(seconds)
+    rank, longest = 0, float("inf")
+    for place, index in enumerate(sorted(range(len(seconds)), key=lambda index: -seconds[index])):
+        if place == 0 or seconds[index] < longest * (1 - TIE):
+            rank, longest = place + 1, seconds[index]
+        found[index] = rank
+    return found
+
+
+def thread_clock() -> Callable[[], float] | None:
+    """The clock of the thread's time on the processor; None where it is too coarse to say anything of single runs."""
+    try:
+        fine = time.get_clock_info("thread_time").resolution <= _FINE
+    except ValueError:  # a system without this clock
+        return None
+    return time.thread_time if fine else None

@@ -1,0 +1,78 @@
+"""Warming: a model is opened, so that packages compile, and store, what its first run needs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from oplet.runtime.interpreter import Interpreter
+
+if TYPE_CHECKING:
+    import os
+
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["COMPILING", "Warmed", "warm_up", "with_progress"]
+
+#: What progress bars say while kernels are compiled.
+COMPILING = "compiling kernels, first run only"
+
+
+@dataclass(frozen=True)
+class Warmed:
+    """What was waited for.
+
+    Attributes:
+        model: the model's name.
+        waited: the number of nodes whose kernels were compiled.
+        seconds: the time that it took.
+    """
+
+    model: str
+    waited: int
+    seconds: float
+
+
+def warm_up(
+    model: str | os.PathLike[str],
+    *,
+    num_threads: int = 1,
+    plugins: PluginManager | None = None,
+    delegates: Sequence[Any] = (),
+    progress: Callable[[str, float], None] | None = None,
+) -> Warmed:
+    """Open a model, prepare what its signatures run (without any, its first subgraph), and wait until its kernels are compiled.
+
+    Args:
+        model: the model's path.
+        num_threads: the threads that kernels may use.
+        plugins: the plugin manager.
+        delegates: the delegates that are applied.
+        progress: is called with what is done and how much of it, from 0 to 1.
+
+    Raises:
+        OpletError: the model cannot be opened, or its tensors not be allocated.
+    """
+    start = time.perf_counter()
+    interpreter = Interpreter(model, num_threads=num_threads, plugins=plugins, experimental_delegates=list(delegates) or None)
+    signatures = interpreter.get_signature_list()
+    for index in sorted({interpreter._subgraph_of(key) for key in signatures} | ({0} if not signatures else set())):
+        interpreter._allocate(index)
+    waited = with_progress(interpreter, progress)
+    return Warmed(str(model), waited, time.perf_counter() - start)
+
+
+def with_progress(interpreter: Interpreter, progress: Callable[[str, float], None] | None = None) -> int:
+    """Wait until the nodes of an interpreter have their best kernels; returns the number of those that were waited for."""
+    waited = 0
+
+    def told(done: int, total: int) -> None:
+        nonlocal waited
+        waited = total
+        if progress is not None:
+            progress(COMPILING, done / total)  # one bar: bars are told apart by what they say
+
+    interpreter.warm_up(told)
+    return waited

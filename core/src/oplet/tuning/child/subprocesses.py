@@ -1,0 +1,100 @@
+"""Python subprocesses that never import modules from the current folder, or from the folder of a model.
+
+`python -c` and `python -m` look for modules in the current folder first, so that a foreign `json.py` would run in place of the standard
+library's. These processes start in an empty temporary folder, and with Python's switch -P (3.11 and later), which puts no folder before the
+standard library.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from subprocess import PIPE, TimeoutExpired
+from typing import Any
+
+__all__ = ["PIPE", "TimeoutExpired", "can_start_python", "in_background", "python_process", "run_python"]
+
+#: Python before 3.11 has no such switch; there the empty folder alone protects.
+_SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
+
+
+def can_start_python() -> bool:
+    """Whether this process knows of a Python to start: one that is frozen or embedded would start its program once more."""
+    name = os.path.basename(sys.executable or "").lower()
+    return name.startswith(("python", "pypy")) and not getattr(sys, "frozen", False)
+
+
+def in_background() -> dict[str, Any]:
+    """Options of `python_process` for a process that the user should not notice: no window, and Ctrl-C is for this process alone."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NO_WINDOW}
+    return {"start_new_session": True}
+
+
+def run_python(
+    arguments: Sequence[str],
+    *,
+    bare: bool = False,
+    environment: Mapping[str, str] | None = None,
+    folders: Sequence[str | os.PathLike[str]] = (),
+    **options: Any,
+) -> subprocess.CompletedProcess[Any]:
+    """Run this Python in an empty folder, and wait until it ends.
+
+    Args:
+        arguments: Python's arguments: `-c` and code, or a script, and the script's arguments; paths must be absolute.
+        bare: offer the standard library only, without site-packages and the user's PYTHONPATH.
+        environment: environment variables to set in addition to those of this process.
+        folders: folders to search for modules first.
+        options: options of `subprocess.run`, except `cwd` and `env`.
+
+    Raises:
+        TimeoutExpired: the process took longer than the option `timeout`.
+    """
+    with tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
+        command, variables = _command(arguments, bare), _environment(environment or {}, folders, bare)
+        return subprocess.run(command, **{"check": False, **options}, cwd=folder, env=variables)
+
+
+@contextmanager
+def python_process(
+    arguments: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    folders: Sequence[str | os.PathLike[str]] = (),
+    **options: Any,
+) -> Iterator[subprocess.Popen[Any]]:
+    """Run this Python in an empty folder while the `with` block runs; at its end the process is killed if it still runs.
+
+    The arguments are those of `run_python`; `options` are those of `subprocess.Popen`.
+    """
+    with tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
+        variables = _environment(environment or {}, folders, False)
+        process = subprocess.Popen(_command(arguments, False), **options, cwd=folder, env=variables)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _command(arguments: Sequence[str], bare: bool) -> list[str]:
+    # Not -I: users' site-packages and PYTHONPATH are the user's own, and so is PYTHONHASHSEED.
+    return [sys.executable, *_SAFE_PATH, *(("-s", "-S") if bare else ()), *arguments]
+
+
+def _environment(more: Mapping[str, str], folders: Sequence[str | os.PathLike[str]], bare: bool) -> dict[str, str]:
+    variables = {**os.environ, **more}
+    given = (
+        [] if bare else [place for place in variables.get("PYTHONPATH", "").split(os.pathsep) if os.path.normpath(place) != "."]
+    )
+    # An empty entry would mean the current folder; relative entries would mean other folders in the child.
+    places = [os.path.abspath(place) for place in (*folders, *given)]
+    variables.pop("PYTHONPATH", None)
+    if places:
+        variables["PYTHONPATH"] = os.pathsep.join(places)
+    return variables

@@ -1,0 +1,168 @@
+"""Absorbing: a node that runs others with itself, and runs alone where its kernel wants, or has to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oplet import Context, Interpreter, MutableOpResolver, Node, Registration, UnforeseenShapeError, ensure
+from oplet.schema.options import WhileOptions
+from oplet.testing.graphs import Graph, Op, graph_model
+from oplet.testing.one_op import Spec
+
+X = Spec("float32", [3])
+#: Leading takes values from the start on, up to the first one that is below 0; Filled puts zeros behind them, up to three values.
+MODEL = graph_model(Graph({"x": X, "y": X, "z": X}, "x", "z", [Op("Leading", "x", "y"), Op("Filled", "y", "z")]))
+
+
+def _leading(values: Any) -> Any:
+    return values[: int(np.argmax(np.append(values, -1) < 0))]
+
+
+def _prepare_leading(context: Context, node: Node) -> None:
+    context.set_dynamic(node.outputs[0])
+
+
+def _run_leading(context: Context, node: Node) -> None:
+    found = _leading(node.inputs[0].data)
+    context.resize_tensor(node.outputs[0], found.shape)
+    node.outputs[0].data[...] = found
+
+
+def _prepare_filled(context: Context, node: Node) -> None:
+    context.resize_tensor(node.outputs[0], (3,) if node.absorbed else (max(3, node.inputs[0].size),))
+
+
+def _bind_filled(context: Context, node: Node) -> Callable[[], None]:
+    def run() -> None:
+        if node.absorbed:
+            found = _leading(node.absorbed[0].inputs[0].data)
+            if len(found) == 1:
+                raise UnforeseenShapeError(node)
+        else:
+            found = node.inputs[0].data
+        node.outputs[0].data[...] = 0
+        node.outputs[0].data[: len(found)] = found
+
+    return run
+
+
+def _all(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
+    return makers
+
+
+LEADING = Registration(prepare=_prepare_leading, invoke=_run_leading, pure=True, absorbable=True)
+FILLED = Registration(prepare=_prepare_filled, bind=_bind_filled, pure=True, absorbs=_all)
+
+
+def opened(filled: Registration = FILLED, leading: Registration = LEADING, model: bytes = MODEL, **more: Any) -> Interpreter:
+    resolver = MutableOpResolver()
+    resolver.add_custom("Leading", leading)
+    resolver.add_custom("Filled", filled)
+    interpreter = Interpreter(model_content=model, op_resolver=resolver, **more)
+    interpreter.allocate_tensors()
+    return interpreter
+
+
+def run(interpreter: Interpreter, *values: float) -> list[float]:
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.array(values, np.float32))
+    interpreter.invoke()
+    found: list[float] = interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).tolist()
+    return found
+
+
+def running(interpreter: Interpreter) -> list[str]:
+    return [node.op_name for segment in interpreter._subgraphs[0].segments for node in segment.nodes]
+
+
+def test_a_node_that_is_absorbed_does_not_run_and_the_shapes_after_it_are_known() -> None:
+    interpreter = opened()
+    assert interpreter.get_output_details()[0]["shape"].tolist() == [3]
+    assert run(interpreter, 1, 2, -1) == [1, 2, 0]
+    assert running(interpreter) == ["Filled"]
+
+
+def test_a_shape_that_was_not_foreseen_has_the_nodes_run_one_by_one_from_then_on() -> None:
+    interpreter = opened()
+    assert run(interpreter, 1, 2, -1) == [1, 2, 0]
+    assert run(interpreter, 5, -1, -1) == [5, 0, 0]
+    assert run(interpreter, 1, 2, 3) == [1, 2, 3]
+    assert running(interpreter) == ["Leading", "Filled"]
+    interpreter.resize_tensor_input(0, [2])
+    interpreter.allocate_tensors()
+    assert run(interpreter, 1, -1) == [1, 0, 0]
+
+
+def test_a_kernel_that_refuses_to_absorb_when_it_is_prepared_runs_its_node_alone() -> None:
+    def prepare(context: Context, node: Node) -> None:
+        ensure(not node.absorbed, "not these.")
+        _prepare_filled(context, node)
+
+    interpreter = opened(Registration(prepare=prepare, bind=_bind_filled, pure=True, absorbs=_all))
+    assert run(interpreter, 5, -1, -1) == [5, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("filled", "leading"),
+    [
+        (FILLED, Registration(prepare=_prepare_leading, invoke=_run_leading, pure=True)),
+        (FILLED, Registration(prepare=_prepare_leading, invoke=_run_leading, absorbable=True)),
+        (Registration(prepare=_prepare_filled, bind=_bind_filled, absorbs=_all), LEADING),
+        (Registration(prepare=_prepare_filled, bind=_bind_filled, pure=True), LEADING),
+    ],
+    ids=["not absorbable", "not pure", "the other not pure", "does not absorb"],
+)
+def test_only_pure_nodes_of_kernels_that_agree_are_absorbed(filled: Registration, leading: Registration) -> None:
+    interpreter = opened(filled, leading)
+    assert not interpreter._subgraphs[0].absorbing
+    assert run(interpreter, 5, -1, -1) == [5, 0, 0]
+
+
+@pytest.mark.parametrize("setting", ["experimental_preserve_all_tensors", "checks"])
+def test_where_each_tensor_is_to_be_there_no_node_is_absorbed(setting: str) -> None:
+    interpreter = opened(**{setting: True})
+    assert not interpreter._subgraphs[0].absorbing
+    assert run(interpreter, 1, 2, -1) == [1, 2, 0]
+
+
+def test_a_model_with_two_ways_in_absorbs_none() -> None:
+    graph = Graph({"x": X, "y": X, "z": X}, "x", "z", [Op("Leading", "x", "y"), Op("Filled", "y", "z")])
+    interpreter = opened(model=graph_model(graph, graph, signatures={"one": 0, "other": 1}))
+    assert not interpreter._subgraphs[0].absorbing
+
+
+def test_loops_that_share_a_body_are_begun_again_together() -> None:
+    """The second loop finds a shape that was not foreseen; the first one, which has run, runs the same subgraph."""
+    pytest.importorskip("oplet_builtin_ops")
+    i, c = Spec("int32", []), Spec("bool", [])
+    names = "i x", "j y", "k z"
+    main = {name: i if name in "ijk" else X for pair in names for name in pair.split()}
+    options = WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
+    loops = [Op("WHILE", one, other, options) for one, other in pairwise(names)]
+    body = {"i": i, "x": X, "y": X, "z": X, "n": X, "one": np.array(1, np.int32), "j": i, "less": np.array([0, 2, 0], np.float32)}
+    ops = [Op("ADD", "i one", "j"), Op("Leading", "x", "y"), Op("Filled", "y", "z"), Op("SUB", "z less", "n")]
+    again = [Op("LESS", "i two", "c")]
+    condition = {"i": i, "x": X, "two": np.array(2, np.int32), "c": c}
+    back = [loops[0], Op("SUB", "j two", "m"), loops[1]._replace(inputs="m y")]
+    model = graph_model(
+        Graph({**main, "two": np.array(2, np.int32), "m": i}, "i x", "y z", back),
+        Graph(condition, "i x", "c", again),
+        Graph(body, "i x", "j n", ops),
+    )
+    resolver = MutableOpResolver()
+    resolver.add_custom("Leading", LEADING)
+    resolver.add_custom("Filled", FILLED)
+    found = []
+    for preserved in (False, True):
+        interpreter = Interpreter(model_content=model, op_resolver=resolver, experimental_preserve_all_tensors=preserved)
+        interpreter.allocate_tensors()
+        assert bool(interpreter._subgraphs[2].absorbing) is not preserved
+        for values in ([9, 9, 9], [9, 5, 5], [8, 9, 7]):
+            interpreter.set_tensor(interpreter.get_input_details()[1]["index"], np.array(values, np.float32))
+            interpreter.invoke()
+            found.append([interpreter.get_tensor(details["index"]).tolist() for details in interpreter.get_output_details()])
+    assert found[:3] == found[3:]

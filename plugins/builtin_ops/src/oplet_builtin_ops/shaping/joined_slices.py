@@ -1,0 +1,113 @@
+"""Slices that CONCATENATION joins with other rows, which it absorbs: a list of which rows are replaced, as converters write it.
+
+How many rows each slice has is known only while the graph runs. The whole is prepared for the shape of what the slices are taken from; each
+run looks whether it has that shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from oplet import Context, Node, Tensor, TensorType, UnforeseenShapeError, ensure
+from oplet.errors import PrepareError
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.axes import along, read_ints, resolve_axis
+from oplet.kernels.operands import ensure_same_type
+from oplet.schema.enums import BuiltinOperator
+from oplet.schema.options import ConcatenationOptions
+from oplet_builtin_ops.shaping.bounds import box
+
+__all__ = ["JoinedSlices", "bind_joined", "prepare_joined", "slices_to_absorb"]
+
+
+class JoinedSlices(NamedTuple):
+    """What CONCATENATION prepares where it absorbs slices.
+
+    Attributes:
+        axis: the axis along which the pieces are joined.
+        source: the tensor that the slices are taken from, which has the shape of the whole.
+        pieces: for each piece the tensor, or `begin` and `size` of a slice.
+    """
+
+    axis: int
+    source: Tensor
+    pieces: Sequence[Tensor | tuple[Tensor, Tensor]]
+
+
+def slices_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
+    """The slices among the nodes that make a node's inputs which have a shape that only a run tells, if all are of one tensor."""
+    found = [maker for maker in makers if maker.op is BuiltinOperator.SLICE and _is_dynamic(maker)]
+    return found if len({id(maker.inputs[0]) for maker in found}) == 1 else ()
+
+
+def _is_dynamic(node: Node) -> bool:
+    if len(node.inputs) != 3 or any(tensor is None for tensor in node.inputs):
+        return False
+    _, begin, size = node.inputs
+    declared = node.outputs[0].shape_signature
+    if declared and -1 not in declared:  # SLICE trusts it
+        return False
+    return not size.is_constant or (not begin.is_constant and -1 in read_ints(size))
+
+
+def prepare_joined(context: Context, node: Node) -> None:
+    """Prepare a CONCATENATION that absorbs slices, or refuse to do so: it is prepared without them then."""
+    makers = {slice_.outputs[0]: slice_ for slice_ in node.absorbed}
+    source, output = node.absorbed[0].inputs[0], node.outputs[0]
+    options = node.options(ConcatenationOptions)
+    ensure(options.fused_activation_function == 0 and source.ndim > 0, "it is to be refused.")
+    axis = resolve_axis(options.axis, source.ndim)
+    pieces: list[Tensor | tuple[Tensor, Tensor]] = []
+    is_known = True
+    for tensor in node.inputs:
+        ensure_same_type(tensor, output)
+        alike = tensor.scale == output.scale and tensor.zero_point == output.zero_point
+        ensure(alike, "it changes the scale, or is to be refused.")
+        if tensor in makers:
+            _, begin, size = makers[tensor].inputs
+            ensure_same_type(source, tensor)
+            for parameter in (begin, size):
+                types = TensorType.INT32, TensorType.INT64
+                ensure(parameter.type in types and parameter.shape == (source.ndim,), "the slice is to be refused.")
+            pieces.append((begin, size))
+            is_known = is_known and begin.is_constant and size.is_constant
+        else:
+            others = [length == wanted for length, wanted in zip(tensor.shape, source.shape)]
+            fits = tensor.ndim == source.ndim and all(others[:axis] + others[axis + 1 :])
+            ensure(fits, "it is to be refused.")
+            pieces.append(tensor)
+    ensure(not is_known, "the slices are known.")
+    node.prepared = JoinedSlices(axis, source, pieces)
+    context.resize_tensor(output, source.shape)
+
+
+def bind_joined(node: Node) -> Thunk:
+    """The thunk of a CONCATENATION that absorbs slices."""
+    axis, source, pieces = node.prepared
+    output: Array = node.outputs[0].data
+    length = source.shape[axis]
+
+    def run() -> None:
+        values = []
+        for piece in pieces:
+            if isinstance(piece, Tensor):
+                values.append(piece.data)
+                continue
+            begin, size = piece
+            try:
+                parts = box(source, read_ints(begin), read_ints(size))
+            except PrepareError:
+                raise UnforeseenShapeError(node) from None
+            values.append(source.data[parts])
+            if any(has != dim for i, (has, dim) in enumerate(zip(values[-1].shape, source.shape)) if i != axis):
+                raise UnforeseenShapeError(node)
+        if sum(value.shape[axis] for value in values) != length:
+            raise UnforeseenShapeError(node)
+        start = 0
+        for value in values:
+            stop = start + value.shape[axis]
+            output[along(axis, slice(start, stop))] = value
+            start = stop
+
+    return run

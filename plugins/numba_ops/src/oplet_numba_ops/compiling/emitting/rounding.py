@@ -1,0 +1,7 @@
+"""The ways in which kernels round the sums of a layer; `emitting.vectors.Finish` explains each."""
+
+from __future__ import annotations
+
+__all__ = ["AWAY", "CLAMPED", "FLOOR", "NEAREST", "NEAREST_ABOVE"]
+
+CLAMPED, NEAREST_ABOVE, NEAREST, FLOOR, AWAY = range(5)

@@ -1,0 +1,33 @@
+"""Object files in memory, where images cannot be: LLVM's own loader links them. It takes llvmlite, but not numba."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oplet_numba_ops.compiling.machine_code.image import ImageError
+
+__all__ = ["loaded_object"]
+
+_kept: list[Any] = []
+
+
+def loaded_object(data: bytes, entries: tuple[str, ...]) -> dict[str, int]:
+    """The addresses of an object file's functions; those that it does not have are left out.
+
+    Raises:
+        ImageError: LLVM refuses it.
+    """
+    try:
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        engine.finalize_object()
+        found = {name: engine.get_function_address(name) for name in entries}
+    except (ImportError, RuntimeError, OSError) as error:
+        raise ImageError(f"LLVM does not load it: {error}") from error
+    _kept.append(engine)  # the machine code is freed with it
+    return {name: address for name, address in found.items() if address}

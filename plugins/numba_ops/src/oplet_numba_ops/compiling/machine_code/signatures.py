@@ -1,0 +1,35 @@
+"""Signatures of kernels in numba's notation, "void(f4[:,::1], f4[::1], i8)", read without numba."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Kind", "kinds"]
+
+_ARGUMENT = re.compile(r"([a-z]\d+)(?:\[([:,1]*)\])?(?:,\s*|$)")
+
+
+class Kind(NamedTuple):
+    """The type of an argument.
+
+    Attributes:
+        dtype: the type of its numbers.
+        ndim: the number of dimensions of a contiguous array; 0 for a number.
+    """
+
+    dtype: np.dtype
+    ndim: int
+
+    @property
+    def is_float(self) -> bool:
+        return self.dtype.kind == "f"
+
+
+def kinds(signature: str) -> tuple[Kind, ...]:
+    """The types of the arguments of a signature, which returns nothing."""
+    text = signature.removeprefix("void(").removesuffix(")")
+    found = [Kind(np.dtype(dtype), axes.count(",") + 1 if axes else 0) for dtype, axes in _ARGUMENT.findall(text)]
+    return tuple(found)

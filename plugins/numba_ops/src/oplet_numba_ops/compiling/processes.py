@@ -1,0 +1,217 @@
+"""The processes that compile kernels for this one, each led by a thread."""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+
+from oplet import checkpoint, python_process
+from oplet_numba_ops.compiling.kernels import CompileError, Kernel
+from oplet_numba_ops.compiling.worker import main
+
+__all__ = ["Compilers", "compilers"]
+
+#: The most processes that compile; each takes some 200 MB.
+_MOST = 4
+#: Seconds that a process stays without work, and those that a kernel may take.
+_IDLE, _LONGEST = 2.0, 300.0
+#: Seconds that the end of this process waits for one that is being started.
+_START_SECONDS = 1.0
+_START = f"from {main.__module__} import main; main()"
+#: What the process that compiles imports.
+_MODULES = ("oplet", "oplet_builtin_ops", __name__.partition(".")[0], "numpy", "numba", "llvmlite")
+
+
+class Compilers:
+    """The processes that compile for this one, each led by a thread, and the kernels that wait for them."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: deque[Kernel] = deque()
+        self._wanted: set[Kernel] = set()
+        self._leaders = 0
+        self._children: list[_Child] = []
+        self._folders = _folders()
+
+    def want(self, kernel: Kernel) -> bool:
+        """Have a kernel compiled; False where no process can be started."""
+        if self._folders is None:
+            return False
+        with self._changed:
+            if kernel in self._wanted:
+                return True
+            if self._leaders < max(1, min(_MOST, _cores() - 1)):
+                try:
+                    threading.Thread(target=self._lead, name="oplet-compiler", daemon=True).start()
+                except RuntimeError:  # no more threads can be started
+                    if not self._leaders:
+                        return False
+                else:
+                    self._leaders += 1
+            self._wanted.add(kernel)
+            self._waiting.append(kernel)
+            self._changed.notify()
+        return True
+
+    def wait(self, kernel: Kernel) -> None:
+        with self._changed:
+            while kernel in self._wanted:
+                self._changed.wait(0.1)
+                checkpoint()
+
+    def _lead(self) -> None:
+        """Have processes compile kernels until none has come for a while; a second one if the first one ends."""
+        while self._has_work():
+            try:
+                with python_process(
+                    ["-c", _START],
+                    folders=self._folders or (),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                ) as process:
+                    child = _Child(process)
+                    self._children.append(child)
+                    while self._has_work() and self._next(child):
+                        pass
+                    self._children.remove(child)
+                    child.end()
+            except OSError as error:
+                self._refuse(f"its compiler cannot be started: {error}")
+        with self._changed:
+            self._leaders -= 1
+
+    def _has_work(self) -> bool:
+        with self._changed:
+            return bool(self._waiting) or self._changed.wait_for(lambda: bool(self._waiting), _IDLE)
+
+    def _next(self, child: _Child) -> bool:
+        """Have a process compile the next kernel; False if it ended."""
+        with self._changed:
+            if not self._waiting:  # another leader has it
+                return True
+            kernel = self._waiting.popleft()
+        try:
+            kernel.adopt(child.compile(kernel))
+        except Exception as error:  # whatever it is, nobody may wait for this kernel for ever
+            kernel.fail(str(error))
+        self._done(kernel)
+        return child.runs
+
+    def _done(self, kernel: Kernel) -> None:
+        with self._changed:
+            self._wanted.discard(kernel)
+            self._changed.notify_all()
+
+    def _refuse(self, reason: str) -> None:
+        while self._waiting:
+            kernel = self._waiting.popleft()
+            kernel.fail(reason)
+            self._done(kernel)
+
+    def leave(self) -> None:
+        """When this process ends: leave what waits to a process that runs, which stores it on disk and then ends too."""
+        end = time.monotonic() + _START_SECONDS
+        while not self._children and self._waiting and time.monotonic() < end:
+            time.sleep(0.01)  # one is being started
+        while self._children and self._waiting:
+            self._children[0].ask(self._waiting.popleft())
+
+
+class _Child:
+    """A process that compiles kernels, one after the other."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    @property
+    def runs(self) -> bool:
+        return self._process.poll() is None
+
+    def compile(self, kernel: Kernel) -> bytes:
+        """What `Kernel.adopt` takes.
+
+        Raises:
+            CompileError: it cannot be compiled, or the process ended.
+        """
+        timer = threading.Timer(_LONGEST, self._process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            self.ask(kernel)
+            answer = self._process.stdout.readline() if self._process.stdout else b""
+        finally:
+            timer.cancel()
+        try:
+            found = json.loads(answer)
+        except ValueError:
+            self._process.kill()
+            raise CompileError(f"its compiler ended with exit code {self._process.wait()}") from None
+        if "error" in found:
+            raise CompileError(found["error"])
+        return base64.b64decode(found["code"])
+
+    def ask(self, kernel: Kernel) -> None:
+        """Have it compile a kernel, without waiting."""
+        request = {"name": kernel.name, "module": kernel.function.__module__, "family": kernel.family}
+        with suppress(OSError, ValueError):  # it has ended
+            if self._process.stdin is not None:
+                self._process.stdin.write(json.dumps(request).encode() + b"\n")
+                self._process.stdin.flush()
+
+    def end(self) -> None:
+        """Wait until it has ended, as it does with its input."""
+        with suppress(OSError, ValueError, subprocess.TimeoutExpired):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+            self._process.wait(_IDLE)
+
+
+def _folders() -> list[str] | None:
+    """The folders of what a process that compiles imports; None where `sys.executable` may be no Python."""
+    if getattr(sys, "frozen", False) or not os.path.basename(sys.executable or "").lower().startswith(("python", "pypy")):
+        return None
+    found: list[str] = []
+    for name in _MODULES:
+        spec = importlib.util.find_spec(name)
+        if spec is None or not spec.origin:  # a build of just some kernels holds all that it needs
+            continue
+        folder = str(Path(spec.origin).absolute().parents[1])
+        if folder not in found:
+            found.append(folder)
+    return found
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_lock = threading.Lock()
+_of_this_process: list[Compilers] = []
+
+
+def compilers() -> Compilers:
+    with _lock:
+        if not _of_this_process:
+            _of_this_process.append(Compilers())
+            atexit.register(_leave)
+        return _of_this_process[0]
+
+
+def _leave() -> None:
+    for compilers in _of_this_process:
+        compilers.leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_of_this_process.clear)  # the threads that lead are the parent's

@@ -1,0 +1,93 @@
+"""Nodes that numpy's kernel runs until their compiled kernels are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from oplet import Context, Node, Registration
+from oplet.errors import LimitError
+from oplet.kernels.arrays import Thunk
+from oplet_numba_ops.compiling.background import wait
+from oplet_numba_ops.compiling.kernels import CompileError, Kernel
+
+__all__ = ["Before", "Bind", "Replaced", "Thunk", "replaceable"]
+
+#: Is called when the tensors have their memory, and returns the node's thunk.
+Bind = Callable[[], Thunk]
+
+
+class Before(NamedTuple):
+    """What numpy's kernel prepared.
+
+    Attributes:
+        prepared: its `node.prepared`.
+        temporaries: its temporaries.
+    """
+
+    prepared: Any
+    temporaries: list[Any]
+
+
+class Replaced(NamedTuple):
+    """A node whose kernel of numpy is to be replaced.
+
+    Attributes:
+        builtin: the registration of numpy's kernel.
+        before: what it prepared.
+        missing: the compiled kernels that are not there yet.
+        bind: binds the node to them.
+    """
+
+    builtin: Registration
+    before: Before
+    missing: Sequence[Kernel]
+    bind: Bind
+
+
+class _ForNow:
+    """A thunk of numpy's kernel: an `oplet.Improving`.
+
+    Args:
+        thunk: numpy's thunk.
+        replaced: the node.
+    """
+
+    def __init__(self, thunk: Thunk, replaced: Replaced) -> None:
+        self._thunk = thunk
+        self._replaced: Replaced | None = replaced
+
+    def __call__(self) -> None:
+        self._thunk()
+
+    @property
+    def is_final(self) -> bool:
+        replaced = self._replaced
+        return replaced is None or any(kernel.error for kernel in replaced.missing)
+
+    def better(self, wait_for_it: bool = False) -> Thunk | None:
+        replaced = self._replaced
+        if replaced is None:
+            return None
+        if wait_for_it:
+            for kernel in replaced.missing:
+                wait(kernel)
+        if not all(kernel.has_entry for kernel in replaced.missing):
+            return None
+        self._replaced = None
+        try:
+            return replaced.bind()
+        except (CompileError, LimitError, MemoryError):  # numpy goes on serving
+            return None
+
+
+def replaceable(context: Context, node: Node, replaced: Replaced) -> Thunk:
+    """The thunk of numpy's kernel, which tells when the compiled ones are there."""
+    node.prepared = replaced.before.prepared  # numpy's kernel reads it when it binds the node, and may do so when it runs
+    bind, invoke = replaced.builtin.bind, replaced.builtin.invoke
+    if bind is not None:
+        return _ForNow(bind(context, node), replaced)
+    if invoke is None:
+        raise CompileError("the numpy kernel has neither bind nor invoke")
+    return _ForNow(partial(invoke, context, node), replaced)

@@ -1,0 +1,8 @@
+"""LOGICAL_AND, compiled: of bools."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.ops.logical_and import REGISTRATION as BUILTIN
+from oplet_numba_ops.elementwise.plain_pairs import AND, logical_registration
+
+REGISTRATION = logical_registration(BUILTIN, AND)

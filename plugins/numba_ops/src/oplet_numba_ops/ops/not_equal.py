@@ -1,0 +1,8 @@
+"""NOT_EQUAL, compiled: float32, int32 and int64."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.ops.not_equal import REGISTRATION as BUILTIN
+from oplet_numba_ops.elementwise.plain_pairs import NOT_EQUAL, comparison_registration
+
+REGISTRATION = comparison_registration(BUILTIN, NOT_EQUAL)

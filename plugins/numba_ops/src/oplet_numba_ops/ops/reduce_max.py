@@ -1,0 +1,8 @@
+"""REDUCE_MAX, compiled: over neighbouring axes that are constant."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.ops.reduce_max import REGISTRATION as BUILTIN
+from oplet_numba_ops.shaping.reducing import LARGEST, NUMBERS, reduction_registration
+
+REGISTRATION = reduction_registration(BUILTIN, LARGEST, NUMBERS)

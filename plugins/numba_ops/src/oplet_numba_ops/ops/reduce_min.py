@@ -1,0 +1,8 @@
+"""REDUCE_MIN, compiled: over neighbouring axes that are constant."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.ops.reduce_min import REGISTRATION as BUILTIN
+from oplet_numba_ops.shaping.reducing import NUMBERS, SMALLEST, reduction_registration
+
+REGISTRATION = reduction_registration(BUILTIN, SMALLEST, NUMBERS)

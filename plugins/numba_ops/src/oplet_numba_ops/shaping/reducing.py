@@ -1,0 +1,105 @@
+"""Reductions of neighbouring axes by a comparison, a product of integers, or logic: arrays (outer, reduced, inner) become (outer, inner)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
+from oplet.kernels.axes import read_ints, resolve_axis
+from oplet_numba_ops.compiling.kernels import Kernel, family
+from oplet_numba_ops.compiling.lazy import inlined
+from oplet_numba_ops.compiling.memory import flat
+from oplet_numba_ops.overriding import Bind, Thunk, override
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each
+from oplet_numba_ops.threads.team import Step, ready, thunk
+
+__all__ = ["ALL", "ANY", "BOOLS", "INTEGERS", "LARGEST", "NUMBERS", "PRODUCT", "SMALLEST", "reduction_registration"]
+
+LARGEST, SMALLEST, PRODUCT, ANY, ALL = range(5)
+#: The types of a reduction.
+BOOLS = {TensorType.BOOL: "u1"}
+INTEGERS = {TensorType.INT32: "i4", TensorType.INT64: "i8"}
+NUMBERS = {TensorType.FLOAT32: "f4", TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2", **INTEGERS}
+#: The longest row of numbers that lie side by side.
+_LONGEST = 64
+
+_inlined = inlined(inline="always", error_model="numpy", boundscheck=False)
+
+
+@_inlined
+def _both(op, x, y):  # type: ignore[no-untyped-def]
+    # Of two numbers one of which is NaN, the other one.
+    if op == 0:
+        larger = y if y > x else x
+        return y if x != x else larger
+    if op == 1:
+        smaller = y if y < x else x
+        return y if x != x else smaller
+    if op == 2:
+        return x * y
+    if op == 3:
+        return x | y
+    return x & y
+
+
+@family
+def reduction_kernel(op: int, code: str) -> Kernel:
+    """The kernel of a reduction of a type of at least one number."""
+
+    def reduce(x, out, reduced, inner, first, last):  # type: ignore[no-untyped-def]
+        for outer in range(first, last):
+            start = outer * reduced * inner
+            if inner == 1:
+                total = x[start]
+                for i in range(start + 1, start + reduced):
+                    total = _both(op, total, x[i])
+                out[outer] = total
+                continue
+            target = out[outer * inner : (outer + 1) * inner]
+            for i in range(inner):
+                target[i] = x[start + i]
+            for row in range(1, reduced):
+                source = x[start + row * inner : start + (row + 1) * inner]
+                for i in range(inner):
+                    target[i] = _both(op, target[i], source[i])
+
+    return Kernel(reduce, f"void({code}[::1], {code}[::1], i8, i8, i8, i8)")
+
+
+def reduction_registration(builtin: Registration, op: int, codes: Mapping[TensorType, str]) -> Registration:
+    """The registration of a reduction of neighbouring axes that are constant.
+
+    Args:
+        builtin: the numpy kernel's registration.
+        op: the operation.
+        codes: the types that are served, in numba's notation.
+    """
+
+    def plan(context: Context, node: Node) -> Bind:
+        source, output = node.inputs[0], node.outputs[0]
+        if not source.size or output.is_dynamic:
+            decline("there is nothing to compute.")
+        axes = {resolve_axis(axis, source.ndim) for axis in read_ints(node.inputs[1]) if source.ndim}
+        long = [axis for axis, length in enumerate(source.shape) if length > 1]
+        reduced = [place for place, axis in enumerate(long) if axis in axes]
+        if reduced and reduced[-1] - reduced[0] >= len(reduced):
+            decline("its axes are not neighbours.")
+        first, last = (long[reduced[0]], long[reduced[-1]]) if reduced else (source.ndim, source.ndim)
+        count, inner = prod(source.shape[first : last + 1]), prod(source.shape[last + 1 :])
+        outer = source.size // (count * inner)
+        if inner == 1 and count > _LONGEST:
+            decline("numpy is faster along long rows.")
+        kernel = reduction_kernel(op, codes[source.type])
+        ready(kernel)
+        ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
+
+        def bind() -> Thunk:
+            x, y = flat(source.data), flat(output.data)
+            if source.type is TensorType.BOOL:
+                x, y = x.view("u1"), y.view("u1")
+            return thunk([Step(kernel, each(ranges, lambda some, _: (x, y, count, inner, *some)))], context.num_threads)
+
+        return bind
+
+    return override(builtin, plan, NodeLimits(inputs=[list(codes)], constant=[1]))

@@ -1,0 +1,253 @@
+"""Slices that are selected by positions that may be known only when the kernel runs, of GATHER, SLICE and STRIDED_SLICE; and numbers that are
+selected by a condition, of SELECT_V2.
+
+A position that leaves its axis is written into the kernel's mark (`threads.failing`), and nothing is copied.
+"""
+
+from __future__ import annotations
+
+from oplet import Node, decline
+from oplet.kernels.arrays import Shape
+from oplet_numba_ops.compiling.kernels import Kernel, family, kernel
+from oplet_numba_ops.compiling.lazy import emitted, inlined
+from oplet_numba_ops.compiling.memory import flat
+from oplet_numba_ops.overriding import Bind, Thunk
+from oplet_numba_ops.shaping.transposing import copy_items
+from oplet_numba_ops.threads.team import Step, ready, thunk
+
+__all__ = ["JOIN_SLICES", "TAKE_POSITIONS", "gather_kernel", "plan_choice", "slice_kernel"]
+
+#: The most bytes of an output of SELECT_V2; for larger ones numpy is as fast.
+_MOST = 1 << 20
+#: The axes of its loops, and the bytes of its numbers.
+_AXES = 5
+_SIZES = 1, 2, 4, 8
+
+_inlined = inlined(inline="never", error_model="numpy", boundscheck=False)
+_load = emitted("atomics:load")
+_move = emitted("copying:move")
+_store = emitted("atomics:store")
+
+
+@_inlined
+def _copy(source, target, nbytes):  # type: ignore[no-untyped-def]
+    if nbytes & 3 == 0:
+        copy_items(4, source, target, nbytes >> 2)
+    else:
+        copy_items(1, source, target, nbytes)
+
+
+@family
+def gather_kernel(code: str) -> Kernel:
+    """The kernel of GATHER by positions of a type: from an array (batches, before, length, nbytes) at an address, into an array (batches,
+    before, count, nbytes).
+    """
+
+    def gather(source, positions, target, mark, batches, before, length, count, nbytes):  # type: ignore[no-untyped-def]
+        for batch in range(batches):
+            for k in range(count):
+                position = positions[batch * count + k]
+                if position < 0 or position >= length:
+                    mark[0] = 1
+                    mark[1] = position
+                    return
+        for batch in range(batches):
+            for row in range(batch * before, (batch + 1) * before):
+                for k in range(count):
+                    _copy(
+                        source + (row * length + positions[batch * count + k]) * nbytes,
+                        target + (row * count + k) * nbytes,
+                        nbytes,
+                    )
+
+    return Kernel(gather, f"void(i8, {code}[::1], i8, i8[::1], i8, i8, i8, i8, i8)")
+
+
+@family
+def slice_kernel(code: str) -> Kernel:
+    """The kernel of SLICE by `begins` of a type, none below 0 or above the axis' last one in `most`, of steps in bytes; then the address of the
+    source, and that of the target, the lengths of four axes and the bytes of the fifth, and the strides of both.
+    """
+
+    # fmt: off
+    def cut(  # type: ignore[no-untyped-def]
+        begins, most, steps, mark, source, target, n0, n1, n2, n3, nbytes, s0, s1, s2, s3, t0, t1, t2, t3,
+    ):
+        # fmt: on
+        start = source
+        for axis in range(begins.size):
+            begin = begins[axis]
+            mark[1 + axis] = begin
+            if begin < 0 or begin > most[axis]:
+                mark[0] = 1
+            else:
+                start += begin * steps[axis]
+        if mark[0] != 0:
+            return
+        for a in range(n0):
+            for b in range(n1):
+                for c in range(n2):
+                    for d in range(n3):
+                        at = a * t0 + b * t1 + c * t2 + d * t3
+                        _copy(start + a * s0 + b * s1 + c * s2 + d * s3, target + at, nbytes)
+
+    return Kernel(cut, f"void({code}[::1], i8[::1], i8[::1], i8[::1], {', '.join(['i8'] * 15)})")
+
+
+@_inlined
+def _number(where, nbytes, word):  # type: ignore[no-untyped-def]
+    """The integer of 4 or 8 bytes at an address; `word` is the address of scratch memory."""
+    if nbytes == 8:
+        return _load(where)
+    _store(word, 0)
+    _move(4, where, word)
+    return (_load(word) ^ 0x80000000) - 0x80000000
+
+
+@kernel("void(i8[::1], i8[::1], i8[::1], i8, i8, i8, i8, i8, i8)")
+def JOIN_SLICES(pieces, shape, mark, source, target, word, axis, outer, nbytes):  # type: ignore[no-untyped-def]
+    """Join pieces along an axis, if the whole has the shape of `source`, of (outer, length, nbytes).
+
+    `pieces` has six words for each: its length and address; or for a slice -1, then of `begin` and of `size` the address and the bytes of
+    a number, and room for the place where it begins.
+    """
+    total = 0
+    for place in range(0, pieces.size, 6):
+        if pieces[place] >= 0:
+            total += pieces[place]
+            continue
+        for number in range(shape.size):
+            dim = shape[number]
+            begin = _number(pieces[place + 1] + number * pieces[place + 2], pieces[place + 2], word)
+            size = _number(pieces[place + 3] + number * pieces[place + 4], pieces[place + 4], word)
+            if begin < 0 or begin > dim or size < -1 or size > dim:
+                mark[0] = 1
+                return
+            if size < 0:
+                size = dim - begin
+            if begin + size > dim or (number != axis and size != dim):
+                mark[0] = 1
+                return
+            if number == axis:
+                pieces[place + 5] = begin
+                total += size
+    length = shape[axis]
+    if total != length:
+        mark[0] = 1
+        return
+    for row in range(outer):
+        write = target + row * length * nbytes
+        for place in range(0, pieces.size, 6):
+            count = pieces[place]
+            if count >= 0:
+                _copy(pieces[place + 1] + row * count * nbytes, write, count * nbytes)
+            else:
+                begin = pieces[place + 5]
+                count = _number(pieces[place + 3] + axis * pieces[place + 4], pieces[place + 4], word)
+                if count < 0:
+                    count = length - begin
+                _copy(source + (row * length + begin) * nbytes, write, count * nbytes)
+            write += count * nbytes
+
+
+@kernel(f"void(i4[::1], i8[::1], i8[::1], {', '.join(['i8'] * 15)})")
+def TAKE_POSITIONS(  # type: ignore[no-untyped-def]
+    begins, taken, mark, source, target, n0, n1, n2, n3, nbytes, s0, s1, s2, s3, t0, t1, t2, t3
+):
+    """Copy what is left of an array when one position is taken of some axes, each of which has three words in `taken`: the number of its
+    position, which counts from the end below 0, the length and the step in bytes; then as `slice_kernel`.
+    """
+    start = source
+    for number in range(begins.size):
+        mark[1 + number] = begins[number]
+    for place in range(0, taken.size, 3):
+        position = begins[taken[place]]
+        if position < 0:
+            position = max(position + taken[place + 1], 0)
+        if position >= taken[place + 1]:
+            mark[0] = 1 + place
+            return
+        start += position * taken[place + 2]
+    for a in range(n0):
+        for b in range(n1):
+            for c in range(n2):
+                for d in range(n3):
+                    at = a * t0 + b * t1 + c * t2 + d * t3
+                    _copy(start + a * s0 + b * s1 + c * s2 + d * s3, target + at, nbytes)
+
+
+@family
+def _choice_kernel(size: int) -> Kernel:
+    """The kernel of SELECT_V2 of numbers of so many bytes: the lengths of five axes, and the steps of condition, x and y along each, in numbers."""
+
+    def choose(  # type: ignore[no-untyped-def]
+        condition, x, y, out, n0, n1, n2, n3, n4, c0, c1, c2, c3, c4, x0, x1, x2, x3, x4, y0, y1, y2, y3, y4
+    ):
+        at = 0
+        for a in range(n0):
+            for b in range(n1):
+                for c in range(n2):
+                    for d in range(n3):
+                        p = a * c0 + b * c1 + c * c2 + d * c3
+                        q = a * x0 + b * x1 + c * x2 + d * x3
+                        r = a * y0 + b * y1 + c * y2 + d * y3
+                        if c4 == 1 and x4 == 1 and y4 == 1:
+                            for i in range(n4):
+                                one, other = x[q + i], y[r + i]
+                                out[at + i] = one if condition[p + i] != 0 else other
+                        elif c4 == 1 and x4 == 0 and y4 == 1:
+                            one = x[q]
+                            for i in range(n4):
+                                other = y[r + i]
+                                out[at + i] = one if condition[p + i] != 0 else other
+                        elif c4 == 1 and x4 == 1 and y4 == 0:
+                            other = y[r]
+                            for i in range(n4):
+                                one = x[q + i]
+                                out[at + i] = one if condition[p + i] != 0 else other
+                        else:
+                            for i in range(n4):
+                                one, other = x[q + i * x4], y[r + i * y4]
+                                out[at + i] = one if condition[p + i * c4] != 0 else other
+                        at += n4
+
+    return Kernel(choose, f"void(u1[::1], u{size}[::1], u{size}[::1], u{size}[::1], {', '.join(['i8'] * 20)})")
+
+
+def _steps(shape: Shape, small: Shape) -> list[int]:
+    """The steps of an operand along the axes of the output, in numbers; 0 where it repeats."""
+    steps, step = [0] * len(shape), 1
+    for axis in range(1, min(len(small), len(shape)) + 1):
+        if small[-axis] != 1:
+            steps[-axis] = step
+            step *= small[-axis]
+    return steps
+
+
+def plan_choice(node: Node, *shapes: Shape) -> Bind:
+    """Plan a node whose inputs have these shapes, which broadcast to that of its output."""
+    output = node.outputs[0]
+    size = output.dtype.itemsize
+    if not output.size or output.is_dynamic or output.dtype.hasobject or size not in _SIZES or output.nbytes > _MOST:
+        decline("there is nothing to select, or so much that numpy is as fast.")
+    axes: list[tuple[int, ...]] = []
+    for length, *steps in zip(output.shape, *(_steps(output.shape, shape) for shape in shapes)):
+        if length == 1:
+            continue
+        if axes and all(outer == length * inner for outer, inner in zip(axes[-1][1:], steps)):
+            axes[-1] = axes[-1][0] * length, *steps
+        else:
+            axes.append((length, *steps))
+    if len(axes) > _AXES:
+        decline("its operands repeat in a way that its loops do not know.")
+    axes = [(1, 0, 0, 0)] * (_AXES - len(axes)) + axes
+    numbers = [number for words in zip(*axes) for number in words]
+    chosen = _choice_kernel(size)
+    ready(chosen)
+
+    def bind() -> Thunk:
+        condition, x, y, out = (flat(tensor.data) for tensor in (*node.inputs, output))
+        words = [array.view(f"u{size}") for array in (x, y, out)]
+        return thunk([Step(chosen, [(condition.view("u1"), *words, *numbers)])])
+
+    return bind

@@ -1,0 +1,74 @@
+"""Jobs that may fail, since a value that is known only when they run is out of bounds.
+
+Machine code raises nothing: the kernel writes what is wrong into words of memory, its *mark*, and computes nothing. What runs jobs looks at
+the marks afterwards, and raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from oplet_numba_ops.compiling.memory import Array
+from oplet_numba_ops.overriding import Thunk
+
+__all__ = ["Failure", "failing", "raise_first", "with_failures"]
+
+
+class Failure(NamedTuple):
+    """How a node fails.
+
+    Attributes:
+        mark: int64 words; the first one is not 0 if it has failed.
+        fail: raises the error that the mark tells of.
+        position: the node's position among the thunks that run together.
+    """
+
+    mark: Array
+    fail: Callable[[Array], None]
+    position: int = 0
+
+
+def raise_first(runner: Any, failures: Sequence[Failure]) -> None:
+    """Raise the error of the first node that has failed, if any, clear all marks, and note its position as the runner's `failed_at`."""
+    for failure in failures:
+        if failure.mark[0]:
+            found = failure.mark.copy()
+            for other in failures:
+                other.mark[0] = 0
+            runner.failed_at = failure.position
+            failure.fail(found)
+
+
+class _Checked:
+    """A thunk of joined nodes, some of which may fail."""
+
+    def __init__(self, call: Thunk, failures: Sequence[Failure]) -> None:
+        self._call, self._failures = call, failures
+        self.failed_at = 0
+
+    def __call__(self) -> None:
+        self._call()
+        for failure in self._failures:
+            if failure.mark[0]:
+                raise_first(self, self._failures)
+
+
+def with_failures(call: Thunk, failures: Sequence[Failure]) -> Thunk:
+    """The thunk, which raises when one of the nodes has failed."""
+    return _Checked(call, failures) if failures else call
+
+
+def failing(call: Any, mark_words: Array, fail: Callable[[Array], None]) -> Thunk:
+    """The thunk of a node that may fail, to be joined with its neighbours.
+
+    Args:
+        call: the thunk of its kernel, of one step.
+        mark_words: its mark.
+        fail: raises the error that a mark tells of.
+    """
+    failures = (Failure(mark_words, fail),)
+    result: Any = _Checked(call, failures)
+    result.joiner, result.jobs = call.joiner, call.jobs._replace(failures=failures)
+    checked: Thunk = result
+    return checked

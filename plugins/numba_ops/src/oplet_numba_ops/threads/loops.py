@@ -1,0 +1,93 @@
+"""Loops: rounds of jobs as one call of machine code, as long as a byte that some of them write is not 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from oplet_numba_ops.compiling.kernels import kernel
+from oplet_numba_ops.compiling.lazy import emitted, inlined
+from oplet_numba_ops.threads.failing import Failure, raise_first
+from oplet_numba_ops.threads.jobs import run_alone
+
+__all__ = ["LOOP", "rounds"]
+
+# Word offsets in the state of a loop: the rounds of a call, and room for the byte that tells whether there is another round.
+_ROUNDS, _FLAG, _STATE_WORDS = 0, 1, 2
+
+load = emitted("atomics:load")
+store = emitted("atomics:store")
+move = emitted("copying:move")
+
+_inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False)
+
+
+@_inlined
+def _failed(marks, count):  # type: ignore[no-untyped-def]
+    found = 0
+    for step in range(count):
+        found |= load(load(marks + 8 * step))
+    return found != 0
+
+
+@kernel("void(i8, i8, i8, i8, i8)")
+def LOOP(lists, flag, most, first, state):  # type: ignore[no-untyped-def]
+    """Run rounds, at most `most`.
+
+    `lists` has addresses and numbers of jobs: before the first round, condition, body, step, after the last round; and of marks, words
+    that are not 0 when a job has failed, which ends the loop.
+    """
+    if first != 0:
+        run_alone(load(lists), load(lists + 8))
+    count = 0
+    while count < most:
+        run_alone(load(lists + 16), load(lists + 24))
+        if _failed(load(lists + 80), load(lists + 88)):
+            break
+        move(1, flag, state + 8)
+        if load(state + 8) == 0:
+            run_alone(load(lists + 64), load(lists + 72))
+            break
+        run_alone(load(lists + 32), load(lists + 40))
+        if _failed(load(lists + 80), load(lists + 88)):
+            break
+        run_alone(load(lists + 48), load(lists + 56))
+        count += 1
+    store(state, count)
+
+
+class _Rounds:
+    """The rounds of a loop; see `oplet.LoopJoiner`."""
+
+    def __init__(self, lists: Sequence[Sequence[int]], flag: int, failures: Sequence[Failure], keep: object) -> None:
+        state = np.zeros(_STATE_WORDS, np.int64)
+        marks = [failure.mark.ctypes.data for failure in failures]
+        memory = [np.array(some, np.int64) for some in (*lists, marks)]
+        table = np.array([word for some in memory for word in (some.ctypes.data, len(some))], np.int64)
+        self._keep = state, memory, table, keep
+        self._call = LOOP.compiled()
+        self._words = table.ctypes.data, flag
+        self._state, self._where = state, state.ctypes.data
+        self._failures = failures
+        self.failed_at = 0
+
+    def __call__(self, most: int, first: bool) -> int:
+        self._call(*self._words, most, first, self._where)
+        if self._failures:
+            self.failed_at = 0
+            raise_first(self, self._failures)
+        return int(self._state[_ROUNDS])
+
+
+def rounds(lists: Sequence[Sequence[int]], flag: int, failures: Sequence[Failure], keep: object) -> Callable[[int, bool], int]:
+    """The rounds of a loop.
+
+    Args:
+        lists: the addresses of jobs of one thread: before, condition, body, step, after.
+        flag: the address of the byte.
+        failures: what may fail in condition and body.
+        keep: is kept alive.
+    """
+    return _Rounds(lists, flag, failures, keep)

@@ -1,0 +1,38 @@
+"""`oplet warm`: what a model's first run would wait for is done ahead."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_a_model_whose_kernels_are_there_says_so(oplet: Any, examples: Path) -> None:
+    ran = oplet("warm", examples / "digits" / "digits_int8.tflite", "-p", "no:oplet-numba-ops")
+    assert ran.out == "All kernels are there.\n"
+    told = json.loads(oplet("warm", examples / "digits" / "digits_int8.tflite", "--json", "-p", "no:oplet-numba-ops").out)
+    assert (told["waited"], Path(told["model"]).name) == (0, "digits_int8.tflite")
+
+
+def test_no_model_is_refused_like_anywhere(oplet: Any, tmp_path: Path) -> None:
+    assert oplet("warm", tmp_path / "no.tflite").code != 0
+
+
+@pytest.mark.slow
+def test_kernels_are_compiled_once_and_found_by_the_next_process(examples: Path, tmp_path: Path) -> None:
+    pytest.importorskip("oplet_numba_ops")
+    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "OPLET_COMPILE": ""}
+
+    def warm() -> dict[str, Any]:
+        command = [sys.executable, "-m", "oplet", "warm", str(examples / "digits" / "digits_float32.tflite"), "--json"]
+        told: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, env=variables).stdout)
+        return told
+
+    assert warm()["waited"] > 0
+    assert list(tmp_path.rglob("*.code"))
+    assert warm()["waited"] == 0
