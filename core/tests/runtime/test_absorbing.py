@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import Context, Interpreter, MutableOpResolver, Node, Registration, UnforeseenShapeError, ensure
+from oplet import Context, Interpreter, MutableOpResolver, Node, Profiler, Registration, UnforeseenShapeError, ensure
+from oplet.errors import TensorError
 from oplet.schema.options import WhileOptions
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
@@ -166,3 +167,116 @@ def test_loops_that_share_a_body_are_begun_again_together() -> None:
             interpreter.invoke()
             found.append([interpreter.get_tensor(details["index"]).tolist() for details in interpreter.get_output_details()])
     assert found[:3] == found[3:]
+
+
+class _Fused:
+    """A kernel of Doubled(x) = 2x, which computes the Shifted(x) = x + 1 before it, too."""
+
+    def __init__(self, refuses: frozenset[int] = frozenset(), **more: Any) -> None:
+        self.refuses = refuses
+        self.registration = Registration(prepare=self.prepare, bind=self.bind, pure=True, fuses=_all, **more)
+
+    def prepare(self, context: Context, node: Node) -> None:
+        ensure(not (node.absorbed and node.index in self.refuses), "not this one.")
+        for other in node.absorbed:
+            context.resize_tensor(other.outputs[0], other.inputs[0].shape)
+            node.main = other
+        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
+
+    def bind(self, context: Context, node: Node) -> Callable[[], None]:
+        def run() -> None:
+            source, added = (node.absorbed[0].inputs[0], 1) if node.absorbed else (node.inputs[0], 0)
+            node.outputs[0].data[...] = (source.data + np.float32(added)) * np.float32(2)
+
+        return run
+
+
+def _shift(context: Context, node: Node) -> None:
+    node.outputs[0].data[...] = node.inputs[0].data + np.float32(1)
+
+
+SHIFTED = Registration(invoke=_shift, pure=True)
+TWICE = Graph(
+    dict.fromkeys("xabcd", X),
+    "x",
+    "d",
+    [Op("Shifted", "x", "a"), Op("Doubled", "a", "b"), Op("Shifted", "b", "c"), Op("Doubled", "c", "d")],
+)
+FUSABLE = graph_model(TWICE)
+
+
+def fused(kernel: _Fused | None = None, model: Any = FUSABLE, **more: Any) -> Interpreter:
+    resolver = MutableOpResolver()
+    resolver.add_custom("Shifted", SHIFTED)
+    resolver.add_custom("Doubled", (kernel or _Fused()).registration)
+    interpreter = Interpreter(model_content=model, op_resolver=resolver, **more)
+    interpreter.allocate_tensors()
+    return interpreter
+
+
+def test_a_kernel_fuses_pure_nodes_that_need_not_be_absorbable() -> None:
+    interpreter = fused()
+    assert run(interpreter, 0, 1, 2) == [6, 10, 14]
+    assert running(interpreter) == ["Doubled", "Doubled"]
+
+
+def test_fusing_needs_no_run_that_can_be_begun_again() -> None:
+    interpreter = fused(model=graph_model(TWICE, TWICE, signatures={"one": 0, "other": 1}))
+    assert run(interpreter, 0, 1, 2) == [6, 10, 14]
+    assert running(interpreter) == ["Doubled", "Doubled"]
+
+
+def test_a_node_that_refuses_to_fuse_runs_alone_and_the_others_stay_fused() -> None:
+    interpreter = fused(_Fused(frozenset({1})))
+    assert run(interpreter, 0, 1, 2) == [6, 10, 14]
+    assert running(interpreter) == ["Shifted", "Doubled", "Doubled"]
+
+
+def test_where_several_refuse_to_fuse_all_run_alone() -> None:
+    interpreter = fused(_Fused(frozenset({1, 3})))
+    assert run(interpreter, 0, 1, 2) == [6, 10, 14]
+    assert running(interpreter) == ["Shifted", "Doubled"] * 2
+
+
+@pytest.mark.parametrize("setting", ["experimental_preserve_all_tensors", "checks"])
+def test_where_each_tensor_is_to_be_there_no_node_is_fused(setting: str) -> None:
+    interpreter = fused(**{setting: True})
+    assert run(interpreter, 0, 1, 2) == [6, 10, 14]
+    assert running(interpreter) == ["Shifted", "Doubled"] * 2
+
+
+def test_a_tensor_that_is_never_made_cannot_be_read_and_others_can() -> None:
+    interpreter = fused()
+    run(interpreter, 0, 1, 2)
+    with pytest.raises(TensorError, match="experimental_preserve_all_tensors"):
+        interpreter.get_tensor(1)
+    assert interpreter.get_tensor(4).tolist() == [6, 10, 14]
+
+
+def test_a_node_whose_output_others_read_too_is_not_fused() -> None:
+    graph = Graph(dict.fromkeys("xab", X), "x", "a b", [Op("Shifted", "x", "a"), Op("Doubled", "a", "b")])
+    interpreter = fused(model=graph_model(graph))
+    assert running(interpreter) == ["Shifted", "Doubled"]
+
+
+def test_profiles_tell_the_time_of_fused_nodes_under_the_one_that_the_kernel_names() -> None:
+    profiler = Profiler()
+    run(fused(profiler=profiler), 0, 1, 2)
+    assert [(event.node, event.op, event.label) for event in profiler.events] == [
+        (0, "Shifted", "Shifted + Doubled"),
+        (2, "Shifted", "Shifted + Doubled"),
+    ]
+
+
+def test_an_interpreter_takes_over_a_plan_with_fused_nodes_and_resizes_it() -> None:
+    content, kernel = bytes(FUSABLE), _Fused()
+    assert run(fused(kernel, content), 0, 1, 2) == [6, 10, 14]
+    second = fused(kernel, content)
+    assert run(second, 1, 2, 3) == [10, 14, 18]
+    assert running(second) == ["Doubled", "Doubled"]
+    with pytest.raises(TensorError):
+        second.get_tensor(1)
+    second.resize_tensor_input(0, [2])
+    second.allocate_tensors()
+    assert run(second, 0, 1) == [6, 10]
+    assert running(second) == ["Doubled", "Doubled"]

@@ -75,6 +75,9 @@ class Kernel(Protocol):
     def absorbs(self) -> Callable[[Any, Any], Sequence[Any]] | None: ...
 
     @property
+    def fuses(self) -> Callable[[Any, Any], Sequence[Any]] | None: ...
+
+    @property
     def absorbable(self) -> bool: ...
 
     @property
@@ -125,7 +128,9 @@ class Node:
         in_place: the inputs whose memory the first output may share; set by `prepare`, emptied before each prepare. The kernel must
             compute the same result there: it never overwrites a value of such an input before it has read it. The runtime uses
             at most one of them, of the output's size and without later readers.
-        absorbed: the nodes that its kernel computes with it, which do not run themselves (`Registration.absorbs`).
+        absorbed: the nodes that its kernel computes with it, which do not run themselves (`Registration.absorbs`, `fuses`).
+        main: the one of `absorbed` under whose op profiles tell the kernel's time; None for the node itself. Set by `prepare`, which finds
+            None there.
         custom_options: the custom options, as bytes; of a custom op.
         origin: the composite from whose decomposition the node was inlined, "odml.rms_norm"; of composites in composites all of them,
             the outer first: "my.block > odml.rms_norm". "" for a node that the model has there.
@@ -149,6 +154,7 @@ class Node:
         "index",
         "inputs",
         "intermediates",
+        "main",
         "op",
         "op_name",
         "origin",
@@ -187,6 +193,7 @@ class Node:
         self.temporaries: list[Tensor] = []
         self.in_place: Sequence[Tensor] = ()
         self.absorbed: Sequence[Node] = ()
+        self.main: Node | None = None
         self.custom_options = custom_options
         self.origin = ""
         self.registration = registration
@@ -352,9 +359,10 @@ class Node:
         self._persistent = None
 
     def profiling_string(self, context: object) -> str:
-        """The name of the node in profiles: that of its registration's `profiling_string`, else the op's name."""
+        """The name of the node in profiles: that of its registration's `profiling_string`, else the op's name; "PAD + CONV_2D" of two."""
         label = None if self.registration is None else self.registration.profiling_string
-        return self.op_name if label is None else label(context, self)
+        own = self.op_name if label is None else label(context, self)
+        return " + ".join((*(node.op_name for node in self.absorbed), own)) if self.absorbed else own
 
     def has_input(self, position: int) -> bool:
         """Whether the input at `position` is present and not omitted."""

@@ -242,17 +242,15 @@ class Subgraph:
         self.generation += 1
         self.part_absorbed()
 
-    def absorb(self, is_allowed: Callable[[], bool]) -> None:
+    def absorb(self, restarts: Callable[[], bool]) -> None:
         """Have nodes absorb others, which come right before them in the plan from then on.
 
         Args:
-            is_allowed: whether nodes may do so at all; asked where some would.
+            restarts: whether a run may be given up and begun again; asked where that matters.
         """
         self.part_absorbed()
         nodes = [self.nodes[index] for index in self.execution_plan]
-        self.absorbing = absorb(nodes, [self.tensors[index] for index in self.read], self.apart)
-        if self.absorbing and not is_allowed():
-            self.part_absorbed()
+        self.absorbing = absorb(nodes, [self.tensors[index] for index in self.read], self.apart, restarts)
         if self.absorbing:
             moved = {other for node in self.absorbing for other in node.absorbed}
             self.execution_plan = [other.index for node in nodes if node not in moved for other in (*node.absorbed, node)]

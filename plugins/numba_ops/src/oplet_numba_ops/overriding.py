@@ -13,7 +13,7 @@ Where kernels are being compiled by another process, numpy's kernel runs the nod
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,10 +23,16 @@ from oplet_numba_ops.compiling.background import awaited
 from oplet_numba_ops.compiling.kernels import CompileError
 from oplet_numba_ops.compiling.replacing import Before, Bind, Replaced, Thunk, replaceable
 
-__all__ = ["Bind", "Check", "Thunk", "needs_threads", "override"]
+__all__ = ["Bind", "Check", "Fuses", "Thunk", "has_numpy_kernel", "is_compiled", "needs_threads", "override"]
 
 #: Declines a node, or returns.
 Check = Callable[[Context, Node], None]
+#: Chooses the nodes that a kernel computes with its own.
+Fuses = Callable[[Node, Sequence[Node]], Sequence[Node]]
+
+
+#: By the `prepare` of a registration that `override` has made, and by that of numpy's: numpy's registration.
+_OVERRIDDEN: dict[Check, Registration] = {}
 
 
 class _Compiled(NamedTuple):
@@ -34,7 +40,11 @@ class _Compiled(NamedTuple):
 
 
 def override(
-    builtin: Registration, plan: Callable[[Context, Node], Bind], limits: NodeLimits, early: Check | None = None
+    builtin: Registration,
+    plan: Callable[[Context, Node], Bind],
+    limits: NodeLimits,
+    early: Check | None = None,
+    fuses: Fuses | None = None,
 ) -> Registration:
     """A registration that serves the nodes for which `plan` has a compiled kernel, and declines the others.
 
@@ -49,6 +59,8 @@ def override(
         limits: the nodes that it may serve, as far as that is known without preparing them.
         early: declines nodes before the numpy kernel's `prepare`, to save that. The node is not checked yet: it may lack
             tensors.
+        fuses: which of the nodes that make a node's inputs the kernel computes with it, as of `Registration`: some with a numpy kernel
+            (`has_numpy_kernel`). `plan` finds them in `node.absorbed`, prepared.
     """
 
     def prepare(context: Context, node: Node) -> None:
@@ -57,6 +69,10 @@ def override(
         if early is not None:
             early(context, node)
         try:
+            first = [(kernel, other) for other in node.absorbed if (kernel := _numpy_kernel(other)) is not None]
+            for kernel, other in first:
+                if kernel.prepare is not None:
+                    kernel.prepare(context, other)
             if builtin.prepare is not None:
                 builtin.prepare(context, node)
             before = Before(node.prepared, node.temporaries)
@@ -65,9 +81,11 @@ def override(
                 bind = plan(context, node)
             node.prepared = _Compiled(bind)
             if missing:
-                node.prepared = Replaced(builtin, before, missing, bind)
-                # Both kernels have their memory, and neither writes over an input, which only one of them may be able to do.
-                node.temporaries, node.in_place = [*before.temporaries, *node.temporaries], ()
+                node.prepared = Replaced(builtin, before, missing, bind, first)
+                # Both kernels have their memory, and neither writes over an input, which only one of them may be able to do. Numpy's
+                # takes the nodes one by one, so that what is between them has memory, too.
+                between = [tensor for other in node.absorbed for tensor in other.outputs]
+                node.temporaries, node.in_place = [*before.temporaries, *node.temporaries, *between], ()
         except CompileError as error:
             _let_go(node)
             decline(f"its kernel cannot be compiled here: {error}")
@@ -82,7 +100,26 @@ def override(
         prepared: _Compiled | Replaced = node.prepared
         return prepared.bind() if isinstance(prepared, _Compiled) else replaceable(context, node, prepared)
 
-    return replace(builtin, prepare=prepare, bind=bind, invoke=None, limits=limits)
+    _OVERRIDDEN[prepare] = builtin
+    if builtin.prepare is not None:
+        _OVERRIDDEN[builtin.prepare] = builtin
+    return replace(builtin, prepare=prepare, bind=bind, invoke=None, limits=limits, fuses=fuses)
+
+
+def is_compiled(node: Node) -> bool:
+    """Whether the registration that serves a node is one that `override` made, or a copy of it."""
+    found = _numpy_kernel(node)
+    return found is not None and node.registration is not None and found.prepare is not node.registration.prepare
+
+
+def has_numpy_kernel(node: Node) -> bool:
+    """Whether what serves a node is a kernel of this package or the numpy one that it overrides, not a stranger's."""
+    return _numpy_kernel(node) is not None
+
+
+def _numpy_kernel(node: Node) -> Registration | None:
+    kernel = node.registration
+    return None if kernel is None or kernel.prepare is None else _OVERRIDDEN.get(kernel.prepare)
 
 
 def needs_threads(context: Context, node: Node) -> None:

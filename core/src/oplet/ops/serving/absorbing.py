@@ -1,13 +1,16 @@
-"""Absorbing: a kernel computes, with its own node, nodes whose outputs nothing else reads, and so knows a shape that they alone do not tell.
+"""Absorbing: a kernel computes, with its own node, nodes whose outputs nothing else reads.
 
-A list of which a loop replaces one row is converted as the rows before it, the row, and the rows after it, one after the other: how many
-rows each slice has is known only while the graph runs, and yet the whole has the shape of the list. A kernel that absorbs the slices says
-so when it is prepared, and looks at each run whether it is true. Where it is not, the runtime runs the nodes one by one, from the start.
+Some kernels know a shape so that the nodes alone do not tell (`Registration.absorbs`). A list of which a loop replaces one row is converted as
+the rows before it, the row, and the rows after it, one after the other: how many rows each slice has is known only while the graph runs,
+and yet the whole has the shape of the list. A kernel that absorbs the slices says so when it is prepared, and looks at each run whether
+it is true. Where it is not, the runtime runs the nodes one by one, from the start.
+
+Others are faster so (`Registration.fuses`): a border that is never written, a clamp that is applied before the sum is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from oplet.ops.node import Node
 from oplet.ops.tensor import Tensor
@@ -27,13 +30,14 @@ class UnforeseenShapeError(Exception):
         self.node = node
 
 
-def absorb(nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int]) -> list[Node]:
-    """Have nodes absorb those that only they read, as their kernels want it (`Registration.absorbs`).
+def absorb(nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int], restarts: Callable[[], bool]) -> list[Node]:
+    """Have nodes absorb those that only they read, as their kernels want it (`Registration.absorbs`, `Registration.fuses`).
 
     Args:
         nodes: the nodes of a graph, in the order in which they run; none absorbs another one yet.
         read: the tensors that the graph's caller reads.
         apart: the indices of nodes that are to absorb none.
+        restarts: whether a run may be given up and begun again, as a kernel with `absorbs` may demand; asked where there is one.
 
     Returns:
         The nodes that absorb others, whose `absorbed` is set.
@@ -41,27 +45,45 @@ def absorb(nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int])
     wanting = [
         node
         for node in nodes
-        if node.registration is not None and node.registration.absorbs is not None and node.index not in apart
+        if (kernel := node.registration) is not None
+        and (kernel.absorbs is not None or kernel.fuses is not None)
+        and node.index not in apart
     ]
     if not wanting:
         return []
-    makers = {node.outputs[0]: node for node in nodes if _is_absorbable(node)}
+    makers = {node.outputs[0]: node for node in nodes if _is_plain(node)}
     readers: dict[Tensor, int] = dict.fromkeys(read, 2)
     for node in nodes:
         for tensor in node.inputs:
             if tensor is not None:
                 readers[tensor] = readers.get(tensor, 0) + 1
-    found = []
+    found: list[Node] = []
+    can_restart: bool | None = None
     for node in wanting:
-        own = [makers[tensor] for tensor in node.inputs if tensor in makers and readers[tensor] == 1]
-        absorbs = node.registration.absorbs if node.registration is not None else None
-        if own and absorbs is not None:
-            node.absorbed = tuple(absorbs(node, own))
+        own = [
+            maker
+            for tensor in node.inputs
+            if tensor in makers and readers[tensor] == 1 and not (maker := makers[tensor]).absorbed
+        ]
+        kernel = node.registration
+        if not own or kernel is None:
+            continue
+        if kernel.absorbs is not None:
+            node.absorbed = tuple(kernel.absorbs(node, [maker for maker in own if _is_absorbable(maker)]))
             if node.absorbed:
-                found.append(node)
+                can_restart = restarts() if can_restart is None else can_restart
+                node.absorbed = node.absorbed if can_restart else ()
+        if kernel.fuses is not None and not node.absorbed:
+            node.absorbed = tuple(kernel.fuses(node, own))
+        if node.absorbed:
+            found.append(node)
     return found
 
 
-def _is_absorbable(node: Node) -> bool:
+def _is_plain(node: Node) -> bool:
     kernel = node.registration
-    return kernel is not None and kernel.absorbable and kernel.pure and kernel.absorbs is None and len(node.outputs) == 1
+    return kernel is not None and kernel.pure and kernel.absorbs is None and len(node.outputs) == 1
+
+
+def _is_absorbable(node: Node) -> bool:
+    return node.registration is not None and node.registration.absorbable

@@ -48,7 +48,9 @@ class Registration:
         absorbs: `absorbs(node, makers) -> nodes`: which of the nodes that make its inputs, and whose outputs nothing else reads, it
             computes itself (`oplet.ops.serving.absorbing`). Such a node has them as its `absorbed` when it is prepared, and not where
             `prepare` refused it with them. Their outputs have no memory then.
-        absorbable: whether a kernel of another node may compute the node itself, from its inputs and options; of pure ones.
+        fuses: like `absorbs`, to be faster: of pure nodes, whether they are `absorbable` or not, those that it computes itself. All shapes
+            are what they are without it, and its thunk raises no `UnforeseenShapeError`.
+        absorbable: whether a kernel of another node may absorb the node: compute it from its inputs and options; of pure ones.
         sparse: positions of inputs whose constants may be sparse. Their `tensor.data` has the stored values, in one dimension, and
             `tensor.sparsity` their places.
         types: the element types of its main inputs, for documentation and for builds that select by type; empty for any.
@@ -75,6 +77,7 @@ class Registration:
     user_data: Any = None
     pure: bool = False
     absorbs: Callable[[Node, Sequence[Node]], Sequence[Node]] | None = None
+    fuses: Callable[[Node, Sequence[Node]], Sequence[Node]] | None = None
     absorbable: bool = False
     sparse: frozenset[int] = frozenset()
     types: tuple[TensorType, ...] = ()

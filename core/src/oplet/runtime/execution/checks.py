@@ -99,7 +99,7 @@ def check_prepared(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tenso
             raise PluginError(f"The kernel has {tensor!r} among its temporaries, which is no tensor")
         tensor.shape = checked_shape(tensor, tensor.shape)
     for tensor in node.in_place:
-        if tensor not in inputs:
+        if tensor not in inputs and not any(tensor in other.inputs for other in node.absorbed):
             node.in_place = ()
             raise PluginError(f"The kernel offers to write over {tensor!r}, which is no input of its node")
 

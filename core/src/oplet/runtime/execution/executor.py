@@ -51,6 +51,7 @@ class Executor:
         self.session = session
         self.subgraph = subgraph
         self.context = KernelContext(session, subgraph)
+        self._preparing: Node | None = None
 
     # Allocate ------------------------------------------------------------------------------------------------
 
@@ -70,19 +71,8 @@ class Executor:
             subgraph.segments.clear()
             free_origin(subgraph)
             given = self._input_values()
-            subgraph.absorb(self._can_restart)
-            self.context.readers = None
-            try:
-                subgraph.find_last_uses()
-                self._allocate_segment(0)
-            except PrepareError:
-                if not subgraph.absorbing:
-                    raise
-                subgraph.apart.update(node.index for node in subgraph.absorbing)
-                subgraph.part_absorbed()
-                self.context.readers = None
-                subgraph.find_last_uses()
-                self._allocate_segment(0)
+            while not self._allocate_first():
+                pass  # a node absorbs others no more
             for tensor, value in given:  # an input that keeps its shape keeps its value
                 if tensor.data is not value and tensor.data.shape == value.shape and tensor.dtype == value.dtype:
                     np.copyto(tensor.data, value)
@@ -90,10 +80,31 @@ class Executor:
             self.session.leave()
         subgraph.ready = True
 
+    def _allocate_first(self) -> bool:
+        """Allocate the first segment; False if a node was refused and one or all of those that absorb others are to run alone from now on."""
+        subgraph, session = self.subgraph, self.session
+        if session.preserve_all_tensors or session.checks:
+            subgraph.part_absorbed()
+        else:
+            subgraph.absorb(self._can_restart)
+        self.context.readers = None
+        subgraph.find_last_uses()
+        try:
+            self._allocate_segment(0)
+        except PrepareError:
+            if not subgraph.absorbing:
+                raise
+            refused = self._preparing
+            # The first that refuses is set apart. Where another one does, too, or a node that absorbs none, all are.
+            apart = [refused] if refused in subgraph.absorbing and not subgraph.apart else subgraph.absorbing
+            subgraph.apart.update(node.index for node in apart)
+            return False
+        return True
+
     def _can_restart(self) -> bool:
-        """Whether a run may be given up and begun again: nothing but the values of tensors is changed by it, and each tensor has its value."""
+        """Whether a run may be given up and begun again: nothing but the values of tensors is changed by it."""
         session = self.session
-        if session.preserve_all_tensors or session.checks or len(entry_subgraphs(session.model.lazy_root)) > 1:
+        if len(entry_subgraphs(session.model.lazy_root)) > 1:
             return False
         for subgraph in session.subgraphs:
             if subgraph.variables:
@@ -152,6 +163,7 @@ class Executor:
             if not node.absorbed and is_folded(subgraph, node):
                 continue
             session.meter.check()
+            self._preparing = node
             if late:
                 prepare_node(context, node)
             elif not prepare_or_defer(context, node):

@@ -46,7 +46,7 @@ def prepare_node(context: KernelContext, node: Node) -> None:
 def _try_prepare(context: KernelContext, node: Node) -> bool:
     _reset_node(context, node)
     registration, memory = node.registration, context.session.memory
-    if node.absorbed and (registration is None or registration.absorbs is None):
+    if node.absorbed and (registration is None or (registration.absorbs is None and registration.fuses is None)):
         raise PrepareError(f"Another kernel than the one that serves {node!r} would compute the nodes before it with it.")
     if registration is None or registration.prepare is None:
         return True
@@ -57,7 +57,8 @@ def _try_prepare(context: KernelContext, node: Node) -> bool:
     outer = memory.charge_to(node)
     declined: Declined | None = None
     try:
-        check_inputs(node, memory)
+        for each in (*node.absorbed, node):
+            check_inputs(each, memory)
         registration.prepare(context, node)
         check_prepared(node, inputs, outputs)
     except Declined as reason:
@@ -92,7 +93,7 @@ def _reset_node(context: KernelContext, node: Node) -> None:
         for tensor in node.temporaries:
             context.session.memory.release(tensor)
         node.temporaries = []
-    node.in_place = ()
+    node.in_place, node.main = (), None
 
 
 def propagate_shapes(context: KernelContext, plan: Sequence[int] | None = None) -> Tensor | None:

@@ -108,8 +108,8 @@ def _run_timed(context: KernelContext, segment: Segment) -> None:
             seconds = clock() - start
             node = next(nodes)
             if profiler is not None and profiler.enabled and session.profiles(node):
-                label = node.profiling_string(context)
-                profiler.record(Event(context.subgraph.index, node.index, node.op_name, label, start, seconds, node.origin))
+                label, shown = node.profiling_string(context), node.main or node
+                profiler.record(Event(context.subgraph.index, shown.index, shown.op_name, label, start, seconds, shown.origin))
             meter.check()
     except PASSED_ON:
         raise

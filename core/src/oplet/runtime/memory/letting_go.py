@@ -29,7 +29,7 @@ def let_go(subgraph: Subgraph, node: Node, position: int, readers_of: Callable[[
     """
     if subgraph.kernels:
         return
-    for tensor in node.inputs:
+    for tensor in (tensor for reader in (node, *node.absorbed) for tensor in reader.inputs):
         if tensor is None or tensor.allocation is not _COMPUTED or tensor.nbytes < _LARGE:
             continue
         is_last = subgraph.last_use.get(tensor.index) == position

@@ -81,6 +81,12 @@ class BoundPlan(NamedTuple):
         for node, other in zip(subgraph.nodes, old.nodes):
             node.take_over(other)
             tensors[other] = node
+        for absorbing in old.absorbing:
+            node = subgraph.nodes[absorbing.index]
+            node.absorbed = tuple(subgraph.nodes[other.index] for other in absorbing.absorbed)
+            node.main = None if absorbing.main is None else subgraph.nodes[absorbing.main.index]
+            subgraph.absorbing.append(node)
+        subgraph.execution_plan = old.execution_plan[:]
         memory.take_over(self.memory, tensors)
         (segment,) = old.segments
         taken = Segment(segment.end, [subgraph.nodes[node.index] for node in segment.nodes], [])
@@ -235,7 +241,7 @@ def _is_plain(subgraph: Subgraph) -> bool:
             or subgraph.kernels
             or subgraph.inlined
             or subgraph.immutable
-            or subgraph.absorbing
+            or any(node.registration is None or node.registration.absorbs is not None for node in subgraph.absorbing)
         )
     ):
         return False

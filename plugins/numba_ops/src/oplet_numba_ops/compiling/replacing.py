@@ -38,12 +38,14 @@ class Replaced(NamedTuple):
         before: what it prepared.
         missing: the compiled kernels that are not there yet.
         bind: binds the node to them.
+        first: the nodes that it absorbs, with the registrations of numpy's kernels, which run before it.
     """
 
     builtin: Registration
     before: Before
     missing: Sequence[Kernel]
     bind: Bind
+    first: Sequence[tuple[Registration, Node]] = ()
 
 
 class _ForNow:
@@ -85,9 +87,19 @@ class _ForNow:
 def replaceable(context: Context, node: Node, replaced: Replaced) -> Thunk:
     """The thunk of numpy's kernel, which tells when the compiled ones are there."""
     node.prepared = replaced.before.prepared  # numpy's kernel reads it when it binds the node, and may do so when it runs
-    bind, invoke = replaced.builtin.bind, replaced.builtin.invoke
-    if bind is not None:
-        return _ForNow(bind(context, node), replaced)
-    if invoke is None:
+    thunks = [_bound(context, other, builtin) for builtin, other in replaced.first]
+    thunks.append(_bound(context, node, replaced.builtin))
+    return _ForNow(thunks[0] if len(thunks) == 1 else partial(_in_turn, thunks), replaced)
+
+
+def _bound(context: Context, node: Node, builtin: Registration) -> Thunk:
+    if builtin.bind is not None:
+        return builtin.bind(context, node)
+    if builtin.invoke is None:
         raise CompileError("the numpy kernel has neither bind nor invoke")
-    return _ForNow(partial(invoke, context, node), replaced)
+    return partial(builtin.invoke, context, node)
+
+
+def _in_turn(thunks: Sequence[Thunk]) -> None:
+    for thunk in thunks:
+        thunk()

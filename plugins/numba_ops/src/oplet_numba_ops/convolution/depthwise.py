@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, TensorType, charge, decline
+from oplet import Context, Node, Tensor, TensorType, charge, decline
 from oplet.kernels.windows import Windows2D
 from oplet_numba_ops.charging import charge_constant
 from oplet_numba_ops.compiling.memory import Array, address, aligned, padded_rows
@@ -45,20 +45,28 @@ def _border(size: int) -> Array:
 
 
 def plan_depthwise(
-    context: Context, node: Node, windows: Windows2D, multiplier: int, taps: Callable[[], Array], finish: Finishing, pad: float
+    context: Context,
+    node: Node,
+    source: Tensor,
+    windows: Windows2D,
+    multiplier: int,
+    taps: Callable[[], Array],
+    finish: Finishing,
+    pad: float,
 ) -> Bind:
     """Lay out a depthwise convolution with constant weights, request its scratch memory and compile its kernel.
 
     Args:
         context: the kernel's context.
         node: the node.
-        windows: the windows over the input, which has as many channels as the output.
+        source: the map: the node's input, or that of a PAD that it absorbs.
+        windows: the windows over the map, which has as many channels as the output.
         multiplier: output channels of each input channel.
         taps: returns the weights, (height, width, channels).
         finish: the output stage.
         pad: the value of the padding.
     """
-    source, output = node.inputs[0], node.outputs[0]
+    output = node.outputs[0]
     h, w, columns = windows.height, windows.width, windows.channels
     # Every tap is unrolled, so that large filters would make too much code.
     if not windows.count or h.filter * w.filter > 81:

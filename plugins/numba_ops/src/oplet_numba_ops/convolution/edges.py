@@ -1,11 +1,84 @@
-"""The windows at the edges of a row."""
+"""The edges of maps: the windows that include padding, and PADs that a convolution absorbs, whose border is then never written."""
 
 from __future__ import annotations
 
-__all__ = ["edges"]
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from oplet import Node, Tensor, TensorType, ensure
+from oplet.kernels.windows import Axis, Windows2D
+from oplet.schema.enums import BuiltinOperator
+from oplet_numba_ops.overriding import has_numpy_kernel
+
+__all__ = ["Border", "absorbed_border", "border_to_absorb", "edges"]
+
+_BYTES = (TensorType.INT8, TensorType.UINT8)
 
 
 def edges(width: int, stride: int, dilation: int, left: int, room: int) -> tuple[int, int]:
     """The numbers of windows of a row that include padding before it, and after it; arguments as in `taps_kernel`."""
     missing = max(0, (width - 1) * dilation + 1 - room)
     return -(-left // stride), -(-missing // stride)
+
+
+class Border(NamedTuple):
+    """The border of a map.
+
+    Attributes:
+        source: the map.
+        top: the rows before it.
+        left: the columns before it.
+    """
+
+    source: Tensor
+    top: int
+    left: int
+
+    def around(self, windows: Windows2D) -> Windows2D:
+        """The windows over the map, from those over the map with its border."""
+        _, height, width, _ = self.source.shape
+        rows = _within(windows.height, height, self.top)
+        return Windows2D(windows.batch, rows, _within(windows.width, width, self.left), windows.channels)
+
+
+def _within(axis: Axis, size: int, before: int) -> Axis:
+    ensure(axis.before + before < axis.span, "its border is wider than a window.")
+    ensure(axis.padded - before - axis.before - size < axis.span, "its border is wider than a window.")
+    return axis._replace(size=size, before=axis.before + before)
+
+
+def border_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
+    """The PAD of rows and columns, by constants, that makes a node's map, if it is one of the nodes; it has what the node would pad with."""
+    return [
+        maker
+        for maker in makers
+        if maker.op is BuiltinOperator.PAD
+        and has_numpy_kernel(maker)
+        and maker.outputs[0] is node.inputs[0]
+        and len(maker.inputs) == 2
+        and all(tensor is not None for tensor in maker.inputs)
+        and maker.inputs[1].is_constant
+        and _pads_rows_and_columns(maker.inputs[1])
+        and _is_padded_alike(maker.inputs[0])
+    ]
+
+
+def _pads_rows_and_columns(paddings: Tensor) -> bool:
+    if paddings.shape != (4, 2):
+        return False
+    pairs = np.asarray(paddings.data)
+    return bool((pairs >= 0).all() and not pairs[[0, 3]].any())
+
+
+def _is_padded_alike(source: Tensor) -> bool:
+    """Whether PAD's border is what a convolution's own would be: zeros, or the zero point of quantized numbers."""
+    return source.type is TensorType.FLOAT32 or (source.type in _BYTES and source.quantization is not None)
+
+
+def absorbed_border(node: Node) -> Border:
+    """The border that a node absorbs, prepared."""
+    [pad] = node.absorbed
+    _, (top, _), (left, _), _ = np.asarray(pad.inputs[1].data).tolist()
+    return Border(pad.inputs[0], top, left)

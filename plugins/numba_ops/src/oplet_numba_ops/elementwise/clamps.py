@@ -1,15 +1,38 @@
-"""RELU and other clamps. Alone on one thread numpy is as fast, but its node would part compiled neighbours (`threads.joining`)."""
+"""RELU and other clamps, which a layer before them applies itself, if nothing else reads it: as if the activation were fused.
+
+Alone on one thread numpy is as fast, but its node would part compiled neighbours (`threads.joining`).
+"""
 
 from __future__ import annotations
 
-from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
-from oplet_numba_ops.overriding import Bind, override
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from oplet import Context, Node, NodeLimits, Registration, TensorType, decline, ensure, ensure_type
+from oplet.kernels.activations import float_activation_range
+from oplet.kernels.operands import ensure_operands
+from oplet.schema.enums import ActivationFunctionType, BuiltinOperator
+from oplet.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions, MulOptions, SubOptions
+from oplet_numba_ops.overriding import Bind, Thunk, is_compiled, override
 
 __all__ = ["clamp_registration"]
 
+#: The layers whose kernels clamp floats, with their options.
+_LAYERS: dict[BuiltinOperator, type[Any]] = {
+    BuiltinOperator.ADD: AddOptions,
+    BuiltinOperator.CONV_2D: Conv2DOptions,
+    BuiltinOperator.DEPTHWISE_CONV_2D: DepthwiseConv2DOptions,
+    BuiltinOperator.FULLY_CONNECTED: FullyConnectedOptions,
+    BuiltinOperator.MUL: MulOptions,
+    BuiltinOperator.SUB: SubOptions,
+}
 
-def clamp_registration(builtin: Registration, low: float, high: float) -> Registration:
-    """The registration of an op that clamps floats between two bounds."""
+
+def clamp_registration(builtin: Registration, activation: ActivationFunctionType) -> Registration:
+    """The registration of an op that clamps floats as an activation does."""
+    low, high = (float(bound) for bound in float_activation_range(activation))
 
     def plan(context: Context, node: Node) -> Bind:
         source, output = node.inputs[0], node.outputs[0]
@@ -21,4 +44,56 @@ def clamp_registration(builtin: Registration, low: float, high: float) -> Regist
         node.in_place = [source]
         return plan_flat(context, CLAMP, (source, output), low, high, over=CLAMP_OVER)
 
-    return override(builtin, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))
+    alone = override(builtin, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))
+
+    def prepare(context: Context, node: Node) -> None:
+        if node.absorbed:
+            _prepare_clamped(context, node, activation)
+        elif alone.prepare is not None:
+            alone.prepare(context, node)
+
+    def bind(context: Context, node: Node) -> Thunk:
+        if isinstance(node.prepared, Node):
+            return _bind_clamped(context, node.prepared)
+        return alone.bind(context, node)  # type: ignore[misc]
+
+    return replace(alone, prepare=prepare, bind=bind, fuses=_layer_to_absorb)
+
+
+def _layer_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
+    """The layer of floats without an activation that makes a clamp's input, if it is one of the nodes and its kernel is a compiled one."""
+    return [maker for maker in makers if _clamps(maker) and maker.outputs[0].type is TensorType.FLOAT32]
+
+
+def _clamps(maker: Node) -> bool:
+    kind = _LAYERS.get(maker.op)
+    options: Any = maker.raw_options
+    plain = kind is not None and isinstance(options, kind) and options.fused_activation_function == ActivationFunctionType.NONE
+    return plain and is_compiled(maker)
+
+
+def _prepare_clamped(context: Context, node: Node, activation: ActivationFunctionType) -> None:
+    """Prepare a clamp that absorbs a layer: the layer, with the clamp as its activation and the clamp's output as its own."""
+    ensure_operands(node, 1)
+    [layer] = node.absorbed
+    output = node.outputs[0]
+    ensure_type(output, TensorType.FLOAT32)
+    kernel = layer.registration
+    ensure(kernel is not None and kernel.prepare is not None, "nothing serves the layer before it.")
+    options: Any = copy.copy(layer.raw_options)
+    options.fused_activation_function = activation
+    clamped = Node(layer.index, layer.op, layer.op_name, layer.version, layer.inputs, [output], options, registration=kernel)
+    # What kernels keep of a layer's weights does not depend on its activation.
+    clamped.shared, clamped.kernel_cache = layer.shared, layer.kernel_cache
+    kernel.prepare(context, clamped)  # type: ignore[union-attr, misc]
+    layer.kernel_cache = clamped.kernel_cache
+    context.resize_tensor(layer.outputs[0], output.shape)  # it has no memory, but a shape
+    node.temporaries, node.in_place, node.prepared, node.main = clamped.temporaries, clamped.in_place, clamped, layer
+
+
+def _bind_clamped(context: Context, clamped: Node) -> Thunk:
+    """The thunk of a clamp that absorbs a layer, from its `prepared`."""
+    kernel = clamped.registration
+    ensure(kernel is not None and kernel.bind is not None, "nothing serves the layer before it.")
+    thunk: Thunk = kernel.bind(context, clamped)  # type: ignore[union-attr, misc]
+    return thunk

@@ -1,8 +1,13 @@
-"""DEPTHWISE_CONV_2D, compiled, with constant weights: float32, integers whose sums float32 holds exactly, and small layers of others."""
+"""DEPTHWISE_CONV_2D, compiled, with constant weights: float32, integers whose sums float32 holds exactly, and small layers of others.
+
+A PAD before it that nothing else reads is absorbed: its border is that of the windows, and is never written.
+"""
 
 from __future__ import annotations
 
-from oplet import Context, Node, NodeLimits, decline
+import numpy as np
+
+from oplet import Context, Node, NodeLimits, decline, ensure
 from oplet.kernels.windows import Windows2D
 from oplet.schema.options import DepthwiseConv2DOptions
 from oplet_builtin_ops.kit.layers import QuantizedLayer
@@ -10,6 +15,7 @@ from oplet_builtin_ops.ops.depthwise_conv_2d import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.memory import Array
 from oplet_numba_ops.convolution.depthwise import plan_depthwise
 from oplet_numba_ops.convolution.direct import Geometry, plan_direct_layer
+from oplet_numba_ops.convolution.edges import absorbed_border, border_to_absorb
 from oplet_numba_ops.convolution.output_stage import float_finishing, quantized_finishing
 from oplet_numba_ops.overriding import Bind, override
 
@@ -28,6 +34,7 @@ def plan(context: Context, node: Node) -> Bind:
     elif isinstance(layer, QuantizedLayer) and (found := quantized_finishing(layer, False)) is not None:
         finish = found
     else:
+        ensure(not node.absorbed, "its kernel reads no border that is not there.")
         channels = source.shape[3]
         return plan_direct_layer(context, node, Geometry(plain.batch, plain.height, plain.width, 1, channels, filters), layer)
 
@@ -36,7 +43,14 @@ def plan(context: Context, node: Node) -> Bind:
         return values.reshape(rows, columns, filters)
 
     pad = 0 if layer is None else source.zero_point
-    return plan_depthwise(context, node, windows, filters // source.shape[3], taps, finish, float(pad))
+    if node.absorbed:
+        border = absorbed_border(node)
+        if layer is None:
+            finite = node.cached("finite", [weights], lambda: bool(np.isfinite(weights.data).all()))
+            ensure(finite, "its weights are not finite, so that a border of zeros is not without effect.")
+        windows = border.around(windows)
+        source = border.source
+    return plan_depthwise(context, node, source, windows, filters // source.shape[3], taps, finish, float(pad))
 
 
-REGISTRATION = override(BUILTIN, plan, NodeLimits(constant=[1, 2]))
+REGISTRATION = override(BUILTIN, plan, NodeLimits(constant=[1, 2]), fuses=border_to_absorb)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf
-
+from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.ops.relu import REGISTRATION as BUILTIN
 from oplet_numba_ops.elementwise.clamps import clamp_registration
 
-REGISTRATION = clamp_registration(BUILTIN, 0.0, inf)
+REGISTRATION = clamp_registration(BUILTIN, ActivationFunctionType.RELU)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.ops.relu6 import REGISTRATION as BUILTIN
 from oplet_numba_ops.elementwise.clamps import clamp_registration
 
-REGISTRATION = clamp_registration(BUILTIN, 0.0, 6.0)
+REGISTRATION = clamp_registration(BUILTIN, ActivationFunctionType.RELU6)
