@@ -56,9 +56,10 @@ def _folded(context: KernelContext, node: Node) -> Derived:
         _run(context, node)
         return [Computed(tensor.data, again) for tensor in outputs]
 
-    if context.session.checks or any(tensor.is_variable or tensor.dtype.hasobject for tensor in outputs):
-        make()
-        return Derived(sources, None)
+    for tensor in outputs:
+        if context.session.checks or tensor.is_variable or tensor.dtype.hasobject:
+            make()
+            return Derived(sources, None)
     fixed = tuple(None if tensor.is_dynamic else tensor.shape for tensor in outputs)
     key = "outputs", context.num_threads, tuple(tensor.dtype for tensor in outputs), fixed
     folded = node.derive(key, sources, make)

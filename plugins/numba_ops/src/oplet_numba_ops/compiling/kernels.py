@@ -258,7 +258,7 @@ class Entry:
             elif is_float:
                 words.append(_BITS.unpack(_FLOAT.pack(argument))[0])
             else:
-                words.append(int(argument))
+                words.append(argument if argument.__class__ is int else int(argument))
         return words
 
 
