@@ -154,7 +154,8 @@ class SharedValues:
     def keep(self, key: Hashable, value: Kept) -> Kept:
         """Keep a value as long as it is referenced elsewhere; returns the one that another thread was faster to keep, if there is one."""
         with _lock:
-            found: Kept | None = self.get(key)
+            held = self._held.get(key)
+            found: Kept | None = None if held is None else held()
             if found is None:
                 self._held[key] = weakref.ref(value)
                 found = value

@@ -65,7 +65,8 @@ def _give(context: KernelContext, node: Node, declined: Declined | str) -> None:
 
 
 def _providers(context: KernelContext, node: Node, *, started: bool) -> Providers:
-    key = node.op, node.op_name, node.version, node.composite_name, node.composite_version if node.composite_name else 0
+    name = node.composite_name
+    key = node.op, node.op_name, node.version, name, node.composite_version if name else 0
     chain = context.session.chains.get(key)
     if chain is None:
         chain = context.session.chains[key] = Chain(partial(find_providers, node, context.session.resolver))

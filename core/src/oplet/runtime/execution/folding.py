@@ -60,10 +60,10 @@ def _folded(context: KernelContext, node: Node) -> Derived:
         if context.session.checks or tensor.is_variable or tensor.dtype.hasobject:
             make()
             return Derived(sources, None)
-    fixed = tuple(None if tensor.is_dynamic else tensor.shape for tensor in outputs)
-    key = "outputs", context.num_threads, tuple(tensor.dtype for tensor in outputs), fixed
+    fixed = tuple([None if tensor.allocation is _DYNAMIC else tensor.shape for tensor in outputs])
+    key = "outputs", context.num_threads, tuple([tensor.dtype for tensor in outputs]), fixed
     folded = node.derive(key, sources, make)
-    if not ran or any(tensor.data is not computed.get() for tensor, computed in zip(outputs, folded.value)):
+    if not ran or [tensor for tensor, computed in zip(outputs, folded.value) if tensor.data is not computed.get()]:
         memory = context.session.memory
         for tensor, computed in zip(outputs, folded.value):
             tensor.shape = computed.shape

@@ -79,10 +79,9 @@ def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: in
     if len(scales) > 1:
         ensure_type(source, TensorType.INT8, TensorType.INT16)
     kind = np.float32 if narrow else np.float64
-    with np.errstate(all="ignore"):
-        products = (scales.astype(kind) * kind(ensure_scale(source))).astype(np.float64)
+    given, wanted = kind(ensure_scale(source)), ensure_scale(output)
     with np.errstate(all="ignore"):  # with scales of 0, NaN counts as 0
-        factors: Array = products / ensure_scale(output)
+        factors: Array = (scales.astype(kind) * given).astype(np.float64) / wanted
     return factors if len(factors) == channels else factors.repeat(channels)
 
 

@@ -178,13 +178,14 @@ def plan_tiles(
         after: returns further steps.
     """
     source, output = source or node.inputs[0], output or node.outputs[0]
-    if not windows.count or not filters:
+    count = windows.count
+    if not count or not filters:
         decline("there is nothing to compute.")
     finish = finishing()
     item = 1 if integer else 4
     layout = layout_of(windows, item)
     vectors = panel_vectors(filters)
-    tile = _tile(windows.count, vectors)
+    tile = _tile(count, vectors)
     product = product_kernel(vectors, tile, integer, finish.bits, finish.rounding)
     ready(product)
     compute = TensorType.UINT8 if integer else TensorType.FLOAT32
@@ -204,11 +205,11 @@ def plan_tiles(
     length = panels.shape[2]
     depth = layout.runs * layout.length
     block = max(tile, BLOCK_BYTES // (item * depth) // tile * tile)
-    worth = windows.count * depth * len(panels) * vectors * LANES // (_WORTH_BYTES if integer else _WORTH)
+    worth = count * depth * len(panels) * vectors * LANES // (_WORTH_BYTES if integer else _WORTH)
     # Each thread reads either part of the inputs and all weights, or all inputs and part of the weights. A thread gets neighbouring
     # outputs, which the same thread is likely to read in the next layer.
     by_panels = panels.size > source.size + output.size
-    ranges = grid(windows.count, tile, len(panels), worth, context.num_threads, by_panels)
+    ranges = grid(count, tile, len(panels), worth, context.num_threads, by_panels)
 
     def bind() -> Thunk:
         values: Any = source.data

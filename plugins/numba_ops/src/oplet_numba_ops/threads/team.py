@@ -48,6 +48,12 @@ _MOST_HELPERS = 63
 _PATIENCE = 1.5e-3
 
 
+#: The words of a job after its head, which only graphs of jobs set.
+_NO_LINKS = (0,) * (JOB_WORDS - HEAD_WORDS)
+#: The classes of arguments that own nothing.
+_NUMBERS = frozenset((int, float, bool))
+
+
 class _Helper:
     """A helper thread.
 
@@ -235,15 +241,24 @@ class Step(NamedTuple):
     parts: Sequence[tuple[Any, ...]]
 
 
+#: The kernels that all thunks need, those that are not known to be loaded.
+_common = [RUN, RUN_GRAPH, SERVE, CHAIN, COPY]
+
+
 def ready(*kernels: Kernel) -> None:
     """Load or compile, in a plan, the kernels of its thunk, or have them compiled in the background.
 
     Raises:
         CompileError: numba or LLVM refuses one.
     """
-    for one in (*kernels, RUN, RUN_GRAPH, SERVE, CHAIN, COPY):
+    for one in kernels:
         if not one.has_entry:  # the usual case costs no call
             provide(one)
+    for one in _common:
+        if not one.has_entry:
+            provide(one)
+    if _common and all(one.has_entry for one in _common):
+        _common.clear()  # for good: what is loaded stays
 
 
 def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:
@@ -255,6 +270,8 @@ def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:
         arrays: further arrays to keep alive, for arguments that are addresses.
     """
     threads = min(threads, _MOST_HELPERS + 1)
+    if threads == 1 and len(steps) == 1 and len(steps[0].parts) == 1:  # the usual case
+        return _single(*steps[0], arrays)
     most = together(threads)
     calls: list[Thunk] = []
     short: list[Step] = []
@@ -344,6 +361,19 @@ def _alone(steps: Sequence[Step], run: Callable[..., None], team: _Team, arrays:
     call = _Call(run, team.address, where + 8 * JOB_WORDS * count, count)
     call.keep = memory, *(entry for entry, _, _ in rows), *arrays, *passed
     return mark(call, Jobs(run, team.address, jobs, (), team))
+
+
+def _single(kernel: Kernel, parts: Sequence[tuple[Any, ...]], arrays: tuple[Array, ...]) -> Thunk:
+    """What `_alone` makes of one step of one part, with fewer calls: the job, its address, and the arguments."""
+    run, team, entry = RUN.compiled(), _team(), kernel.entry()
+    words = entry.pack(parts[0])
+    memory = array("q", (entry.address, 0, 8 * len(words), 1, 1, *_NO_LINKS, 0))
+    memory.extend(words)
+    where, _ = memory.buffer_info()  # of its final size, which does not move any more
+    memory[1], memory[JOB_WORDS] = where + 8 * (JOB_WORDS + 1), where
+    call = _Call(run, team.address, where + 8 * JOB_WORDS, 1)
+    call.keep = memory, entry, *arrays, *[value for value in parts[0] if value.__class__ not in _NUMBERS]
+    return mark(call, Jobs(run, team.address, [where], (), team))
 
 
 def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> Thunk:
