@@ -80,7 +80,7 @@ def address_of(array: Any) -> int:
 
     `__array_interface__` makes a dictionary of all that there is to know, and opening a model asks for the addresses of all its arrays.
     """
-    if _is_known and isinstance(array, np.ndarray):
+    if _is_known and (array.__class__ is np.ndarray or isinstance(array, np.ndarray)):
         return c_size_t.from_address(id(array) + _HEAD).value
     return _told_address(array)
 
@@ -212,6 +212,8 @@ class NodeValues:
 
 def _frozen(value: Any) -> Any:
     """The value, its arrays made read-only: those in tuples, lists and dictionaries too."""
+    if value.__class__ is Computed:  # its array is read-only already
+        return value
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
     elif isinstance(value, (tuple, list)):

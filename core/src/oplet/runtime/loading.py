@@ -177,6 +177,8 @@ def _read_shared(
     if shared is None or (type not in _PLAIN and type not in PACKED_BITS):
         return _read_constant(raw, type, shape, sparse, index, name, memory)
     key = _constant_key(raw, type, shape, sparse)
+    if not sparse and type in _PLAIN:  # a view is made as fast as it is looked for
+        return shared.keep(key, _read_constant(raw, type, shape, sparse, index, name, memory))
     found: Array | None = shared.get(key)
     if found is None:
         return shared.keep(key, _read_constant(raw, type, shape, sparse, index, name, memory))

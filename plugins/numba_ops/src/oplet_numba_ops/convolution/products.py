@@ -113,7 +113,7 @@ def panels_of(matrix: Array, layout: Layout, vectors: int, integer: bool) -> Arr
     group = 4 if integer else 1
     steps = -(-layout.length // group)
     kind = np.dtype(np.int8 if integer else np.float32)
-    panels = aligned((count, layout.runs, steps, width, group), kind)
+    panels = aligned((count, layout.runs, steps, width, group), kind, zeroed=False)
     if integer and not layout.length % group and matrix.dtype == kind and matrix.flags.c_contiguous:
         # Four bytes that stay together are moved as one.
         return _fill(panels.view(np.int32), matrix.view(np.int32), layout.runs, steps).view(kind)
@@ -121,7 +121,7 @@ def panels_of(matrix: Array, layout: Layout, vectors: int, integer: bool) -> Arr
 
 
 def _fill(panels: Array, matrix: Array, runs: int, length: int) -> Array:
-    """Fill panels, which are zeros, with the filters (filters, values of a window), and return them."""
+    """Fill panels with the filters (filters, values of a window) and zeros after the last one, and return them."""
     _, _, steps, width, group = panels.shape
     block = max(1, _AT_ONCE // panels[0].nbytes)
     count = len(panels)
@@ -137,6 +137,7 @@ def _fill(panels: Array, matrix: Array, runs: int, length: int) -> Array:
         if full:
             some[:full] = whole[: full * width].reshape(full, width, runs, steps, group).transpose(0, 2, 3, 1, 4)
         if rest:
+            some[full] = 0
             some[full, :, :, :rest] = whole[full * width :].reshape(rest, runs, steps, group).transpose(1, 2, 0, 3)
     return panels
 
