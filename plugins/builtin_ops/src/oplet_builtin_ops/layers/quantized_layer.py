@@ -120,7 +120,8 @@ def rounding_of(source: Tensor, bias: Tensor | None) -> Rounding:
 def as_rows(weights: Array, axis: int) -> Array:
     """One row for each position along an axis, even if there are none; a view where possible."""
     if axis == weights.ndim - 1 > 0:
-        return weights.reshape(prod(weights.shape[:-1]), weights.shape[-1]).T
+        rows: Array = weights.reshape(prod(weights.shape[:-1]), weights.shape[-1]).T
+        return rows
     first = weights if axis == 0 else np.moveaxis(weights, axis, 0)
     return first.reshape(len(first), prod(first.shape[1:]))
 
