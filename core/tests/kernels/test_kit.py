@@ -7,8 +7,10 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 import oplet.kernels
 from oplet.errors import PrepareError
 from oplet.kernels import axes, options, windows
-from oplet.kernels.arrays import copier
+from oplet.kernels.arrays import address_of, copier
 from oplet.schema.enums import Padding
 
 MODULES = sorted(module.name for module in pkgutil.iter_modules(oplet.kernels.__path__))
@@ -132,3 +134,27 @@ def test_a_copy_onto_itself_does_nothing_and_another_follows_its_source() -> Non
     source += 1
     run()
     assert target.tolist() == [1, 2, 3, 4]
+
+
+def test_the_address_of_an_array_is_that_which_numpy_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = np.arange(24, dtype=np.int16).reshape(4, 6)
+    frozen = whole[1:].copy()
+    frozen.flags.writeable = False
+    whole.tofile(tmp_path / "values")
+    mapped = np.memmap(tmp_path / "values", np.int16, "r")
+    arrays = [
+        whole,
+        whole[1:, 2:],
+        whole[::-1, ::2],
+        whole.T,
+        frozen,
+        mapped,
+        mapped[3:],
+        np.zeros(()),
+        np.zeros((0, 3)),
+        np.frombuffer(b"abc", "u1"),
+    ]
+    told = [int(array.__array_interface__["data"][0]) for array in arrays]
+    assert [address_of(array) for array in arrays] == told
+    monkeypatch.setattr("oplet.ops.shared_values._is_known", False)  # as with another Python
+    assert [address_of(array) for array in arrays] == told

@@ -8,7 +8,9 @@ from typing import Any
 from numpy import may_share_memory
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Copies", "Shape", "Thunk", "copier", "copies", "spans"]
+from oplet.ops.shared_values import address_of
+
+__all__ = ["Array", "Copies", "Shape", "Thunk", "address_of", "copier", "copies", "spans"]
 
 #: An array of any type and shape.
 Array = NDArray[Any]
@@ -36,8 +38,7 @@ class Copies:
 
 def copier(target: Array, source: Array) -> Copies:
     """A thunk that copies `source` into `target`, of the same shape; it does nothing where both are the same memory."""
-    overlap = target.strides == source.strides and may_share_memory(target, source)
-    if overlap and target.__array_interface__["data"] == source.__array_interface__["data"]:  # slow to ask for
+    if target.strides == source.strides and address_of(target) == address_of(source) and may_share_memory(target, source):
         return _NOTHING
     return Copies([(target, source)])
 
@@ -59,7 +60,7 @@ def spans(arrays: Iterable[Array]) -> list[tuple[int, int]]:
     found = []
     for array in arrays:
         if array.size:
-            first = int(array.__array_interface__["data"][0])
+            first = address_of(array)
             if array.flags.c_contiguous:
                 found.append((first, first + array.nbytes))
                 continue

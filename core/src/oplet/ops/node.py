@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -296,7 +296,8 @@ class Node:
             self.charged.add(key)
             if nbytes := nbytes_of(kept.value, constants):
                 charge(nbytes)
-        return cast(Value, kept.value)
+        value: Value = kept.value
+        return value
 
     def has_made_of(self, tensor: Tensor) -> bool:
         """Whether a value of `cached` was made from a constant. For the runtime."""
@@ -370,7 +371,7 @@ class Node:
 
     def optional_input(self, position: int) -> Tensor | None:
         """The input at `position`; None if it is omitted."""
-        return self.inputs[position] if self.has_input(position) else None
+        return self.inputs[position] if position < len(self.inputs) else None
 
     def writes_over(self, tensor: Tensor) -> bool:
         """Whether the first output shares the memory of this input, whose value is then overwritten."""

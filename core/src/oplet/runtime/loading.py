@@ -17,7 +17,7 @@ from oplet.model.model import Model
 from oplet.model.reachability import observable_tensors
 from oplet.model.save.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
-from oplet.ops.shared_values import NodeValues, SharedValues
+from oplet.ops.shared_values import NodeValues, SharedValues, address_of
 from oplet.ops.strings import strings_nbytes
 from oplet.ops.tensor import Allocation, Quantization, Tensor, numpy_dtype
 from oplet.runtime.subgraph import Subgraph
@@ -160,7 +160,7 @@ def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], model: Model, memo
 
 def _constant_key(raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool) -> Hashable:
     """The key of a constant among the model's shared values: the same for all tensors of the same bytes, type and shape."""
-    return raw.__array_interface__["data"][0], raw.size, type, shape, sparse
+    return address_of(raw), raw.size, type, shape, sparse
 
 
 def _read_shared(
@@ -177,6 +177,8 @@ def _read_shared(
     if shared is None or (type not in _PLAIN and type not in PACKED_BITS):
         return _read_constant(raw, type, shape, sparse, index, name, memory)
     key = _constant_key(raw, type, shape, sparse)
+    if not sparse and type in _PLAIN:  # a view is made as fast as it is looked for
+        return shared.keep(key, _read_constant(raw, type, shape, sparse, index, name, memory))
     found: Array | None = shared.get(key)
     if found is None:
         return shared.keep(key, _read_constant(raw, type, shape, sparse, index, name, memory))

@@ -25,6 +25,7 @@ from oplet_numba_ops.compiling.replacing import Before, Bind, Replaced, Thunk, r
 
 __all__ = ["Bind", "Check", "Fuses", "Thunk", "has_numpy_kernel", "is_compiled", "needs_threads", "override"]
 
+_HALF = TensorType.FLOAT16
 #: Declines a node, or returns.
 Check = Callable[[Context, Node], None]
 #: Chooses the nodes that a kernel computes with its own.
@@ -64,8 +65,9 @@ def override(
     """
 
     def prepare(context: Context, node: Node) -> None:
-        if any(tensor is not None and tensor.type is TensorType.FLOAT16 for tensor in node.inputs):
-            decline("it computes with no halves.")
+        for tensor in node.inputs:
+            if tensor is not None and tensor.type is _HALF:
+                decline("it computes with no halves.")
         if early is not None:
             early(context, node)
         try:

@@ -101,16 +101,18 @@ class NodeLimits:
 
     def refusal(self, node: Node) -> str:
         """The reason why a node is beyond these limits, "" if it is within. Its inputs must have their present types and shapes."""
-        for kind, tensors, allowed in (("input", node.inputs, self.inputs), ("output", node.outputs, self.outputs)):
-            for position, (tensor, types) in enumerate(zip(tensors, allowed)):
-                if types and tensor is not None and tensor.type not in types:
-                    return _of_another_type(kind, position, tensor.type, types)
-        for position, (tensor, ranks) in enumerate(zip(node.inputs, self.ranks)):
-            if ranks and tensor is not None and tensor.ndim not in ranks:
-                return f"input {position} has {tensor.ndim} dimensions, and it serves {_or(map(str, ranks))} there"
+        inputs = node.inputs
+        for position, (tensor, types) in enumerate(zip(inputs, self.inputs)):
+            if types and tensor is not None and tensor.type not in types:
+                return _of_another_type("input", position, tensor.type, types)
+        for position, (tensor, types) in enumerate(zip(node.outputs, self.outputs)):
+            if types and tensor is not None and tensor.type not in types:
+                return _of_another_type("output", position, tensor.type, types)
+        for position, ranks in enumerate(self.ranks):
+            if ranks and position < len(inputs) and inputs[position] is not None and inputs[position].ndim not in ranks:
+                return f"input {position} has {inputs[position].ndim} dimensions, and it serves {_or(map(str, ranks))} there"
         for position in self.constant:
-            given = node.optional_input(position)
-            if given is not None and not given.is_constant:
+            if position < len(inputs) and inputs[position] is not None and not inputs[position].is_constant:
                 return f"input {position} is no constant, and it serves constants alone there"
         return self._refused_option(node) if self.options else ""
 

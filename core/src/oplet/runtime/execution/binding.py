@@ -71,8 +71,11 @@ def bind_node(context: KernelContext, node: Node) -> Thunk:
         PrepareError: `bind` fails.
     """
     thunk = _bound(context, node)
-    strings = [tensor for tensor in node.outputs if tensor.dtype.hasobject and tensor.type is TensorType.STRING]
-    return partial(_run_counted, thunk, strings, context.session.memory) if strings else thunk
+    for tensor in node.outputs:
+        if tensor.dtype.hasobject:
+            strings = [tensor for tensor in node.outputs if tensor.type is TensorType.STRING]
+            return partial(_run_counted, thunk, strings, context.session.memory) if strings else thunk
+    return thunk
 
 
 def _bound(context: KernelContext, node: Node) -> Thunk:

@@ -12,6 +12,7 @@ from oplet.ops.context import Declined, Node
 from oplet.ops.serving.providers import Chain, Providers
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.resolving import find_providers
+from oplet.texts import LONGEST, plain
 
 __all__ = ["defer_init", "fall_back", "refusal"]
 
@@ -30,8 +31,13 @@ def refusal(node: Node) -> str:
     return "" if registration is None or registration.limits is None else registration.limits.refusal(node)
 
 
-def fall_back(context: KernelContext, node: Node, declined: Declined) -> None:
+def fall_back(context: KernelContext, node: Node, declined: Declined | str) -> None:
     """Give a node to its next provider.
+
+    Args:
+        context: the subgraph's context.
+        node: the node.
+        declined: what its provider raised, or the reason why it is beyond its limits.
 
     Raises:
         UnservedNodeError: there is none; the message names all providers and their reasons.
@@ -44,21 +50,23 @@ def fall_back(context: KernelContext, node: Node, declined: Declined) -> None:
         raised = context.node_error(UnservedNodeError, node, error, "failed to prepare")
         if isinstance(raised, UnservedNodeError):
             raised.op = node.op_name
-        raise raised from declined
+        raise raised from Declined(declined) if isinstance(declined, str) else declined
 
 
-def _give(context: KernelContext, node: Node, declined: Declined) -> None:
+def _give(context: KernelContext, node: Node, declined: Declined | str) -> None:
     if node.delegate is not None:
-        raise declined
+        raise Declined(declined) if isinstance(declined, str) else declined
     if node.providers is None:
         node.providers = _providers(context, node, started=node in context.subgraph.initialized)
-    if not node.providers.advance(str(declined)):
+    # The text is that of the error, which is not made for the many nodes that another provider serves.
+    if not node.providers.advance(plain(declined, LONGEST) if isinstance(declined, str) else str(declined)):
         told = "; ".join(f"{who.provenance} declines it: {why.rstrip('.')}" for who, why in node.providers.declined)
         raise Declined(f"nobody serves the node: {told}.")
 
 
 def _providers(context: KernelContext, node: Node, *, started: bool) -> Providers:
-    key = node.op, node.op_name, node.version, node.composite_name, node.composite_version if node.composite_name else 0
+    name = node.composite_name
+    key = node.op, node.op_name, node.version, name, node.composite_version if name else 0
     chain = context.session.chains.get(key)
     if chain is None:
         chain = context.session.chains[key] = Chain(partial(find_providers, node, context.session.resolver))

@@ -56,13 +56,16 @@ def _folded(context: KernelContext, node: Node) -> Derived:
         _run(context, node)
         return [Computed(tensor.data, again) for tensor in outputs]
 
-    if context.session.checks or any(tensor.is_variable or tensor.dtype.hasobject for tensor in outputs):
-        make()
-        return Derived(sources, None)
-    fixed = tuple(None if tensor.is_dynamic else tensor.shape for tensor in outputs)
-    key = "outputs", context.num_threads, tuple(tensor.dtype for tensor in outputs), fixed
-    folded = node.derive(key, sources, make)
-    if not ran or any(tensor.data is not computed.get() for tensor, computed in zip(outputs, folded.value)):
+    for tensor in outputs:
+        if context.session.checks or tensor.is_variable or tensor.dtype.hasobject:
+            make()
+            return Derived(sources, None)
+    forms = [(tensor.dtype, None if tensor.allocation is _DYNAMIC else tensor.shape) for tensor in outputs]
+    folded = node.derive(("outputs", context.num_threads, *forms), sources, make)
+    own = ran
+    for tensor, computed in zip(outputs, folded.value):
+        own = own and tensor.data is computed.get()
+    if not own:
         memory = context.session.memory
         for tensor, computed in zip(outputs, folded.value):
             tensor.shape = computed.shape
@@ -134,7 +137,7 @@ def _run(context: KernelContext, node: Node) -> None:
     for tensor in (*node.outputs, *node.temporaries):
         if tensor.allocation is not _DYNAMIC:
             # Variables begin as 0; other outputs are written whole now.
-            tensor.set_memory(context.new_array(tensor, zeroed=tensor.is_variable))
+            tensor.set_memory(context.session.memory.new_array(tensor, zeroed=tensor.is_variable))
     thunk = bind_node(context, node)
     try:
         thunk()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from oplet.errors import OpletError, PrepareError, failures
-from oplet.ops.context import Declined, Node
+from oplet.ops.context import Node
 from oplet.runtime.execution.fallback import defer_init, fall_back, refusal
 from oplet.runtime.execution.kernel_context import KernelContext
 
@@ -39,7 +39,7 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
         ResolverError: the next kernel cannot be imported.
     """
     if reason := refusal(node):
-        fall_back(context, node, Declined(reason))
+        fall_back(context, node, reason)
         return False
     if node.providers is not None and not node.providers.started:
         initialize(context, [node])

@@ -22,6 +22,7 @@ from oplet.schema.enums import TensorType
 
 __all__ = ["KernelContext"]
 
+_COMPUTED = Allocation.COMPUTED
 #: Allocations whose memory other nodes were bound to, so that it must not be replaced while the graph runs.
 _PLANNED = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.CONSTANT, Allocation.COMPUTED)
 #: The most bytes of a constant, computed from shapes, that is compared with those of other interpreters.
@@ -147,8 +148,10 @@ class KernelContext(Context):
         allocation: Allocation = Allocation.ARENA,
         name: str = "",
     ) -> Tensor:
-        ensure_temporary(allocation)
-        tensor = Tensor(len(self.subgraph.tensors) + len(node.temporaries), name, tensor_type(type), (), allocation=allocation)
+        if allocation is not Allocation.ARENA:
+            ensure_temporary(allocation)
+        kind = type if type.__class__ is TensorType else tensor_type(type)
+        tensor = Tensor(len(self.subgraph.tensors) + len(node.temporaries), name, kind, (), allocation=allocation)
         tensor.shape = checked_shape(tensor, shape)
         self.session.memory.check_tensor(tensor)
         if allocation is Allocation.PERSISTENT:
@@ -191,8 +194,11 @@ class KernelContext(Context):
 
     def let_go(self, node: Node, position: int) -> None:
         """Let the large constants go that nobody needs any more but a node, at a position of the plan; see `memory.letting_go`."""
-        if not (self.session.checks or self.session.preserve_all_tensors):
-            let_go(self.subgraph, node, position, self.readers_of)
+        for tensor in node.inputs:
+            if tensor is not None and tensor.allocation is _COMPUTED:
+                if not (self.session.checks or self.session.preserve_all_tensors):
+                    let_go(self.subgraph, node, position, self.readers_of)
+                return
 
     def node_error(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
         """An error that names one of the subgraph's nodes; arguments as for `describe.node_errors.node_error`."""

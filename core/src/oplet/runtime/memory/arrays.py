@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet.ops.shared_values import address_of
 from oplet.ops.tensor import Array, Tensor
 from oplet.runtime.memory.arena_planner import ALIGNMENT
 from oplet.schema.enums import TensorType
@@ -34,7 +35,7 @@ def aligned_bytes(nbytes: int, *, zeroed: bool = True) -> NDArray[Any]:
         MemoryError: the machine has not that much.
     """
     block = (np.zeros if zeroed else np.empty)(nbytes + ALIGNMENT, np.uint8)
-    start = -block.__array_interface__["data"][0] % ALIGNMENT
+    start = -address_of(block) % ALIGNMENT
     return block[start : start + nbytes]
 
 
@@ -76,7 +77,7 @@ def give_back_pages(array: NDArray[np.uint8]) -> int:
     where it is written. Returns the bytes that stay.
     """
     advise = _advise()
-    first = array.__array_interface__["data"][0]
+    first = address_of(array)
     begin = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
     length = (first + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - begin
     given = advise is not None and length > 0 and advise(begin, length, mmap.MADV_DONTNEED) == 0

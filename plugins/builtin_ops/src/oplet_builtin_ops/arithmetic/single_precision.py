@@ -36,19 +36,21 @@ def takes_halves(
     """
     prepare: Any = registration.prepare
     bind: Any = registration.bind
+    decisive = positions or (0,)
 
     def prepare_any(context: Context, node: Node) -> None:
         inputs = node.inputs
-        if any(at < len(inputs) and inputs[at] is not None and inputs[at].type is _HALF for at in positions or (0,)):
-            if not mixed:
-                single = next(
-                    (tensor for tensor in (*inputs, *node.outputs) if tensor is not None and tensor.type is _SINGLE), None
-                )
-                ensure(single is None, lambda: f"{single} is of type FLOAT32 where other tensors are of type FLOAT16.")
-            node.prepared = _Widened.of(node, options or {})
-            node.prepared.prepare(context, prepare)
+        for at in decisive:
+            if at < len(inputs) and inputs[at] is not None and inputs[at].type is _HALF:
+                break
         else:
             prepare(context, node)
+            return
+        if not mixed:
+            single = next((tensor for tensor in (*inputs, *node.outputs) if tensor is not None and tensor.type is _SINGLE), None)
+            ensure(single is None, lambda: f"{single} is of type FLOAT32 where other tensors are of type FLOAT16.")
+        node.prepared = _Widened.of(node, options or {})
+        node.prepared.prepare(context, prepare)
 
     def bind_any(context: Context, node: Node) -> Thunk:
         widened = node.prepared

@@ -19,7 +19,7 @@ from oplet.kernels.requantization import Rounding
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
-from oplet_builtin_ops.layers.weights import row_sums, weight_data
+from oplet_builtin_ops.layers.weights import row_sums, sums_and_widest, weight_data
 
 __all__ = [
     "QuantizedLayer",
@@ -79,10 +79,9 @@ def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: in
     if len(scales) > 1:
         ensure_type(source, TensorType.INT8, TensorType.INT16)
     kind = np.float32 if narrow else np.float64
-    with np.errstate(all="ignore"):
-        products = (scales.astype(kind) * kind(ensure_scale(source))).astype(np.float64)
+    given, wanted = kind(ensure_scale(source)), ensure_scale(output)
     with np.errstate(all="ignore"):  # with scales of 0, NaN counts as 0
-        factors: Array = products / ensure_scale(output)
+        factors: Array = (scales.astype(kind) * given).astype(np.float64) / wanted
     return factors if len(factors) == channels else factors.repeat(channels)
 
 
@@ -120,6 +119,9 @@ def rounding_of(source: Tensor, bias: Tensor | None) -> Rounding:
 
 def as_rows(weights: Array, axis: int) -> Array:
     """One row for each position along an axis, even if there are none; a view where possible."""
+    if axis == weights.ndim - 1 > 0:
+        rows: Array = weights.reshape(prod(weights.shape[:-1]), weights.shape[-1]).T
+        return rows
     first = weights if axis == 0 else np.moveaxis(weights, axis, 0)
     return first.reshape(len(first), prod(first.shape[1:]))
 
@@ -142,8 +144,7 @@ def widest_sum(weights: Tensor, depth: int, rows: Array | None, zero_point: int 
     if rows is None:
         return float(depth * (_LARGEST[weights.type] + abs(zero_point)))
     if rows.dtype == np.int8:
-        # The magnitude of -128 wraps around to -128, whose bits are 128 as an unsigned number.
-        return float(row_sums(np.absolute(rows).view(np.uint8)).max(initial=0))
+        return sums_and_widest(rows)[1]
     return float(np.absolute(rows, dtype=np.int32).sum(axis=1, dtype=np.int64).max(initial=0))
 
 
@@ -194,11 +195,15 @@ class QuantizedLayer:
     scratch: Tensor = field(init=False)
     folds: bool = field(default=False, init=False)
     _requantizer: Requantizer | None = field(default=None, init=False, repr=False)
+    _sums: Array | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         depth = self.weights.size // max(1, self.weights.shape[self.axis])
 
         def widest() -> float:
+            if self.weights.is_constant and (rows := self.rows()).dtype == np.int8:
+                self._sums, found = sums_and_widest(rows)
+                return found
             return widest_sum(self.weights, depth, self.rows() if self.weights.is_constant else None, self.zero_point)
 
         key = "widest sum", self.axis, self.zero_point, self.as_int8
@@ -231,6 +236,14 @@ class QuantizedLayer:
             return as_rows(data, self.axis)
         return channel_rows(self.node, self.weights, self.axis, self.zero_point)
 
+    def row_sums(self) -> Array:
+        """The sum of the weights of each output channel, as int64; nobody may write into it."""
+        if not self.weights.is_constant:
+            return row_sums(self.rows())
+        if self._sums is None:
+            self._sums = row_sums(self.rows())
+        return self._sums
+
     def add_scratch(self, context: Context, size: int, lanes: int = 1) -> None:
         """Request the requantizer's scratch memory, for blocks of at most `size` values in each of the lanes."""
         narrow = self.folds or self.compute == TensorType.FLOAT64
@@ -250,7 +263,7 @@ class QuantizedLayer:
         return self._new_requantizer(left)
 
     def _new_requantizer(self, left: int) -> Requantizer:
-        offsets = row_sums(self.rows()) * -left
+        offsets = self.row_sums() * -left if left else np.zeros(self.weights.shape[self.axis], np.int64)
         if self.bias is not None:
             offsets += self.bias.data.reshape(-1)
         output = self.output

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from oplet import checkpoint
 from oplet_numba_ops.compiling.kernels import CompileError, Kernel
@@ -38,16 +36,24 @@ def mode() -> str:
     return value
 
 
-@contextmanager
-def awaited() -> Iterator[list[Kernel]]:
-    """In this context `provide` may leave kernels to other processes; it notes them in the list."""
-    outer = getattr(_local, "missing", None)
-    missing: list[Kernel] = []
-    _local.missing = missing
-    try:
-        yield missing
-    finally:
-        _local.missing = outer
+class _Awaited:
+    """A context, without a generator, as it is entered for each node."""
+
+    __slots__ = ("_outer",)
+
+    def __enter__(self) -> list[Kernel]:
+        self._outer = getattr(_local, "missing", None)
+        missing: list[Kernel] = []
+        _local.missing = missing
+        return missing
+
+    def __exit__(self, *_: object) -> None:
+        _local.missing = self._outer
+
+
+def awaited() -> _Awaited:
+    """A context in which `provide` may leave kernels to other processes; it notes them in the list that is the context's value."""
+    return _Awaited()
 
 
 def provide(kernel: Kernel) -> None:

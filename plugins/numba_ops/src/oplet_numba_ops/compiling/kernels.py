@@ -222,6 +222,7 @@ class Entry:
         self._direct = addresses.get("direct", 0)
         self._kinds = kinds(signature)
         self._floats = [not ndim and dtype.kind == "f" for dtype, ndim in self._kinds]
+        self._has_arrays = any(ndim for _, ndim in self._kinds)
 
     def function(self) -> Callable[..., Any]:
         """A Python function of the kernel's arguments."""
@@ -241,9 +242,17 @@ class Entry:
         Raises:
             TypeError: an argument has another type than the kernel's.
         """
-        words: list[int] = []
         if len(arguments) != len(self._kinds):
             raise TypeError(f"The kernel takes {len(self._kinds)} arguments, not {len(arguments)}.")
+        if not self._has_arrays:
+            words = list(arguments)
+            for at, is_float in enumerate(self._floats):
+                if is_float:
+                    words[at] = _BITS.unpack(_FLOAT.pack(words[at]))[0]
+                elif words[at].__class__ is not int:
+                    words[at] = int(words[at])
+            return words
+        words = []
         for (dtype, ndim), is_float, argument in zip(self._kinds, self._floats, arguments):
             if ndim:
                 if argument.__class__ is not np.ndarray and not isinstance(argument, np.ndarray):
@@ -258,7 +267,7 @@ class Entry:
             elif is_float:
                 words.append(_BITS.unpack(_FLOAT.pack(argument))[0])
             else:
-                words.append(int(argument))
+                words.append(argument if argument.__class__ is int else int(argument))
         return words
 
 

@@ -4,35 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from ctypes import addressof, c_char
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from oplet.kernels.arrays import Array
+from oplet.kernels.arrays import address_of as address
 
 __all__ = ["Array", "address", "aligned", "flat", "padded_rows", "writable"]
 
 _LINE = 64
+#: The bytes from which on filling an array with zeros takes longer than the calls that save it.
+_LARGE = 1 << 15
 
 
-def address(array: Array) -> int:
-    """The address of an array's first element; several times as fast as `array.ctypes.data`."""
-    if array.flags.writeable:
-        try:
-            return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]
-        except (TypeError, ValueError):  # it is empty, or not contiguous
-            pass
-    return int(array.__array_interface__["data"][0])
+def aligned(shape: Sequence[int], dtype: DTypeLike, *, zeroed: bool = True) -> Array:
+    """An array, aligned to a cache line, whose last cache line may be read to its end.
 
-
-def aligned(shape: Sequence[int], dtype: DTypeLike) -> Array:
-    """An array of zeros, aligned to a cache line, whose last cache line may be read to its end."""
+    Args:
+        shape: its shape.
+        dtype: its type.
+        zeroed: whether the values are 0; otherwise those of a large one are undefined, for a caller that writes them all.
+    """
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
-    memory = np.zeros(size + 2 * _LINE, np.uint8)
+    if zeroed or size < _LARGE:
+        memory = np.zeros(size + 2 * _LINE, np.uint8)
+    else:
+        memory = np.empty(size + 2 * _LINE, np.uint8)
+        memory[size:] = 0
     start = -address(memory) % _LINE
-    result: Array = memory[start : start + size].view(kind).reshape(shape)
+    result: Array = np.ndarray(shape, kind, memory, start)
     return result
 
 

@@ -236,7 +236,7 @@ def _plan_quantized(context: Context, node: Node, geometry: Geometry, layer: Qua
         decline("its sums, or their factors, are larger than it computes exactly.")
     offsets = requantizer.offsets
     if not layer.centred and layer.source.zero_point:  # the kernel subtracts it
-        offsets = offsets + layer.source.zero_point * layer.rows().sum(axis=1, dtype=np.int64)
+        offsets = offsets + layer.source.zero_point * layer.row_sums()
     scales[..., 0] = offsets
     source, output = node.inputs[_source_place(node)], layer.output
     codes = [f"{np.dtype(tensor.dtype).kind}{np.dtype(tensor.dtype).itemsize}" for tensor in (source, output)]

@@ -55,7 +55,8 @@ def float_finishing(
     def make() -> Array:
         table = aligned((rows,), np.float32)
         if bias is not None:
-            table[:channels] = np.tile(bias.data.reshape(-1), times)
+            values = bias.data.reshape(-1)
+            table[:channels] = values if times == 1 else np.tile(values, times)
         return table
 
     table = node.cached(("table of floats", channels, times), [bias], make, shared=True)

@@ -113,17 +113,32 @@ def panels_of(matrix: Array, layout: Layout, vectors: int, integer: bool) -> Arr
     group = 4 if integer else 1
     steps = -(-layout.length // group)
     kind = np.dtype(np.int8 if integer else np.float32)
-    panels = aligned((count, layout.runs, steps, width, group), kind)
-    block = max(1, _AT_ONCE // (panels[0].size * kind.itemsize))
+    panels = aligned((count, layout.runs, steps, width, group), kind, zeroed=False)
+    if integer and not layout.length % group and matrix.dtype == kind and matrix.flags.c_contiguous:
+        # Four bytes that stay together are moved as one.
+        return _fill(panels.view(np.int32), matrix.view(np.int32), layout.runs, steps).view(kind)
+    return _fill(panels, matrix, layout.runs, layout.length)
+
+
+def _fill(panels: Array, matrix: Array, runs: int, length: int) -> Array:
+    """Fill panels with the filters (filters, values of a window) and zeros after the last one, and return them."""
+    _, _, steps, width, group = panels.shape
+    block = max(1, _AT_ONCE // panels[0].nbytes)
+    count = len(panels)
     for first in range(0, count, block):
         if first:
             checkpoint()
         some = panels[first : first + block]
-        whole = matrix[first * width : (first + len(some)) * width].reshape(-1, layout.runs, layout.length)
-        if (len(whole), layout.length) != (len(some) * width, steps * group):
-            given, whole = whole, np.zeros((len(some) * width, layout.runs, steps * group), kind)
-            whole[: len(given), :, : layout.length] = given
-        some[...] = whole.reshape(len(some), width, layout.runs, steps, group).transpose(0, 2, 3, 1, 4)
+        whole = matrix[first * width : (first + len(some)) * width].reshape(-1, runs, length)
+        if length != steps * group:
+            given, whole = whole, np.zeros((len(whole), runs, steps * group), panels.dtype)
+            whole[:, :, :length] = given
+        full, rest = divmod(len(whole), width)
+        if full:
+            some[:full] = whole[: full * width].reshape(full, width, runs, steps, group).transpose(0, 2, 3, 1, 4)
+        if rest:
+            some[full] = 0
+            some[full, :, :, :rest] = whole[full * width :].reshape(rest, runs, steps, group).transpose(1, 2, 0, 3)
     return panels
 
 
@@ -164,13 +179,14 @@ def plan_tiles(
         after: returns further steps.
     """
     source, output = source or node.inputs[0], output or node.outputs[0]
-    if not windows.count or not filters:
+    count = windows.count
+    if not count or not filters:
         decline("there is nothing to compute.")
     finish = finishing()
     item = 1 if integer else 4
     layout = layout_of(windows, item)
     vectors = panel_vectors(filters)
-    tile = _tile(windows.count, vectors)
+    tile = _tile(count, vectors)
     product = product_kernel(vectors, tile, integer, finish.bits, finish.rounding)
     ready(product)
     compute = TensorType.UINT8 if integer else TensorType.FLOAT32
@@ -190,11 +206,11 @@ def plan_tiles(
     length = panels.shape[2]
     depth = layout.runs * layout.length
     block = max(tile, BLOCK_BYTES // (item * depth) // tile * tile)
-    worth = windows.count * depth * len(panels) * vectors * LANES // (_WORTH_BYTES if integer else _WORTH)
+    worth = count * depth * len(panels) * vectors * LANES // (_WORTH_BYTES if integer else _WORTH)
     # Each thread reads either part of the inputs and all weights, or all inputs and part of the weights. A thread gets neighbouring
     # outputs, which the same thread is likely to read in the next layer.
     by_panels = panels.size > source.size + output.size
-    ranges = grid(windows.count, tile, len(panels), worth, context.num_threads, by_panels)
+    ranges = grid(count, tile, len(panels), worth, context.num_threads, by_panels)
 
     def bind() -> Thunk:
         values: Any = source.data
@@ -280,7 +296,7 @@ def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer
     bytes_go = layer.source.type == TensorType.INT8 and layer.zero_point == 0 and layer.output.dtype.itemsize == 1
     integer = bytes_go and layer.weights.type in (TensorType.INT8, TensorType.INT4) and has_byte_products()
     # The kernel adds 128 to each activation, to make it unsigned.
-    added = (lambda: layer.rows().sum(axis=1, dtype=np.int32) * np.int32(-128)) if integer else None
+    added = (lambda: layer.row_sums() * -128) if integer else None
     finish = quantized_finishing(layer, integer, added)
     filters = layer.weights.shape[layer.axis]
     if finish is None:

@@ -52,7 +52,7 @@ def plan(context: Context, node: Node) -> Bind:
     if len(axes) > _OUTER:
         decline("it has more axes than its loops.")
     lengths, reads, writes = zip(*[(1, 0, 0)] * (_OUTER - len(axes)), *axes)
-    first = left.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    first = address(left) - address(whole)
     table = np.array([word for entry, axis in taken for word in (entry, source.shape[axis], whole.strides[axis])], np.int64)
     ready(TAKE_POSITIONS)
 

@@ -61,12 +61,12 @@ def together(threads: int) -> int:
 
 def slots(parts: Sequence[Any]) -> int:
     """The number of parts that may be done at a time, and need memory of their own."""
-    return parts.slots if isinstance(parts, Many) else len(parts)
+    return len(parts) if parts.__class__ is list or not isinstance(parts, Many) else parts.slots
 
 
 def each(parts: Sequence[Item], make: Callable[[Item, int], Other]) -> Sequence[Other]:
     """The results of `make` for each part and its slot's number; parts of the same slot are never done at the same time."""
-    if not isinstance(parts, Many):
+    if parts.__class__ is list or not isinstance(parts, Many):  # `Many` is an abstract class, which takes long to ask
         return [make(part, number) for number, part in enumerate(parts)]
     several = parts.slots
     return Many(len(parts), several, lambda number: make(parts[number], number % several))
@@ -113,6 +113,8 @@ def cut(count: int, worth: int, threads: int, multiple: int = 1, length: int | N
         multiple: all ranges but the last have a multiple of so many rows.
         length: the number of parts of the least size, if it is larger than `worth`.
     """
+    if threads == 1 and (worth if length is None else length) <= _LONGEST:
+        return [(0, count)]
     most = 1 if threads == 1 else min(worth, threads * _EACH, MOST_PARTS)
     pieces = _pieces(worth if length is None else length, threads)
     if pieces > most and count > multiple:
@@ -142,6 +144,8 @@ def grid(
         length: as for `cut`.
         least: the least rows of a block of long work.
     """
+    if threads == 1 and (worth if length is None else length) <= _LONGEST:
+        return [((0, rows), (0, columns))]
     parts = 1 if threads == 1 else max(1, min(worth, threads * _EACH, MOST_PARTS))
     pieces = _pieces(worth if length is None else length, threads)
     if pieces > parts and (rows > max(multiple, least) or columns > 1):

@@ -22,6 +22,7 @@ import os
 import threading
 import time
 import weakref
+from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -33,7 +34,7 @@ from oplet import checkpoint
 from oplet_numba_ops.compiling.background import provide
 from oplet_numba_ops.compiling.kernels import Entry, Kernel
 from oplet_numba_ops.compiling.machine_code.memory import address_of
-from oplet_numba_ops.compiling.memory import Array, address, aligned
+from oplet_numba_ops.compiling.memory import Array, aligned
 from oplet_numba_ops.overriding import Thunk
 from oplet_numba_ops.shaping.copying import COPY
 from oplet_numba_ops.threads.jobs import BOX, CHAIN, GRAPH_WORDS, HEAD_WORDS, JOB_WORDS, MOST_PARTS, RUN, RUN_GRAPH, SERVE, TEAM
@@ -45,8 +46,12 @@ __all__ = ["MOST_PARTS", "Step", "ready", "thunk"]
 _MOST_HELPERS = 63
 #: Seconds that a helper spins without a job: longer than numpy's kernels between two compiled ones usually take.
 _PATIENCE = 1.5e-3
+
+
 #: The words of a job after its head, which only graphs of jobs set.
 _NO_LINKS = (0,) * (JOB_WORDS - HEAD_WORDS)
+#: The classes of arguments that own nothing.
+_NUMBERS = frozenset((int, float, bool))
 
 
 class _Helper:
@@ -236,15 +241,24 @@ class Step(NamedTuple):
     parts: Sequence[tuple[Any, ...]]
 
 
+#: The kernels that all thunks need, those that are not known to be loaded.
+_common = [RUN, RUN_GRAPH, SERVE, CHAIN, COPY]
+
+
 def ready(*kernels: Kernel) -> None:
     """Load or compile, in a plan, the kernels of its thunk, or have them compiled in the background.
 
     Raises:
         CompileError: numba or LLVM refuses one.
     """
-    for one in (*kernels, RUN, RUN_GRAPH, SERVE, CHAIN, COPY):
+    for one in kernels:
         if not one.has_entry:  # the usual case costs no call
             provide(one)
+    for one in _common:
+        if not one.has_entry:
+            provide(one)
+    if _common and all(one.has_entry for one in _common):
+        _common.clear()  # for good: what is loaded stays
 
 
 def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:
@@ -256,6 +270,8 @@ def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:
         arrays: further arrays to keep alive, for arguments that are addresses.
     """
     threads = min(threads, _MOST_HELPERS + 1)
+    if threads == 1 and len(steps) == 1 and len(steps[0].parts) == 1:  # the usual case
+        return _single(*steps[0], arrays)
     most = together(threads)
     calls: list[Thunk] = []
     short: list[Step] = []
@@ -320,25 +336,44 @@ class _Call(partial[None]):
 
 def _alone(steps: Sequence[Step], run: Callable[..., None], team: _Team, arrays: tuple[Array, ...]) -> Thunk:
     """A thunk of steps whose parts run one after the other. Their jobs, the addresses of these and all arguments are in one piece of memory."""
-    count = len(steps)
-    packed = [(kernel.entry(), parts) for kernel, parts in steps]
-    rows = [[entry.pack(arguments) for arguments in parts] for entry, parts in packed]
-    words = [word for step in rows for row in step for word in row]
+    passed: list[Array] = []
+    rows: list[tuple[Entry, list[int], int]] = []
+    for kernel, parts in steps:
+        entry = kernel.entry()
+        words: list[int] = []
+        for arguments in parts:
+            words += entry.pack(arguments)
+            passed += [value for value in arguments if isinstance(value, np.ndarray)]
+        rows.append((entry, words, len(parts)))
+    count = len(rows)
     first = (JOB_WORDS + 1) * count
-    memory: Array = np.empty(first + len(words), np.int64)
-    where = address(memory)
-    heads: list[int] = []
-    at = where + 8 * first
-    for (entry, _), step in zip(packed, rows):
-        length = 8 * len(step[0]) if step else 0
-        heads += [entry.address, at, length, len(step), min(1, len(step)), *_NO_LINKS]
-        at += length * len(step)
+    memory = array("q", bytes(8 * (first + sum(len(words) for _, words, _ in rows))))
+    where, _ = memory.buffer_info()
     jobs = [where + 8 * JOB_WORDS * number for number in range(count)]
-    memory[:] = heads + jobs + words
+    at, own = first, 0
+    for entry, words, several in rows:
+        length = 8 * len(words) // several if several else 0
+        memory[own : own + HEAD_WORDS] = array("q", (entry.address, where + 8 * at, length, several, min(1, several)))
+        memory[at : at + len(words)] = array("q", words)
+        own += JOB_WORDS
+        at += len(words)
+    memory[own:first] = array("q", jobs)
     call = _Call(run, team.address, where + 8 * JOB_WORDS * count, count)
-    passed = [value for _, step in packed for part in step for value in part if isinstance(value, np.ndarray)]
-    call.keep = memory, *(entry for entry, _ in packed), *arrays, *passed
+    call.keep = memory, *(entry for entry, _, _ in rows), *arrays, *passed
     return mark(call, Jobs(run, team.address, jobs, (), team))
+
+
+def _single(kernel: Kernel, parts: Sequence[tuple[Any, ...]], arrays: tuple[Array, ...]) -> Thunk:
+    """What `_alone` makes of one step of one part, with fewer calls: the job, its address, and the arguments."""
+    run, team, entry = RUN.compiled(), _team(), kernel.entry()
+    words = entry.pack(parts[0])
+    memory = array("q", (entry.address, 0, 8 * len(words), 1, 1, *_NO_LINKS, 0))
+    memory.extend(words)
+    where, _ = memory.buffer_info()  # of its final size, which does not move any more
+    memory[1], memory[JOB_WORDS] = where + 8 * (JOB_WORDS + 1), where
+    call = _Call(run, team.address, where + 8 * JOB_WORDS, 1)
+    call.keep = memory, entry, *arrays, *[value for value in parts[0] if value.__class__ not in _NUMBERS]
+    return mark(call, Jobs(run, team.address, [where], (), team))
 
 
 def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> Thunk:
