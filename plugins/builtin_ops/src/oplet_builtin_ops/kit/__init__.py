@@ -10,6 +10,9 @@ what the numpy kernels of its operators import anyway, so that a model still loa
     layers            QuantizedLayer, HybridLayer, block_scales  CONV_2D and DEPTHWISE_CONV_2D: the second part; in `rows`: `layer`
     rows              FloatRows, QuantizedRows, HybridRows       FULLY_CONNECTED: `node.prepared`
     pairs             SumScaling, ProductScaling                 ADD, SUB and MUL of quantized numbers: `node.prepared`
+    tables            refuse_below                               SQRT and RSQRT: the error of quantized values below the zero point
+    comparisons       scaled_values                              comparisons: what quantized numbers are compared as, if `node.prepared` is true
+    divisors          refuse_zero                                FLOOR_DIV and FLOOR_MOD: the error of divisors that are zero
     softmax           Softmax8, LogSoftmax8                      SOFTMAX and LOG_SOFTMAX of 8-bit numbers: `node.prepared`
     quantization      wraps_large_values                         QUANTIZE: what becomes of values beyond int32
     interpolation     float_neighbours, integer_neighbours       RESIZE_BILINEAR: where each output lies between which inputs
@@ -22,5 +25,6 @@ what the numpy kernels of its operators import anyway, so that a model still loa
     recurrence        Product, Layout, stacked                   in both: their products with weights, and how sequences lie in memory
     programs          Call, run_calls                            numpy calls that a compiled kernel makes before or after its own
 
-Other prepared nodes hold tuples of numbers and arrays, which the module of the operator shows.
+Other prepared nodes hold tuples of numbers and arrays, which the module of the operator shows; those of a quantized operator of one operand
+hold the table of its results, by the bits of the value.
 """
