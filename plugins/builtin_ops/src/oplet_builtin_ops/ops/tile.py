@@ -9,7 +9,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk, copier, copies
-from oplet.kernels.axes import read_ints
+from oplet.kernels.axes import along, read_ints
 from oplet.kernels.operands import PLAIN_TYPES, ensure_operands, ensure_plain, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 
@@ -53,11 +53,10 @@ def _axis_by_axis(source: Array, output: Array, times: Sequence[int]) -> Iterato
         if times[axis] > 1:
             first = tuple(slice(dim) for dim in source.shape[:axis])
             length, part = source.shape[axis], output[first]
-            rest = part[(*(slice(None),) * axis, slice(length, None))]
-            # A view, as only an axis is divided.
-            blocks = rest.reshape(*rest.shape[:axis], times[axis] - 1, length, *rest.shape[axis + 1 :])
-            there = np.expand_dims(part[(*(slice(None),) * axis, slice(length))], axis)
-            yield blocks, np.broadcast_to(there, blocks.shape)
+            there, rest = part[along(axis, slice(length))], part[along(axis, slice(length, None))]
+            shape = (*rest.shape[:axis], times[axis] - 1, length, *rest.shape[axis + 1 :])
+            # A view, as an axis is divided.
+            yield rest.reshape(shape), np.broadcast_to(np.expand_dims(there, axis), shape)
 
 
 def bind(context: Context, node: Node) -> Thunk:
