@@ -58,8 +58,8 @@ def _plan_quantized(context: Context, node: Node, outer: int, count: int, inner:
         decline("its sums have too many numbers.")
     if source.type is TensorType.UINT8:
         multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
-        if shift > 0:
-            decline("its quotient of scales is too large.")
+        if shift > 0 and (256 * count) << shift >= 1 << 31:
+            decline("its sums may wrap around when they are scaled.")
         kernel = MEAN[source.type]
         constants = source.zero_point * count, *scaling(multiplier, shift), output.zero_point, *bounds
     else:
