@@ -22,6 +22,8 @@ __all__ = ["FLOATS", "Cell", "Direction", "bind_directions", "plan_direction", "
 FLOATS = NodeLimits(inputs=[[TensorType.FLOAT32]])
 #: The most rows, by whether the weights are int8; for more, matrix products are faster than compiled code.
 _FEW = {False: 4, True: 12}
+#: The most products of all rows for which a call of numpy takes longer, and parts compiled neighbours.
+_SMALL = 1 << 13
 #: The least products of a part.
 _WORTH = 100_000
 #: The most products between two checkpoints; the cost of a gate's activation, and of a step, in products.
@@ -105,7 +107,7 @@ def plan_direction(context: Context, node: Node, cell: Cell, source: Tensor, sec
         bias: Array = np.zeros(columns, np.float32) if cell.biases is None else stacked(node, cell.biases)
         calls: list[Call] = []
         before: list[Step] = []
-        if not hybrid and rows > _FEW[hybrid]:
+        if not hybrid and rows > _FEW[hybrid] and rows * depth * columns > _SMALL:
             calls += [*inputs.calls(values, target), (np.add, (target, bias, target))]
         else:
             before.append(projection(values, inputs, target, project, bias))

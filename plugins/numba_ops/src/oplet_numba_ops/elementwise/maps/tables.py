@@ -62,6 +62,8 @@ def plan_table(context: Context, node: Node, positive: bool = False) -> Bind:
         decline("there is nothing to compute.")
     size, bits = source.dtype.itemsize, f"u{output.dtype.itemsize}"
     results = np.ascontiguousarray(table).view(bits)
+    if output.dtype.itemsize == size:
+        node.in_place = [source]  # a look-up is no loop that compilers vectorize
     if positive:
         return _plan_checked(node, results)
     kernel = _kernel(f"u{size}", bits)
