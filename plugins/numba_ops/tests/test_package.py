@@ -119,7 +119,7 @@ def test_a_node_that_is_not_served_goes_to_the_next_provider_as_if_nothing_had_b
 
 def test_what_the_package_declines_is_told_with_its_name_and_refused_in_the_words_of_the_next_one() -> None:
     halves = Spec("float16", (2, 3))
-    interpreter = Interpreter(model_content=one_op_model("HARD_SWISH", [halves], [halves]))
+    interpreter = Interpreter(model_content=one_op_model("SQUARE", [halves], [halves]))
     interpreter.allocate_tensors()
     [report] = interpreter.explain()
     assert report.distribution == "oplet-builtin-ops"

@@ -38,6 +38,26 @@ def test_a_seeded_stream_goes_on_as_numpys_does(shape: tuple[int, ...], constant
         assert one.tobytes() == other.tobytes()
 
 
+@pytest.mark.parametrize("count", [1, 3, 40, 5000])
+@pytest.mark.parametrize("op", ["RANDOM_STANDARD_NORMAL", "MULTINOMIAL"])
+def test_numbers_from_compiled_bits_are_numpys(op: str, count: int) -> None:
+    if op == "MULTINOMIAL":
+        logits = np.random.default_rng(0).standard_normal((2, 5)).astype(np.float32)
+        inputs, output, fed = [Spec("float32", (2, 5)), np.array(count, np.int32)], Spec("int64", (2, count)), [logits]
+    else:
+        inputs, output, fed = [np.array([count], np.int32)], Spec("float32", (count,)), []
+    model = one_op_model(op, inputs, [output], RandomOptions(seed=1234, seed2=7))
+    assert is_compiled(model)
+    streams = []
+    for plugins in PLUGINS:
+        interpreter = Interpreter(model_content=model, plugins=plugins)
+        runs = [invoke(interpreter, *fed)[0] for _ in range(3)]
+        interpreter.allocate_tensors()
+        streams.append([*runs, invoke(interpreter, *fed)[0]])
+    for one, other in zip(*streams):
+        assert one.tobytes() == other.tobytes()
+
+
 def test_a_stream_keeps_its_place_while_the_shape_changes() -> None:
     model = one_op_model("RANDOM_UNIFORM", [Spec("int32", (1,))], [Spec("float32", (3,))], RandomOptions(seed=3, seed2=4))
     sizes = [3, 3, 9, 1, 9, 3]

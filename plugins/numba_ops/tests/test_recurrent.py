@@ -11,7 +11,14 @@ from plugins.numba_ops.tests.compiled import is_compiled
 
 from oplet import Interpreter
 from oplet.schema.enums import ActivationFunctionType
-from oplet.schema.options import LSTMOptions, RNNOptions, SequenceRNNOptions, UnidirectionalSequenceLSTMOptions
+from oplet.schema.options import (
+    BidirectionalSequenceLSTMOptions,
+    BidirectionalSequenceRNNOptions,
+    LSTMOptions,
+    RNNOptions,
+    SequenceRNNOptions,
+    UnidirectionalSequenceLSTMOptions,
+)
 from oplet.testing import Spec, invoke_steps, litert_interpreter, one_op_model
 from oplet_numba_ops.recurrent import cells as recurrent
 from oplet_numba_ops.threads import team
@@ -30,9 +37,22 @@ BATCHES, STEPS, DEPTH, CELLS = 2, 5, 19, 37
 
 
 def cell(
-    op: str, kind: str, batches: int = BATCHES, seed: int = 0, cifg: bool = False, peephole: bool = False, **options: Any
+    op: str,
+    kind: str,
+    batches: int = BATCHES,
+    seed: int = 0,
+    cifg: bool = False,
+    peephole: bool = False,
+    norm: bool = False,
+    projection: int = 0,
+    **options: Any,
 ) -> tuple[bytes, list[Any]]:
-    """A one-op model of a recurrent cell, and inputs of several invokes."""
+    """A one-op model of a recurrent cell, and inputs of several invokes.
+
+    Args:
+        projection: the outputs; 0 for no projection.
+    """
+    outputs = projection or CELLS
     random = np.random.default_rng(seed)
 
     def weights(*shape: int) -> Any:
@@ -56,14 +76,16 @@ def cell(
         side = [None if cifg else weights(CELLS), weights(CELLS), weights(CELLS)] if peephole else [None] * 3
         inputs = [Spec("float32", shape)]
         inputs += left_out + [weights(CELLS, DEPTH) for _ in range(4)][four]
-        inputs += left_out + [weights(CELLS, CELLS) for _ in range(4)][four]
+        inputs += left_out + [weights(CELLS, outputs) for _ in range(4)][four]
         inputs += side + left_out + [bias() for _ in range(4)][four]
-        inputs += [None, None, *(Spec("float32", (batches, CELLS), variable=True) for _ in range(2)), *[None] * 4]
+        inputs += [weights(outputs, CELLS), np.resize(bias(), outputs)] if projection else [None, None]
+        inputs += [Spec("float32", (batches, width), variable=True) for width in (outputs, CELLS)]
+        inputs += left_out + [bias() + 1 for _ in range(4)][four] if norm else [None] * 4
     else:
         state = Spec("float32", (batches, CELLS), variable=True)
         inputs = [Spec("float32", shape), weights(CELLS, DEPTH), weights(CELLS, CELLS), bias(), state]
     table = OPTIONS[op](asymmetric_quantize_inputs=kind == "asymmetric", **options)
-    model = one_op_model(op, inputs, [Spec("float32", (*shape[:-1], CELLS))], table, version=3 if "LSTM" in op else 2)
+    model = one_op_model(op, inputs, [Spec("float32", (*shape[:-1], outputs))], table, version=3 if "LSTM" in op else 2)
     return model, [random.normal(0, 1, shape).astype("float32") for _ in range(3)]
 
 
@@ -102,9 +124,85 @@ def test_bounds_of_a_basic_cell_are_kept(kind: str, activation: str) -> None:
     check(model, feeds, TOLERANCES[kind])
 
 
+@pytest.mark.parametrize("cifg", [False, True])
 @pytest.mark.parametrize(
-    "options", [{"peephole": True}, {"fused_activation_function": ActivationFunctionType.RELU}, {"batches": 9}]
+    "options",
+    [
+        {"peephole": True},
+        {"norm": True},
+        {"projection": 11, "proj_clip": 0.3},
+        {"peephole": True, "norm": True, "projection": 50, "cell_clip": 0.4},
+        {"fused_activation_function": ActivationFunctionType.RELU},
+    ],
+    ids=["peephole", "norm", "projection", "all", "relu"],
 )
+@pytest.mark.parametrize("kind", ["float", "int8", "asymmetric"])
+def test_peepholes_norms_and_projections_are_compiled(kind: str, options: Any, cifg: bool) -> None:
+    for op in ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"):
+        check(*cell(op, kind, cifg=cifg, **options), TOLERANCES[kind])
+
+
+def both(op: str, kind: str, merged: bool, auxiliary: bool, weighted: bool, **options: Any) -> tuple[bytes, list[list[Any]]]:
+    """A one-op model of cells in both directions, and inputs of several invokes."""
+    random = np.random.default_rng(1)
+
+    def weights(*shape: int) -> Any:
+        if kind == "float":
+            return random.normal(0, 0.15, shape).astype("float32")
+        return Spec(
+            "int8", shape, float(random.uniform(0.0007, 0.0015)), 0, data=random.integers(-127, 128, shape).astype("int8")
+        )
+
+    def bias() -> Any:
+        return random.normal(0, 0.3, CELLS).astype("float32")
+
+    shape = (STEPS, BATCHES, DEPTH) if options.get("time_major") else (BATCHES, STEPS, DEPTH)
+    state = Spec("float32", (BATCHES, CELLS), variable=True)
+    x = Spec("float32", shape)
+    second = [x if auxiliary else None]
+    if op == "BIDIRECTIONAL_SEQUENCE_LSTM":
+        inputs: list[Any] = [x]
+        for _ in range(2):
+            inputs += [weights(CELLS, DEPTH) for _ in range(4)] + [weights(CELLS, CELLS) for _ in range(4)]
+            inputs += [None] * 3 + [bias() for _ in range(4)] + [None, None]
+        inputs += [state] * 4 + second + [weights(CELLS, DEPTH) if weighted else None for _ in range(8)]
+        table: Any = BidirectionalSequenceLSTMOptions
+    else:
+        one = [weights(CELLS, DEPTH), weights(CELLS, CELLS), bias(), state]
+        other = [weights(CELLS, DEPTH), weights(CELLS, CELLS), bias(), state]
+        inputs = [x, *one, *other, *second, *(weights(CELLS, DEPTH) if weighted else None for _ in range(2))]
+        table = BidirectionalSequenceRNNOptions
+    sizes = [2 * CELLS] if merged else [CELLS, CELLS]
+    asked = table(
+        fused_activation_function=ActivationFunctionType.TANH,
+        asymmetric_quantize_inputs=kind == "asymmetric",
+        merge_outputs=merged,
+        **options,
+    )
+    model = one_op_model(op, inputs, [Spec("float32", (*shape[:-1], size)) for size in sizes], asked, version=3)
+    feeds = [[random.normal(0, 1, shape).astype("float32") for _ in range(2 if auxiliary else 1)] for _ in range(3)]
+    return model, feeds
+
+
+@pytest.mark.parametrize("time_major", [False, True])
+@pytest.mark.parametrize(("auxiliary", "weighted"), [(False, False), (True, False), (True, True)])
+@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize("kind", ["float", "int8", "asymmetric"])
+@pytest.mark.parametrize("op", ["BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN"])
+def test_both_directions_agree_with_numpy(
+    op: str, kind: str, merged: bool, auxiliary: bool, weighted: bool, time_major: bool
+) -> None:
+    model, feeds = both(op, kind, merged, auxiliary, weighted, time_major=time_major)
+    assert is_compiled(model)
+    found, wanted = (
+        invoke_steps(Interpreter(model_content=model, plugins=plugins), feeds) for plugins in (None, ["oplet-builtin-ops"])
+    )
+    for one, other in zip(found, wanted, strict=True):
+        for mine, numpys in zip(one, other, strict=True):
+            np.testing.assert_allclose(mine, numpys, rtol=TOLERANCES[kind], atol=TOLERANCES[kind])
+
+
+@pytest.mark.parametrize("options", [{"fused_activation_function": ActivationFunctionType.SIGN_BIT}, {"batches": 9}])
 def test_what_is_not_compiled_stays_with_numpy(options: Any) -> None:
     model, feeds = cell("UNIDIRECTIONAL_SEQUENCE_LSTM", "float", **options)
     assert not is_compiled(model)

@@ -14,11 +14,13 @@ from plugins.numba_ops.tests.conftest import answer
 
 from oplet.schema.options import (
     ArgMaxOptions,
+    ArgMinOptions,
     NonMaxSuppressionV4Options,
     NonMaxSuppressionV5Options,
     ReducerOptions,
     ResizeBilinearOptions,
     ScatterNdOptions,
+    TopKV2Options,
 )
 from oplet.testing import Spec, one_op_model
 
@@ -104,3 +106,35 @@ def test_suppressions_agree(overlap: float, distinct: bool, flat: bool, sigma: f
         options = NonMaxSuppressionV5Options()
     op = f"NON_MAX_SUPPRESSION_V{4 if sigma is None else 5}"
     agree(one_op_model(op, [Spec("float32", (60, 4)), Spec("float32", [60]), *constants], outputs, options), [boxes, scores])
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("k", [1, 3, 7])
+def test_the_largest_values_of_rows_are_numpys(kind: str, k: int) -> None:
+    random = np.random.default_rng(k)
+    x = random.integers(0, 5, (4, 7)).astype(kind)
+    if kind == "float32":
+        x[0, :3], x[1, 2], x[2, 0] = np.nan, -np.inf, -0.0
+    inputs = [Spec(kind, x.shape), np.array(k, np.int32)]
+    model = one_op_model("TOPK_V2", inputs, [Spec(kind, (4, k)), Spec("int32", (4, k))], TopKV2Options())
+    assert is_compiled(model)
+    for one, other in zip(
+        answer(model, [x], ["oplet-builtin-ops"]), answer(model, [x], ["oplet-builtin-ops", "oplet-numba-ops"])
+    ):
+        np.testing.assert_array_equal(other, one)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("kind", ["float32", "int8", "uint8", "int32"])
+@pytest.mark.parametrize("op", ["ARG_MIN", "ARG_MAX"])
+def test_positions_along_any_axis_are_numpys(op: str, kind: str, axis: int, agree: Callable[..., None]) -> None:
+    random = np.random.default_rng(axis)
+    x = random.integers(0, 4, (3, 5, 40)).astype(kind)
+    if kind == "float32":
+        x[random.random(x.shape) < 0.3] = np.nan
+        x[0, 0], x[:, 1, 1], x[0, :, 2] = np.nan, np.nan, np.inf if op == "ARG_MIN" else -np.inf
+    options = {"ARG_MIN": ArgMinOptions, "ARG_MAX": ArgMaxOptions}[op](output_type=2)
+    output = [length for place, length in enumerate(x.shape) if place != axis]
+    model = one_op_model(op, [Spec(kind, x.shape), np.array(axis, np.int32)], [Spec("int32", output)], options)
+    assert is_compiled(model)
+    agree(model, [x])

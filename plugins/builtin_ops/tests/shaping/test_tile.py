@@ -27,6 +27,12 @@ def test_tile_repeats_each_axis(times: tuple[int, ...], type: str, constant: boo
     np.testing.assert_array_equal(with_shape("TILE", values, times, constant, type), np.tile(values, times))
 
 
+@pytest.mark.parametrize("times", [(43, 7, 5), (1, 500, 9), (900, 1, 1), (1, 1, 5000)])
+def test_short_rows_are_tiled_many_times(times: tuple[int, ...]) -> None:
+    values = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
+    np.testing.assert_array_equal(with_shape("TILE", values, times, True), np.tile(values, times))
+
+
 def test_strings_can_be_tiled() -> None:
     words = np.array([[b"a"], [b"bc"]], object)
     assert with_shape("TILE", words, (1, 2), True).tolist() == [[b"a", b"a"], [b"bc", b"bc"]]

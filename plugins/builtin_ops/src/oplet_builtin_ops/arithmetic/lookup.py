@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import TensorType, ensure
+from oplet import Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip, quantized_range
 
@@ -23,6 +23,7 @@ __all__ = [
     "interpolation_table",
     "lookup",
     "lookup_table",
+    "refuse_below",
     "sampled_table",
 ]
 
@@ -79,6 +80,11 @@ def lookup(table: Array, source: Array, output: Array) -> Thunk:
             take(indices, None, found, "clip")
 
     return run_pieces
+
+
+def refuse_below(source: Tensor, lowest: int) -> None:
+    """Raise the error of a quantized value below the zero point, of which there is no root."""
+    ensure(False, f"{source} holds {lowest}, below its zero point {source.zero_point}: negative numbers have no root.")
 
 
 def _translation(octets: bytes, index: Array, target: Array) -> Thunk:

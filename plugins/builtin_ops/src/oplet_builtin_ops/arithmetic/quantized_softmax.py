@@ -160,6 +160,7 @@ class Softmax16:
 
     Attributes:
         exponentials: exp(-d) in 2**-15ths for the distances d from 0 to 65535.
+        reciprocals: the samples of 1 / (1 + x) on [0, 1] that `interpolate` interpolates, in 2**-15ths.
     """
 
     def __init__(self, source: Tensor, beta: float) -> None:
@@ -169,6 +170,7 @@ class Softmax16:
         scaled = multiply_by_quantized_multiplier(-np.arange(65536, dtype=np.int32), multiplier, shift)
         places = np.clip(scaled.astype(np.int64) + 32767, -32768, 32767)
         self.exponentials = interpolate(_exponential_lines(), places)
+        self.reciprocals = _reciprocal_lines()
 
     def bind(self, x: Array, y: Array, largest: Array, distances: Array, wide: Int64s, scratch: Int64s) -> Thunk:
         """A thunk; `largest` has one element per row, the other arrays are scratch of the input's shape."""

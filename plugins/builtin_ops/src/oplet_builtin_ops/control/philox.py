@@ -6,15 +6,19 @@ tflite/kernels/random_ops.cc (TensorFlow's PhiloxRandom) and tflite/kernels/rng_
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PhiloxRandom", "philox4x32", "threefry2x32", "uniform_floats"]
+__all__ = ["Draw", "PhiloxRandom", "philox4x32", "threefry2x32", "uniform_floats"]
 
 Words = NDArray[np.uint32]
+State = tuple[int, int, int]
+#: Returns the words of the next blocks, in one row, from a state and their number.
+Draw = Callable[[State, int], Words]
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -125,20 +129,29 @@ class PhiloxRandom:
     Args:
         seed: 64 bits, the key.
         seed2: 64 bits, the upper half of the counter.
+        draw: computes blocks in place of this class.
+
+    Attributes:
+        draw: the same; None for this class.
     """
 
-    def __init__(self, seed: int, seed2: int) -> None:
+    def __init__(self, seed: int, seed2: int, draw: Draw | None = None) -> None:
+        self.draw = draw
         seed &= 2**64 - 1
         self._key = seed & 0xFFFFFFFF, seed >> 32
         self._counter = (seed2 & (2**64 - 1)) << 64
 
     @property
-    def state(self) -> tuple[int, int, int]:
+    def state(self) -> State:
         """The key, and the lower and the upper half of the counter, 64 bits each."""
         return self._key[0] | self._key[1] << 32, self._counter & (2**64 - 1), self._counter >> 64
 
     def words(self, blocks: int) -> Words:
         """The next blocks, of four words each, in one row; the stream advances."""
+        if self.draw is not None:
+            drawn = self.draw(self.state, blocks)
+            self.skip(blocks)
+            return drawn
         position = self._counter
         self.skip(blocks)
         if blocks <= _FEW_PHILOX:

@@ -17,7 +17,7 @@ from oplet.kernels.arrays import Array
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import RandomOptions
-from oplet_builtin_ops.control.philox import PhiloxRandom, Words
+from oplet_builtin_ops.control.philox import Draw, PhiloxRandom, Words
 
 __all__ = ["SHAPES", "Stream", "bind_random", "prepare_random"]
 
@@ -39,6 +39,7 @@ class Stream:
     def __init__(self, context: Context, node: Node) -> None:
         self._context = context
         self._options = node.options(RandomOptions)
+        self._draw: Draw | None = None
         self._start()
 
     def _start(self) -> None:
@@ -46,11 +47,15 @@ class Stream:
         seed, seed2 = (_as_int32(seed) for seed in (self._options.seed, self._options.seed2))
         if seed == 0 and seed2 == 0:
             seed, seed2 = secrets.randbits(64), secrets.randbits(64)
-        self._generator = PhiloxRandom(seed, seed2)
+        self._generator = PhiloxRandom(seed, seed2, self._draw)
 
     def fitter(self, node: Node) -> Callable[[], Array]:
         """A function that gives the node's output the shape that the input holds now, and returns the output's array."""
         return _output_fitter(self._context, node)
+
+    def draw_by(self, draw: Draw) -> None:
+        """Have blocks computed by a function from now on."""
+        self._draw = self._generator.draw = draw
 
     def generator(self) -> PhiloxRandom:
         """The generator, in the state after the last invoke."""

@@ -17,7 +17,7 @@ from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.elementwise.binary_arithmetic import add_pair_scratch, bind_elementwise, bind_pairs, is_quantized
 from oplet_builtin_ops.elementwise.pairwise import prepare_pairwise
 
-__all__ = ["comparison_registration"]
+__all__ = ["comparison_registration", "scaled_values"]
 
 Int64s = NDArray[np.int64]
 _EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
@@ -42,6 +42,11 @@ def _scaled(values: Int64s, tensor: Tensor) -> Int64s:
     # LiteRT's kernel only supports scales below 1. Larger ones make it shift by a negative amount, which leaves little more than
     # the sign.
     return wrapping_divide_by_pot(high, -shift).astype(np.int64)
+
+
+def scaled_values(tensor: Tensor) -> Int64s:
+    """What each value of a tensor of 8 or 16 bits is compared as, in the order of their bits."""
+    return _scaled(every_value(tensor.type), tensor)
 
 
 def comparison_registration(
@@ -116,5 +121,5 @@ def _bind_int16(ufunc: np.ufunc, node: Node) -> Thunk:
 
 def _bind_scaled(node: Node, position: int, scaled: NDArray[np.int32]) -> Thunk:
     tensor = node.inputs[position]
-    table = node.cached(("scaled", position, tensor.type), (), lambda: _scaled(every_value(tensor.type), tensor).astype(np.int32))
+    table = node.cached(("scaled", position, tensor.type), (), lambda: scaled_values(tensor).astype(np.int32))
     return lookup(table, tensor.data, scaled)

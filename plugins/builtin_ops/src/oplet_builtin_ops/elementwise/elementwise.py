@@ -15,7 +15,7 @@ from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensur
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import offer_in_place
-from oplet_builtin_ops.arithmetic.lookup import every_value, interpolate, interpolation_table, lookup, sampled_table
+from oplet_builtin_ops.arithmetic.lookup import every_value, interpolate, interpolation_table, lookup, refuse_below, sampled_table
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.elementwise.binary_arithmetic import is_quantized
@@ -147,9 +147,8 @@ def ensure_nothing_below(source: Tensor, run: Thunk) -> Thunk:
 
     def check() -> None:
         lowest = int(values.min())
-        ensure(
-            lowest >= zero_point, f"{source} holds {lowest}, below its zero point {zero_point}: negative numbers have no root."
-        )
+        if lowest < zero_point:
+            refuse_below(source, lowest)
         run()
 
     return check

@@ -18,7 +18,7 @@ from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.elementwise.binary_arithmetic import bind_elementwise, long_rows
 
-__all__ = ["bind_steps", "ensure_no_zeros", "pairwise_registration", "prepare_pairwise"]
+__all__ = ["bind_steps", "ensure_no_zeros", "pairwise_registration", "prepare_pairwise", "refuse_zero"]
 
 
 def prepare_pairwise(
@@ -69,7 +69,13 @@ def ensure_no_zeros(divisors: Tensor, run: Thunk, zero: int = 0) -> Thunk:
     values = divisors.data
 
     def check() -> None:
-        ensure(np.count_nonzero(values == zero) == 0, f"Division by 0: {divisors} holds {zero}.")
+        if np.count_nonzero(values == zero):
+            refuse_zero(divisors, zero)
         run()
 
     return check
+
+
+def refuse_zero(divisors: Tensor, zero: int = 0) -> None:
+    """Raise the error of a divisor that is zero, or the stored value that means zero."""
+    ensure(False, f"Division by 0: {divisors} holds {zero}.")

@@ -10,17 +10,21 @@ what the numpy kernels of its operators import anyway, so that a model still loa
     layers            QuantizedLayer, HybridLayer, block_scales  CONV_2D and DEPTHWISE_CONV_2D: the second part; in `rows`: `layer`
     rows              FloatRows, QuantizedRows, HybridRows       FULLY_CONNECTED: `node.prepared`
     pairs             SumScaling, ProductScaling                 ADD, SUB and MUL of quantized numbers: `node.prepared`
-    softmax           Softmax8, LogSoftmax8                      SOFTMAX and LOG_SOFTMAX of 8-bit numbers: `node.prepared`
+    tables            refuse_below                               SQRT and RSQRT: the error of quantized values below the zero point
+    comparisons       scaled_values                              comparisons: what quantized numbers are compared as, if `node.prepared` is true
+    divisors          refuse_zero                                FLOOR_DIV and FLOOR_MOD: the error of divisors that are zero
+    softmax           Softmax8, LogSoftmax8, Softmax16           SOFTMAX and LOG_SOFTMAX of integers: `node.prepared`
     quantization      wraps_large_values                         QUANTIZE: what becomes of values beyond int32
     interpolation     float_neighbours, integer_neighbours       RESIZE_BILINEAR: where each output lies between which inputs
     positions         row_finder                                 SCATTER_ND: the rows that vectors of indices mean
     bounds            box, refuse_begin, refuse_position         GATHER, SLICE, STRIDED_SLICE: the errors of positions that leave their axes
     slices            taken_axes                                 STRIDED_SLICE: the axes of which one position is taken
     joining           JoinedSlices                               CONCATENATION that absorbs slices: `node.prepared`
-    lstm              FloatLstm                                  LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM of floats: `node.prepared`
-    rnn               RnnCell                                    RNN and UNIDIRECTIONAL_SEQUENCE_RNN: `node.prepared`
+    lstm              FloatLstm                                  LSTM of floats: `node.prepared`; BIDIRECTIONAL_SEQUENCE_LSTM: its second and third part
+    rnn               RnnCell                                    RNN: `node.prepared`; BIDIRECTIONAL_SEQUENCE_RNN: its second and third part
     recurrence        Product, Layout, stacked                   in both: their products with weights, and how sequences lie in memory
     programs          Call, run_calls                            numpy calls that a compiled kernel makes before or after its own
 
-Other prepared nodes hold tuples of numbers and arrays, which the module of the operator shows.
+Other prepared nodes hold tuples of numbers and arrays, which the module of the operator shows; those of a quantized operator of one operand
+hold the table of its results, by the bits of the value.
 """

@@ -73,8 +73,8 @@ def bind(context: Context, node: Node) -> Thunk:
     def check() -> None:
         if numbers.size:
             low, high = int(numbers.min()), int(numbers.max())
-            ensure(low >= 0, f"row {low} of {table} is asked for; rows are numbered from 0.")
-            ensure(high < count, f"row {high} of {table} is asked for, which has {count}.")
+            ensure(low >= 0, lambda: f"row {low} of {table} is asked for; rows are numbered from 0.")
+            ensure(high < count, lambda: f"row {high} of {table} is asked for, which has {count}.")
 
     if plain:
 

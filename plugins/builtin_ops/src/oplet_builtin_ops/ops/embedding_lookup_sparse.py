@@ -52,7 +52,7 @@ def bind(context: Context, node: Node) -> Thunk:
         sums.fill(0)
         numbers = rows.data
         bad = numbers[(numbers < 0) | (numbers >= len(values))]
-        ensure(not bad.size, f"row {bad[:1]} of {table} is asked for, which has {len(values)}.")
+        ensure(not bad.size, lambda: f"row {bad[:1]} of {table} is asked for, which has {len(values)}.")
         buckets = np.zeros(len(numbers), np.int64)
         for column, size in enumerate(leading):
             buckets = buckets * size + indices.data[:, column]

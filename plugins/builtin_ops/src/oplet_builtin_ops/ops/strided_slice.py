@@ -12,6 +12,7 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk, copier
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.shapes import defer_or_run
 from oplet.schema.options import StridedSliceOptions
 from oplet_builtin_ops.shaping.bounds import refuse_begin
 
@@ -27,10 +28,8 @@ def _entries_fit(node: Node) -> bool:
 def _ensure_entries_fit(node: Node) -> None:
     begin = node.inputs[1]
     for tensor in node.inputs[1:]:
-        ensure(
-            tensor.ndim == 1 and tensor.size == begin.size <= 31,
-            f"{tensor} must be a vector as long as {begin}, of at most 31 entries.",
-        )
+        if tensor.ndim != 1 or not tensor.size == begin.size <= 31:
+            ensure(False, f"{tensor} must be a vector as long as {begin}, of at most 31 entries.")
 
 
 def _axes(node: Node) -> list[tuple[int | None, int | None]]:
@@ -54,7 +53,7 @@ def _axes(node: Node) -> list[tuple[int | None, int | None]]:
     named = sum(entry not in new for entry in layout)
     ensure(
         entries - len(ellipses) <= axes and named == source.ndim,
-        f"begin has {entries} entries, {len(new)} of them new axes, which do not fit the {source.ndim} axes of {source}.",
+        lambda: f"begin has {entries} entries, {len(new)} of them new axes, which do not fit the {source.ndim} axes of {source}.",
     )
     lengths = iter(source.shape)
     return [(entry, None if entry in new else next(lengths)) for entry in layout]
@@ -176,17 +175,28 @@ def prepare(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     source, output, known = node.inputs[0], node.outputs[0], node.prepared
     if all(tensor.is_constant for tensor in node.inputs[1:]):
-        return copier(output.data, source.data[_index(node)[1]])
+        return _bind_known(node)
+    if known is None:
+        return defer_or_run(context, node, lambda node: [_index(node)[0]], _bind_known, node.inputs[1:])
+    last: bytes | None = None
+    index: Index = ()
 
     def run() -> None:
-        shape, index = _index(node)
-        if known is None:
-            context.resize_tensor(output, shape)
-        else:
-            ensure(list(shape) == known, f"begin {read_ints(node.inputs[1])} lets the slice of {list(known)} leave {source}.")
+        nonlocal last, index
+        held = b"".join([tensor.data.tobytes() for tensor in node.inputs[1:]])
+        if held != last:
+            shape, index = _index(node)
+            if list(shape) != known:
+                ensure(False, f"begin {read_ints(node.inputs[1])} lets the slice of {list(known)} leave {source}.")
+            last = held
         output.data[...] = source.data[index]
 
     return run
+
+
+def _bind_known(node: Node) -> Thunk:
+    """The thunk for the present values of all inputs."""
+    return copier(node.outputs[0].data, node.inputs[0].data[_index(node)[1]])
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

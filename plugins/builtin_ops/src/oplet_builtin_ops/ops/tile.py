@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Final
+
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Shape, Thunk, copier
-from oplet.kernels.axes import read_ints
+from oplet.kernels.arrays import Array, Shape, Thunk, copier, copies
+from oplet.kernels.axes import along, read_ints
 from oplet.kernels.operands import PLAIN_TYPES, ensure_operands, ensure_plain, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
+
+#: The numbers from which on several copies of long rows are faster than one of rows shorter than that.
+_MANY: Final = 1 << 12
+_SHORT: Final = 64
 
 
 def _shapes(node: Node) -> list[Shape]:
@@ -30,11 +37,26 @@ def prepare(context: Context, node: Node) -> None:
 
 def _bind(node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
+    times = read_ints(node.inputs[1])
+    if output.size > _MANY and source.shape[-1] < _SHORT:
+        return copies(list(_axis_by_axis(source, output, times)))
     # Each axis of the output as two, repetitions and values, so that one broadcast copy suffices.
-    pairs = [(t, dim) for t, dim in zip(read_ints(node.inputs[1]), source.shape)]
-    repeated = output.reshape([part for pair in pairs for part in pair])
-    values = source.reshape([part for _, dim in pairs for part in (1, dim)])
+    repeated = output.reshape([part for pair in zip(times, source.shape) for part in pair])
+    values = source.reshape([part for dim in source.shape for part in (1, dim)])
     return copier(repeated, np.broadcast_to(values, repeated.shape))
+
+
+def _axis_by_axis(source: Array, output: Array, times: Sequence[int]) -> Iterator[tuple[Array, Array]]:
+    """Copies of what is there along one axis after the other, the last one first, so that ever longer rows are copied."""
+    yield output[tuple(slice(dim) for dim in source.shape)], source
+    for axis in reversed(range(source.ndim)):
+        if times[axis] > 1:
+            first = tuple(slice(dim) for dim in source.shape[:axis])
+            length, part = source.shape[axis], output[first]
+            there, rest = part[along(axis, slice(length))], part[along(axis, slice(length, None))]
+            shape = (*rest.shape[:axis], times[axis] - 1, length, *rest.shape[axis + 1 :])
+            # A view, as an axis is divided.
+            yield rest.reshape(shape), np.broadcast_to(np.expand_dims(there, axis), shape)
 
 
 def bind(context: Context, node: Node) -> Thunk:

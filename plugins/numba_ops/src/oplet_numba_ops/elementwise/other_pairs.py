@@ -1,4 +1,6 @@
-"""DIV, MAXIMUM and MINIMUM of two float32 operands, the second of which may be broadcast: kernels of their own, as most models need none."""
+"""DIV, MAXIMUM and MINIMUM of two float32 operands, the second of which may be broadcast: kernels of their own, as most models need none. The
+larger and the smaller of integers are `plain_pairs`'.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from oplet_numba_ops.compiling.kernels import Kernel, kernel
 from oplet_numba_ops.compiling.lazy import inlined
 from oplet_numba_ops.compiling.memory import flat
 from oplet_numba_ops.elementwise.flat import tabled
+from oplet_numba_ops.elementwise.plain.plain_pairs import SIGNED, plan_integers
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut_pair
 from oplet_numba_ops.threads.team import Step, ready, thunk
@@ -102,15 +105,19 @@ def _kernel(how: Repetition) -> Kernel:
     return _other_per_row if how.per_row else _other_per_column
 
 
-def other_pair_registration(builtin: Registration, op: int) -> Registration:
+def other_pair_registration(builtin: Registration, op: int, of_integers: int | None = None) -> Registration:
     """The registration of an op.
 
     Args:
         builtin: the numpy kernel's registration.
         op: DIVIDE, LARGER or SMALLER.
+        of_integers: the operation in `plain_pairs`; None where numpy serves integers.
     """
+    codes = {} if of_integers is None else {TensorType.UINT8: "u1", **SIGNED}
 
     def plan(context: Context, node: Node) -> Bind:
+        if of_integers is not None and node.inputs[0].type in codes:
+            return plan_integers(context, node, of_integers, codes[node.inputs[0].type])
         found, before = operands(node), None
         if found is None:
             found, before = tabled(context, node)
@@ -132,4 +139,5 @@ def other_pair_registration(builtin: Registration, op: int) -> Registration:
 
         return bind
 
-    return override(builtin, plan, NodeLimits(inputs=[[TensorType.FLOAT32], [TensorType.FLOAT32]]))
+    types = [TensorType.FLOAT32, *codes]
+    return override(builtin, plan, NodeLimits(inputs=[types, types]))

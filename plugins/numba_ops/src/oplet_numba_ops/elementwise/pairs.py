@@ -13,14 +13,16 @@ from oplet_numba_ops.broadcasting import Operands, operands
 from oplet_numba_ops.elementwise.fixed_point import scaling
 from oplet_numba_ops.elementwise.flat import tabled
 from oplet_numba_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
-from oplet_numba_ops.elementwise.plain_pairs import INTEGERS, plan_integers
+from oplet_numba_ops.elementwise.plain.plain_pairs import INTEGERS, plan_integers
 from oplet_numba_ops.elementwise.quantized_pairs import bind_quantized_product, bind_quantized_sum, quantized_pair_kernel
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.threads.team import Step, ready
 
 __all__ = ["pair_registration", "plan_product", "plan_sum"]
 
-_LIMITS = NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16, *INTEGERS]])
+#: The integers without scales.
+_INTEGERS = {TensorType.INT16: "i2", **INTEGERS}
+_LIMITS = NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, *_INTEGERS]])
 #: Plans a quantized node, from its operands and what returns the steps that come first when it is bound.
 PlanQuantized = Callable[[Context, Node, Operands, Callable[[], Sequence[Step]]], Bind]
 
@@ -39,11 +41,9 @@ def pair_registration(
     """
 
     def plan(context: Context, node: Node) -> Bind:
+        if node.inputs[0].type in _INTEGERS and isinstance(node.prepared, ActivationFunctionType):
+            return plan_integers(context, node, of_integers, _INTEGERS[node.inputs[0].type], node.prepared)
         found, before = operands(node), None
-        if node.inputs[0].type in INTEGERS:
-            if node.prepared is not ActivationFunctionType.NONE:
-                decline("its integers are clamped.")
-            return plan_integers(context, node, of_integers, found)
         if found is None:
             found, before = tabled(context, node)
         if found is None:

@@ -6,11 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from oplet import Context, Node, NodeLimits, Registration, decline
 from oplet_numba_ops.compiling.kernels import kernel
 from oplet_numba_ops.compiling.lazy import inlined
+from oplet_numba_ops.overriding import Bind, Thunk, override
+from oplet_numba_ops.threads.team import ready
 
-__all__ = ["PHILOX_BITS", "THREEFRY_BITS", "UNIFORM"]
+__all__ = ["PHILOX_BITS", "THREEFRY_BITS", "UNIFORM", "WORDS", "drawing_registration"]
 
 _MASK, _HALF, _ONE = (np.uint64(value) for value in (0xFFFFFFFF, 32, 1))
 _F0, _F1, _W0, _W1 = (np.uint64(value) for value in (0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85))
@@ -58,6 +62,13 @@ def UNIFORM(state, out):  # type: ignore[no-untyped-def]
             out[start + 2] = _uniform(c)
         if start + 3 < size:
             out[start + 3] = _uniform(d)
+
+
+@kernel("void(u8[::1], u4[::1])")
+def WORDS(state, out):  # type: ignore[no-untyped-def]
+    """The words of whole blocks of a stream."""
+    for start in range(0, out.size, 4):
+        out[start], out[start + 1], out[start + 2], out[start + 3] = _next(state)
 
 
 @kernel("void(u8[::1], u8[::1], u4[::1])")
@@ -114,3 +125,33 @@ def THREEFRY_BITS(state, after, out):  # type: ignore[no-untyped-def]
     for place in range(state.size):
         after[place] = state[place]
     after[1] = counter + np.uint64(blocks)
+
+
+def _draw(state: tuple[int, int, int], blocks: int) -> NDArray[np.uint32]:
+    """The words of the next blocks of a stream, in one row."""
+    words = np.empty(4 * blocks, np.uint32)
+    WORDS.compiled()(np.array(state, np.uint64), words)
+    return words
+
+
+def drawing_registration(builtin: Registration) -> Registration:
+    """The registration of an op whose numpy kernel draws blocks of bits from the stream that it prepares."""
+    bind_numpys = builtin.bind
+
+    def plan(context: Context, node: Node) -> Bind:
+        stream = node.prepared
+        if bind_numpys is None:
+            decline("it has no numpy kernel.")
+        ready(WORDS)
+
+        def bind() -> Thunk:
+            stream.draw_by(_draw)
+            own, node.prepared = node.prepared, stream
+            try:
+                return bind_numpys(context, node)
+            finally:
+                node.prepared = own
+
+        return bind
+
+    return override(builtin, plan, NodeLimits())

@@ -1,17 +1,13 @@
-"""ABS, compiled: float32."""
+"""ABS, compiled: float32, integers, and quantized numbers by a table."""
 
 from __future__ import annotations
 
-from oplet import Context, Node, NodeLimits, TensorType
+from oplet import TensorType
 from oplet_builtin_ops.ops.abs import REGISTRATION as BUILTIN
-from oplet_numba_ops.elementwise.flat import plan_flat
-from oplet_numba_ops.elementwise.functions import MAGNITUDE
-from oplet_numba_ops.overriding import Bind, override
-from oplet_numba_ops.threads.splitting import WORTH_VALUES
+from oplet_numba_ops.elementwise.maps.functions import MAGNITUDE
+from oplet_numba_ops.elementwise.maps.one_operand import map_registration
+from oplet_numba_ops.elementwise.maps.plain_maps import SIGNED, map_kernels
 
-
-def plan(context: Context, node: Node) -> Bind:
-    return plan_flat(context, MAGNITUDE, (node.inputs[0], node.outputs[0]), worth=WORTH_VALUES // 4)
-
-
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))
+REGISTRATION = map_registration(
+    BUILTIN, {TensorType.FLOAT32: MAGNITUDE, **map_kernels("absolute", SIGNED)}, (TensorType.INT8, TensorType.INT16)
+)

@@ -9,9 +9,10 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet_builtin_ops.kit.positions import row_finder
 from oplet_builtin_ops.ops.gather_nd import REGISTRATION as BUILTIN
-from oplet_numba_ops.compiling.memory import flat
+from oplet_numba_ops.compiling.memory import Array, flat
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.shaping.picking import pick_kernel
+from oplet_numba_ops.threads.failing import failing
 from oplet_numba_ops.threads.team import Step, ready, thunk
 
 #: The most numbers of the output.
@@ -40,13 +41,10 @@ def plan(context: Context, node: Node) -> Bind:
             return pick
         find = row_finder(indices, depth, source.shape)
 
-        def run() -> None:
-            pick()
-            if failed[0]:
-                failed[0] = 0
-                find()  # raises
+        def fail(_mark: Array) -> None:
+            find()  # raises
 
-        return run
+        return failing(pick, failed, fail)
 
     return bind
 

@@ -1,4 +1,4 @@
-"""HARD_SWISH, compiled: float32."""
+"""HARD_SWISH, compiled: float32, and quantized numbers by a table."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from oplet import Context, Node, NodeLimits, TensorType
 from oplet_builtin_ops.ops.hard_swish import REGISTRATION as BUILTIN
 from oplet_numba_ops.elementwise.flat import plan_flat
 from oplet_numba_ops.elementwise.float_maps import HARD_SWISH, HARD_SWISH_OVER
+from oplet_numba_ops.elementwise.maps.tables import TABLED, plan_table
 from oplet_numba_ops.overriding import Bind, override
 
 
 def plan(context: Context, node: Node) -> Bind:
     source, output = node.inputs[0], node.outputs[0]
+    if source.type in TABLED:
+        return plan_table(context, node)
     node.in_place = [source]
     return plan_flat(context, HARD_SWISH, (source, output), over=HARD_SWISH_OVER)
 
 
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32, *TABLED]]))

@@ -1,4 +1,4 @@
-"""LEAKY_RELU, compiled: float32."""
+"""LEAKY_RELU, compiled: float32, and quantized numbers by a table."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from oplet.schema.options import LeakyReluOptions
 from oplet_builtin_ops.ops.leaky_relu import REGISTRATION as BUILTIN
 from oplet_numba_ops.broadcasting import repetition
 from oplet_numba_ops.elementwise.float_pairs import PRELU, bind_float_pair, float_pair_kernel
+from oplet_numba_ops.elementwise.maps.tables import TABLED, plan_table
 from oplet_numba_ops.overriding import Bind, override
 from oplet_numba_ops.threads.team import ready
 
 
 def plan(context: Context, node: Node) -> Bind:
     source = node.inputs[0]
+    if source.type in TABLED:
+        return plan_table(context, node)
     if not source.size:
         decline("there is nothing to compute.")
     alpha = np.array([node.options(LeakyReluOptions).alpha], np.float32)
@@ -27,4 +30,4 @@ def plan(context: Context, node: Node) -> Bind:
     return lambda: bind_float_pair(PRELU, source, alpha, node.outputs[0], how, -inf, inf, context.num_threads)
 
 
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32, *TABLED]]))

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from oplet_builtin_ops.ops.logical_or import REGISTRATION as BUILTIN
-from oplet_numba_ops.elementwise.plain_pairs import OR, logical_registration
+from oplet_numba_ops.elementwise.plain.plain_pairs import OR, logical_registration
 
 REGISTRATION = logical_registration(BUILTIN, OR)

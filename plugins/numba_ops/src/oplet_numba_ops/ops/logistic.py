@@ -1,18 +1,10 @@
-"""LOGISTIC, compiled: float32."""
+"""LOGISTIC, compiled: float32, and quantized numbers by a table."""
 
 from __future__ import annotations
 
-from oplet import Context, Node, NodeLimits, TensorType
+from oplet import TensorType
 from oplet_builtin_ops.ops.logistic import REGISTRATION as BUILTIN
-from oplet_numba_ops.elementwise.flat import plan_flat
-from oplet_numba_ops.overriding import Bind, override
+from oplet_numba_ops.elementwise.maps.one_operand import map_registration
 from oplet_numba_ops.softmax.exponentials import LOGISTIC
-from oplet_numba_ops.threads.splitting import WORTH_VALUES
 
-
-def plan(context: Context, node: Node) -> Bind:
-    source, output = node.inputs[0], node.outputs[0]
-    return plan_flat(context, LOGISTIC, (source, output), worth=WORTH_VALUES // 4)
-
-
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))
+REGISTRATION = map_registration(BUILTIN, {TensorType.FLOAT32: LOGISTIC}, (TensorType.INT8, TensorType.UINT8, TensorType.INT16))

@@ -5,6 +5,6 @@ from __future__ import annotations
 from oplet_builtin_ops.ops.mul import REGISTRATION as BUILTIN
 from oplet_numba_ops.elementwise.float_pairs import MULTIPLY
 from oplet_numba_ops.elementwise.pairs import pair_registration, plan_product
-from oplet_numba_ops.elementwise.plain_pairs import PRODUCT
+from oplet_numba_ops.elementwise.plain.plain_pairs import PRODUCT
 
 REGISTRATION = pair_registration(BUILTIN, MULTIPLY, MULTIPLY, plan_product, PRODUCT)

@@ -1,17 +1,11 @@
-"""NEG, compiled: float32."""
+"""NEG, compiled: float32 and integers."""
 
 from __future__ import annotations
 
-from oplet import Context, Node, NodeLimits, TensorType
+from oplet import TensorType
 from oplet_builtin_ops.ops.neg import REGISTRATION as BUILTIN
-from oplet_numba_ops.elementwise.flat import plan_flat
-from oplet_numba_ops.elementwise.functions import NEGATIVE
-from oplet_numba_ops.overriding import Bind, override
-from oplet_numba_ops.threads.splitting import WORTH_VALUES
+from oplet_numba_ops.elementwise.maps.functions import NEGATIVE
+from oplet_numba_ops.elementwise.maps.one_operand import map_registration
+from oplet_numba_ops.elementwise.maps.plain_maps import SIGNED, map_kernels
 
-
-def plan(context: Context, node: Node) -> Bind:
-    return plan_flat(context, NEGATIVE, (node.inputs[0], node.outputs[0]), worth=WORTH_VALUES // 4)
-
-
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))
+REGISTRATION = map_registration(BUILTIN, {TensorType.FLOAT32: NEGATIVE, **map_kernels("negative", SIGNED)})

@@ -1,8 +1,8 @@
-"""NOT_EQUAL, compiled: float32, int32 and int64."""
+"""NOT_EQUAL, compiled: float32, integers and quantized numbers."""
 
 from __future__ import annotations
 
 from oplet_builtin_ops.ops.not_equal import REGISTRATION as BUILTIN
-from oplet_numba_ops.elementwise.plain_pairs import NOT_EQUAL, comparison_registration
+from oplet_numba_ops.elementwise.plain.comparisons import NOT_EQUAL, comparison_registration
 
 REGISTRATION = comparison_registration(BUILTIN, NOT_EQUAL)

@@ -1,4 +1,4 @@
-"""QUANTIZE, compiled: float32 to 8 or 16 bits with one scale."""
+"""QUANTIZE, compiled: float32 to 8 or 16 bits with one scale, and quantized numbers to other scales by a table."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from oplet_builtin_ops.kit.quantization import wraps_large_values
 from oplet_builtin_ops.ops.quantize import REGISTRATION as BUILTIN
 from oplet_numba_ops.elementwise.flat import plan_flat
 from oplet_numba_ops.elementwise.float_maps import QUANTIZE
+from oplet_numba_ops.elementwise.maps.tables import TABLED, plan_table
 from oplet_numba_ops.overriding import Bind, override
 
 _SMALLEST, _INT32 = np.finfo(np.float32).smallest_normal, np.float32(2.0**31)
@@ -17,6 +18,10 @@ _SMALLEST, _INT32 = np.finfo(np.float32).smallest_normal, np.float32(2.0**31)
 
 def plan(context: Context, node: Node) -> Bind:
     source, output = node.inputs[0], node.outputs[0]
+    if source.type in TABLED:
+        return plan_table(context, node)
+    if output.type not in QUANTIZE:
+        decline("its output is of a type that it does not write.")
     scales, zero_points = node.prepared
     loses = wraps_large_values(output.type, scales)
     if scales.size != 1 or (loses and output.type != TensorType.INT16) or not scales.flat[0] >= _SMALLEST:
@@ -27,4 +32,6 @@ def plan(context: Context, node: Node) -> Bind:
     return plan_flat(context, QUANTIZE[output.type], (source, output), scale, zero_point, lowest, highest, limit, beyond)
 
 
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]], outputs=[list(QUANTIZE)]))
+REGISTRATION = override(
+    BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32, *TABLED]], outputs=[[*QUANTIZE, TensorType.INT32]])
+)

@@ -1,9 +1,11 @@
-"""RELU, compiled: float32 on several threads."""
+"""RELU, compiled: float32, and quantized numbers by a table."""
 
 from __future__ import annotations
 
+from math import inf
+
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.ops.relu import REGISTRATION as BUILTIN
-from oplet_numba_ops.elementwise.clamps import clamp_registration
+from oplet_numba_ops.elementwise.maps.clamps import clamp_registration
 
-REGISTRATION = clamp_registration(BUILTIN, ActivationFunctionType.RELU)
+REGISTRATION = clamp_registration(BUILTIN, 0.0, inf, ActivationFunctionType.RELU)

@@ -1,9 +1,9 @@
-"""RELU6, compiled: float32 on several threads."""
+"""RELU6, compiled: float32, and quantized numbers by a table."""
 
 from __future__ import annotations
 
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.ops.relu6 import REGISTRATION as BUILTIN
-from oplet_numba_ops.elementwise.clamps import clamp_registration
+from oplet_numba_ops.elementwise.maps.clamps import clamp_registration
 
-REGISTRATION = clamp_registration(BUILTIN, ActivationFunctionType.RELU6)
+REGISTRATION = clamp_registration(BUILTIN, 0.0, 6.0, ActivationFunctionType.RELU6)

@@ -11,10 +11,11 @@ from oplet import Context, Node, NodeLimits, Tensor, TensorType, checkpoint, dec
 from oplet_builtin_ops.kit.positions import row_finder
 from oplet_builtin_ops.ops.scatter_nd import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.background import provide
-from oplet_numba_ops.compiling.memory import flat, writable
+from oplet_numba_ops.compiling.memory import Array, flat, writable
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.shaping.picking import scatter_kernel
 from oplet_numba_ops.shaping.searching import SCATTER
+from oplet_numba_ops.threads.failing import failing
 from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut
 from oplet_numba_ops.threads.team import Step, ready, thunk
 
@@ -74,13 +75,10 @@ def _plan_few(indices: Tensor, updates: Tensor, output: Tensor) -> Bind:
             return scatter
         find = row_finder(indices, depth, shape)
 
-        def run() -> None:
-            scatter()
-            if failed[0]:
-                failed[0] = 0
-                find()  # raises
+        def fail(_mark: Array) -> None:
+            find()  # raises
 
-        return run
+        return failing(scatter, failed, fail)
 
     return bind
 

@@ -1,4 +1,4 @@
-"""SOFTMAX, compiled: float32, and 8-bit inputs with outputs of the same type."""
+"""SOFTMAX, compiled: float32, and integers with outputs of the same type."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.schema.options import SoftmaxOptions
-from oplet_builtin_ops.kit.softmax import Softmax8
+from oplet_builtin_ops.kit.softmax import Softmax8, Softmax16
 from oplet_builtin_ops.ops.softmax import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.memory import flat
 from oplet_numba_ops.elementwise.flat import plan_flat
 from oplet_numba_ops.overriding import Bind, override
 from oplet_numba_ops.softmax.exponentials import SOFTMAX
-from oplet_numba_ops.softmax.quantized_softmax import LONGEST_ROW, SOFTMAX_8
+from oplet_numba_ops.softmax.quantized_softmax import LONGEST_ROW, SOFTMAX_8, SOFTMAX_16
 from oplet_numba_ops.threads.splitting import WORTH_VALUES
 
 
@@ -24,6 +24,9 @@ def plan(context: Context, node: Node) -> Bind:
     if source.type == TensorType.FLOAT32:
         beta = node.options(SoftmaxOptions).beta
         return plan_flat(context, SOFTMAX, (source, output), columns, beta, columns=columns, worth=WORTH_VALUES // 4)
+    if isinstance(node.prepared, Softmax16) and columns <= LONGEST_ROW:
+        tabled = node.prepared.exponentials, node.prepared.reciprocals
+        return plan_flat(context, SOFTMAX_16, (source, output), columns, *tabled, columns=columns, worth=WORTH_VALUES // 4)
     if source.type != output.type or not isinstance(node.prepared, Softmax8) or columns > LONGEST_ROW:
         decline("its rows are too long, or its numbers of another kind.")
     tables = node.prepared
@@ -34,4 +37,6 @@ def plan(context: Context, node: Node) -> Bind:
     return plan_flat(context, SOFTMAX_8, (source, output), *constants, columns=columns, worth=WORTH_VALUES // 4, bits=np.uint8)
 
 
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8]]))
+REGISTRATION = override(
+    BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16]])
+)

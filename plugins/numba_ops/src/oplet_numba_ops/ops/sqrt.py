@@ -1,17 +1,10 @@
-"""SQRT, compiled: float32."""
+"""SQRT, compiled: float32, and quantized numbers by a table."""
 
 from __future__ import annotations
 
-from oplet import Context, Node, NodeLimits, TensorType
+from oplet import TensorType
 from oplet_builtin_ops.ops.sqrt import REGISTRATION as BUILTIN
-from oplet_numba_ops.elementwise.flat import plan_flat
-from oplet_numba_ops.elementwise.functions import ROOT
-from oplet_numba_ops.overriding import Bind, override
-from oplet_numba_ops.threads.splitting import WORTH_VALUES
+from oplet_numba_ops.elementwise.maps.functions import ROOT
+from oplet_numba_ops.elementwise.maps.one_operand import map_registration
 
-
-def plan(context: Context, node: Node) -> Bind:
-    return plan_flat(context, ROOT, (node.inputs[0], node.outputs[0]), worth=WORTH_VALUES // 4)
-
-
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))
+REGISTRATION = map_registration(BUILTIN, {TensorType.FLOAT32: ROOT}, (TensorType.INT8, TensorType.INT16), positive=True)

@@ -1,28 +1,43 @@
-"""SUM, compiled: float32 over the last axes."""
+"""SUM, compiled: float32, quantized numbers, int32 and int64 over neighbouring axes."""
 
 from __future__ import annotations
 
-from math import prod
+import numpy as np
 
-from oplet import Context, Node, NodeLimits, TensorType, decline
-from oplet.kernels.axes import read_ints, resolve_axis
+from oplet import Context, Node, NodeLimits, TensorType, charge, decline
+from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.sum import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.memory import flat
-from oplet_numba_ops.elementwise.means import SUM_OF_ROWS
+from oplet_numba_ops.elementwise.fixed_point import scaling
+from oplet_numba_ops.elementwise.means import MEAN, SUM_OF_ROWS
+from oplet_numba_ops.elementwise.quantized_sums import REAL_SUM
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each
+from oplet_numba_ops.shaping.reducing import INTEGERS, TOTAL, folded_shape, plan_reduction
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each, slots
 from oplet_numba_ops.threads.team import Step, ready, thunk
+
+#: The most floats that are added one after the other: a sum of more of them would be less precise than numpy's.
+_FEW = 64
+#: The most quantized numbers of a sum, which is then surely within int32.
+_MOST = 1 << 15
 
 
 def plan(context: Context, node: Node) -> Bind:
+    source = node.inputs[0]
+    if source.type in INTEGERS:
+        return plan_reduction(context, node, TOTAL, INTEGERS[source.type])
+    outer, count, inner = folded_shape(node)
+    if source.type is not TensorType.FLOAT32:
+        return _plan_quantized(context, node, outer, count, inner)
+    if inner == 1:
+        return _plan_rows(context, node, count)
+    if count > _FEW:
+        decline("its columns are long, and numpy's sums more precise.")
+    return plan_reduction(context, node, TOTAL, "f4")
+
+
+def _plan_rows(context: Context, node: Node, columns: int) -> Bind:
     source, output = node.inputs[0], node.outputs[0]
-    if not source.size:
-        decline("there is nothing to compute.")
-    axes = {resolve_axis(axis, source.ndim) for axis in read_ints(node.inputs[1]) if source.ndim}
-    kept = max((axis + 1 for axis, length in enumerate(source.shape) if length > 1 and axis not in axes), default=0)
-    if any(axis < kept and source.shape[axis] > 1 for axis in axes):
-        decline("its axes are not the last ones.")
-    columns = prod(source.shape[kept:])
     ready(SUM_OF_ROWS)
     ranges = cut(output.size, source.size // WORTH_VALUES, context.num_threads)
 
@@ -34,4 +49,39 @@ def plan(context: Context, node: Node) -> Bind:
     return bind
 
 
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]], constant=[1]))
+def _plan_quantized(context: Context, node: Node, outer: int, count: int, inner: int) -> Bind:
+    """Plan sums that are scaled by the factor of the numpy kernel: of uint8 in fixed point, of others in single precision."""
+    source, output = node.inputs[0], node.outputs[0]
+    bounds = quantized_range(output.type)
+    constants: tuple[float, ...]
+    if count > _MOST:
+        decline("its sums have too many numbers.")
+    if source.type is TensorType.UINT8:
+        multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
+        if shift > 0 and (256 * count) << shift >= 1 << 31:
+            decline("its sums may wrap around when they are scaled.")
+        kernel = MEAN[source.type]
+        constants = source.zero_point * count, *scaling(multiplier, shift), output.zero_point, *bounds
+    else:
+        with np.errstate(all="ignore"):
+            scale = np.float32(source.scale) / np.float32(output.scale)
+            bias = np.float32(-source.zero_point) * scale * np.float32(count)
+        if not (bounds[1] + 1) * count * float(scale) + abs(float(bias)) < 2.0**30:
+            decline("its sums may come near the bounds of int32.")
+        kernel = REAL_SUM[source.type]
+        constants = float(scale), float(bias), float(output.zero_point), float(bounds[0]), float(bounds[1])
+    ready(kernel)
+    ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
+    charge(4 * inner * slots(ranges))
+
+    def bind() -> Thunk:
+        x, y = source.data.reshape(outer, count, inner), output.data.reshape(outer, inner)
+        sums = [np.empty(inner, np.int32) for _ in range(slots(ranges))]
+        parts = each(ranges, lambda some, slot: (x[slice(*some)], y[slice(*some)], sums[slot], *constants))
+        return thunk([Step(kernel, parts)], context.num_threads)
+
+    return bind
+
+
+_TYPES = [TensorType.FLOAT32, TensorType.UINT8, *REAL_SUM, *INTEGERS]
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[_TYPES], constant=[1]))

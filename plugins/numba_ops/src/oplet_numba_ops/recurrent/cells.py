@@ -1,8 +1,9 @@
-"""Plans of recurrent cells with constant weights, for LSTM and RNN nodes."""
+"""Plans of recurrent cells with constant weights, in one direction or two, for LSTM and RNN nodes."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,16 +11,19 @@ from oplet import Context, Node, NodeLimits, Tensor, TensorType, decline
 from oplet_builtin_ops.kit.programs import Call, run_calls
 from oplet_builtin_ops.kit.recurrence import Layout, Product, stacked
 from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.compiling.memory import Array
 from oplet_numba_ops.overriding import Bind, Thunk
-from oplet_numba_ops.recurrent.rows import PROJECT
+from oplet_numba_ops.recurrent.rows import PROJECT, PROJECT_MORE
 from oplet_numba_ops.threads.splitting import cut, each, in_turn, slots
 from oplet_numba_ops.threads.team import Step, ready, thunk
 
-__all__ = ["FLOATS", "plan_cell"]
+__all__ = ["FLOATS", "Cell", "Direction", "bind_directions", "plan_direction", "product_arguments"]
 
 FLOATS = NodeLimits(inputs=[[TensorType.FLOAT32]])
 #: The most rows, by whether the weights are int8; for more, matrix products are faster than compiled code.
 _FEW = {False: 4, True: 12}
+#: The most products of all rows for which a call of numpy takes longer, and parts compiled neighbours.
+_SMALL = 1 << 13
 #: The least products of a part.
 _WORTH = 100_000
 #: The most products between two checkpoints; the cost of a gate's activation, and of a step, in products.
@@ -27,66 +31,113 @@ _UNWATCHED, _GATE, _STEP = 1 << 25, 16, 64
 #: The most products of bytes in a sum, which is then surely within int32.
 _DEEPEST = 1 << 16
 
+#: Returns the calls of numpy and the steps that run one direction, from the output's rows and the column of its first number.
+Direction = Callable[[Array, int], tuple[list[Call], list[Step]]]
 
-def plan_cell(
-    context: Context,
-    node: Node,
-    layout: Layout,
-    products: tuple[Product, Product],
-    biases: list[Tensor],
-    states: Any,
-    kernels: dict[bool, Kernel],
-    settings: tuple[Any, ...],
-) -> Bind:
+
+class Cell(NamedTuple):
+    """A cell in one direction.
+
+    Attributes:
+        layout: the layout of the sequence.
+        inputs, recurrent: its products with the inputs, and with its state.
+        auxiliary: its product with a second input; None for none.
+        biases: of the gates, one after the other; None where they come after the sums.
+        states: what a step reads and writes, the outputs first.
+        kernels: the steps, by whether the weights are int8.
+        more: returns what the steps take after the weights, and what after the gates.
+        backward: whether it runs from the last step to the first.
+        passes: how many times it runs the sequence.
+    """
+
+    layout: Layout
+    inputs: Product
+    recurrent: Product
+    auxiliary: Product | None
+    biases: Sequence[Tensor] | None
+    states: Sequence[Tensor]
+    kernels: dict[bool, Kernel]
+    more: Callable[[], tuple[tuple[Any, ...], tuple[Any, ...]]]
+    backward: bool = False
+    passes: int = 1
+
+
+def product_arguments(node: Node, product: Product, quantized: Tensor | None) -> tuple[Any, ...]:
+    """The arguments of a kernel that multiplies rows by the weights of a product."""
+    weights = stacked(node, product.weights)
+    return (weights,) if quantized is None else (weights, product.scales, quantized.data, int(product.asymmetric))
+
+
+def plan_direction(context: Context, node: Node, cell: Cell, source: Tensor, second: Tensor | None = None) -> Direction:
     """Lay out a cell whose products and tensors are known; one of many batches or long rows is declined.
 
     Args:
-        products: of the inputs, and of the state.
-        biases: of the gates, one after the other.
-        states: what a step reads and writes.
-        kernels: the steps, by whether the weights are int8.
-        settings: what the kernels take besides.
+        source: the input.
+        second: the second input, where the cell has weights for one.
     """
-    inputs, recurrent = products
-    source, output = node.inputs[0], node.outputs[0]
+    layout, inputs, recurrent = cell.layout, cell.inputs, cell.recurrent
     hybrid, columns = recurrent.hybrid, recurrent.columns
     steps, batches = layout.steps, layout.batches
-    rows, depth, width = steps * batches, source.shape[-1], output.shape[-1]
-    if batches > _FEW[hybrid] or not source.size or not output.size or max(depth, width) > _DEEPEST:
+    rows, depth, width = steps * batches, source.shape[-1], cell.states[0].shape[-1]
+    depths = [depth] if second is None else [depth, second.shape[-1]]
+    widths = [state.shape[-1] for state in cell.states]
+    if batches > _FEW[hybrid] or not source.size or 0 in (*depths, *widths) or max(*depths, *widths) > _DEEPEST:
         decline("it has many rows side by side, long rows, or nothing to compute.")
-    kernel, project = kernels[hybrid], PROJECT[hybrid]
-    ready(kernel, project)
+    kernel, project, project_more = cell.kernels[hybrid], PROJECT[hybrid], PROJECT_MORE[hybrid]
+    ready(kernel, project, *([] if cell.auxiliary is None else [project_more]))
     projected = context.add_temporary(node, (rows, columns))
     gates = context.add_temporary(node, (columns,))
     parts = cut(rows, rows * depth * columns // _WORTH, context.num_threads)
     # Memory for a quantized row: of the input in each part, and of the state.
-    lines = [context.add_temporary(node, (depth,), TensorType.INT16) if hybrid else None for _ in range(slots(parts))]
+    lines = [context.add_temporary(node, (max(depths),), TensorType.INT16) if hybrid else None for _ in range(slots(parts))]
     line = context.add_temporary(node, (width,), TensorType.INT16) if hybrid else None
     strides = (batches, 1) if layout.time_major else (1, steps)
+    begin = (steps - 1) * strides[0] if cell.backward else 0
     pace = max(1, _UNWATCHED // (batches * (columns * (width + _GATE) + _STEP)))
 
-    def weights_of(product: Product, quantized: Tensor | None) -> tuple[Any, ...]:
-        weights = stacked(node, product.weights)
-        return (weights,) if quantized is None else (weights, product.scales, quantized.data, int(product.asymmetric))
+    def projection(values: Array, product: Product, target: Array, kernel: Kernel, *added: Array) -> Step:
+        weights = [product_arguments(node, product, one) for one in lines]
+        if hybrid:  # the memory of a row is as long as the longer input
+            length = values.shape[1]
+            weights = [(one[0], one[1], one[2][:length], one[3]) for one in weights]
+        return Step(kernel, each(parts, lambda some, at: (values[slice(*some)], *weights[at], *added, target[slice(*some)])))
 
-    def bind() -> Thunk:
-        values, target, bias = source.data.reshape(rows, depth), projected.data, stacked(node, biases)
+    def bind(output: Array, column: int) -> tuple[list[Call], list[Step]]:
+        values, target = source.data.reshape(rows, depth), projected.data
+        bias: Array = np.zeros(columns, np.float32) if cell.biases is None else stacked(node, cell.biases)
         calls: list[Call] = []
         before: list[Step] = []
-        if not hybrid and rows > _FEW[hybrid]:
+        if not hybrid and rows > _FEW[hybrid] and rows * depth * columns > _SMALL:
             calls += [*inputs.calls(values, target), (np.add, (target, bias, target))]
         else:
-            weights = [weights_of(inputs, one) for one in lines]
-            before.append(
-                Step(
-                    project,
-                    each(parts, lambda some, slot: (values[slice(*some)], *weights[slot], bias, target[slice(*some)])),
-                )
-            )
-        cells = [state.data.reshape(batches, width) for state in states]
-        arguments = target, *weights_of(recurrent, line), *cells, gates.data, *settings, output.data.reshape(rows, width)
-        before.append(Step(kernel, each(in_turn(steps, pace), lambda some, _: (*arguments, *some, *strides))))
-        calls.append((thunk(before, context.num_threads), ()))
-        return calls[0][0] if len(calls) == 1 else run_calls(calls)
+            before.append(projection(values, inputs, target, project, bias))
+        if cell.auxiliary is not None and second is not None:
+            before.append(projection(second.data.reshape(rows, second.shape[-1]), cell.auxiliary, target, project_more))
+        early, late = cell.more()
+        states = [state.data.reshape(batches, state.shape[-1]) for state in cell.states]
+        arguments = target, *product_arguments(node, recurrent, line), *early, *states, gates.data, *late, output, column
+        order = steps, begin, -strides[0] if cell.backward else strides[0], strides[1]
+        before.append(Step(kernel, each(in_turn(steps * cell.passes, pace), lambda some, _: (*arguments, *order, *some))))
+        return calls, before
+
+    return bind
+
+
+def bind_directions(context: Context, directions: Sequence[Direction], places: Callable[[], Sequence[tuple[Array, int]]]) -> Bind:
+    """What binds a node of one direction or two.
+
+    Args:
+        places: returns the output of each direction, as rows, and the column of its first number.
+    """
+
+    def bind() -> Thunk:
+        calls: list[Call] = []
+        steps: list[Step] = []
+        for direction, (output, column) in zip(directions, places()):
+            some, more = direction(output, column)
+            calls += some
+            steps += more
+        run = thunk(steps, context.num_threads)
+        return run_calls([*calls, (run, ())]) if calls else run
 
     return bind

@@ -8,20 +8,27 @@ from oplet.kernels.operands import all_constant
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.rnn import RnnCell
 from oplet_numba_ops.overriding import Bind
-from oplet_numba_ops.recurrent.cells import plan_cell
+from oplet_numba_ops.recurrent.cells import Cell, bind_directions, plan_direction
 from oplet_numba_ops.recurrent.steps import RNN_STEPS
 
-__all__ = ["plan_rnn"]
+__all__ = ["plan_rnn", "rnn_cell"]
 
 
 def plan_rnn(context: Context, node: Node) -> Bind:
     """Lay out a basic cell; one of an uncommon activation is declined."""
-    cell: RnnCell = node.prepared
-    tensors, activation = cell.tensors, cell.activation
-    if not all_constant([tensors.inputs, tensors.recurrent, tensors.bias]):
+    cell, output = rnn_cell(node.prepared), node.outputs[0]
+    direction = plan_direction(context, node, cell, node.inputs[0])
+    rows = cell.layout.steps * cell.layout.batches
+    return bind_directions(context, [direction], lambda: [(output.data.reshape(rows, output.shape[-1]), 0)])
+
+
+def rnn_cell(prepared: RnnCell, backward: bool = False, passes: int = 1) -> Cell:
+    """A basic cell in one direction."""
+    tensors, activation = prepared.tensors, prepared.activation
+    if not all_constant([tensors.inputs, tensors.recurrent, tensors.bias, tensors.auxiliary]):
         decline("its weights are no constants.")
     if activation != ActivationFunctionType.TANH and activation not in CLAMPS:
         decline("its activation is not one that it computes.")
-    settings = int(activation in CLAMPS), *float_activation_range(activation)
-    products = cell.inputs, cell.recurrent
-    return plan_cell(context, node, cell.layout, products, [tensors.bias], [tensors.state], RNN_STEPS, settings)
+    numbers = int(activation in CLAMPS), *float_activation_range(activation)
+    products = prepared.inputs, prepared.recurrent, prepared.auxiliary
+    return Cell(prepared.layout, *products, [tensors.bias], [tensors.state], RNN_STEPS, lambda: ((), numbers), backward, passes)

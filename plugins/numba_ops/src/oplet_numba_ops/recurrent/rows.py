@@ -13,7 +13,7 @@ import numpy as np
 from oplet_numba_ops.compiling.kernels import Kernel
 from oplet_numba_ops.compiling.lazy import inlined
 
-__all__ = ["PROJECT", "multiply_floats", "multiply_integers"]
+__all__ = ["PROJECT", "PROJECT_MORE", "multiply_floats", "multiply_integers"]
 
 _ZERO, _ONE, _HALF, _NAN = np.float32(0), np.float32(1), np.float32(0.49999997), np.float32(np.nan)
 _MOST, _LEAST = np.float32(127), np.float32(-128)
@@ -158,8 +158,23 @@ def _project_hybrid(source, weights, scales, quantized, asymmetric, bias, projec
         multiply_integers(source[row], weights, scales, bias, quantized, asymmetric, projected[row])
 
 
+def _project_more(source, weights, projected):  # type: ignore[no-untyped-def]
+    for row in range(source.shape[0]):
+        multiply_floats(source[row], weights, projected[row], projected[row])
+
+
+def _project_more_hybrid(source, weights, scales, quantized, asymmetric, projected):  # type: ignore[no-untyped-def]
+    for row in range(source.shape[0]):
+        multiply_integers(source[row], weights, scales, projected[row], quantized, asymmetric, projected[row])
+
+
 #: The inputs' contributions to the gates, by whether the weights are int8.
 PROJECT = {
     False: Kernel(_project, "void(f4[:,::1], f4[:,::1], f4[::1], f4[:,::1])"),
     True: Kernel(_project_hybrid, "void(f4[:,::1], i1[:,::1], f4[::1], i2[::1], i8, f4[::1], f4[:,::1])"),
+}
+#: Those of a second input, which are added.
+PROJECT_MORE = {
+    False: Kernel(_project_more, "void(f4[:,::1], f4[:,::1], f4[:,::1])"),
+    True: Kernel(_project_more_hybrid, "void(f4[:,::1], i1[:,::1], f4[::1], i2[::1], i8, f4[:,::1])"),
 }

@@ -1,7 +1,8 @@
 """Steps of recurrent cells for all batches, each step in one call of machine code.
 
 The inputs' contributions to the gates, with the bias, are computed before: one row for each batch of each step. Rows are ordered as
-in the sequence's tensors: the row of a step and a batch is `step * step_rows + batch * batch_rows`.
+in the sequence's tensors: the row of a step and a batch is `begin + step * step_rows + batch * batch_rows`, where a sequence that runs backwards
+begins at its end. Steps go on counting where the sequence, of `steps` steps, runs several times. Outputs are written from a column on.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from oplet_numba_ops.compiling.lazy import inlined
 from oplet_numba_ops.recurrent.gates import sigmoids, tanh, tanhs
 from oplet_numba_ops.recurrent.rows import multiply_floats, multiply_integers
 
-__all__ = ["LSTM_STEPS", "RNN_STEPS"]
+__all__ = ["LSTM_STEPS", "PLACES", "RNN_STEPS", "clamped", "copy"]
 
 _ONE, _ZERO = np.float32(1), np.float32(0)
 _inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False)
 
 
 @_inlined
-def _clamped(value, low, high):  # type: ignore[no-untyped-def]
+def clamped(value, low, high):  # type: ignore[no-untyped-def]
     # Both comparisons are false for NaN, which is kept.
     value = low if value < low else value
     return high if value > high else value
 
 
 @_inlined
-def _copy(source, target):  # type: ignore[no-untyped-def]
+def copy(source, target):  # type: ignore[no-untyped-def]
     for i in range(source.size):
         target[i] = source[i]
 
@@ -47,7 +48,7 @@ def _lstm(gates, state, hidden, clip):  # type: ignore[no-untyped-def]
     for i in range(cells):
         gate = entered[i] if early > 2 * cells else _ONE - forget[i]
         value = forget[i] * state[i] + gate * cell[i]
-        value = _clamped(value, -clip, clip) if clip > _ZERO else value
+        value = clamped(value, -clip, clip) if clip > _ZERO else value
         state[i] = value
         hidden[i] = output[i] * tanh(value)
 
@@ -57,7 +58,7 @@ def _rnn(sums, state, bounded, low, high):  # type: ignore[no-untyped-def]
     """One step of one batch, from its sums; the activation is tanh unless `bounded`."""
     if bounded:
         for i in range(state.size):
-            state[i] = _clamped(sums[i], low, high)
+            state[i] = clamped(sums[i], low, high)
     else:
         tanhs(sums)
         for i in range(state.size):
@@ -66,58 +67,60 @@ def _rnn(sums, state, bounded, low, high):  # type: ignore[no-untyped-def]
 
 # fmt: off
 def _lstm_steps(  # type: ignore[no-untyped-def]
-    projected, weights, hidden, state, gates, clip, output, first, last, step_rows, batch_rows,
+    projected, weights, hidden, state, gates, clip, output, column, steps, begin, step_rows, batch_rows, first, last,
 ):
     # fmt: on
     for step in range(first, last):
         for batch in range(hidden.shape[0]):
-            row = step * step_rows + batch * batch_rows
+            row = begin + step % steps * step_rows + batch * batch_rows
             multiply_floats(hidden[batch], weights, projected[row], gates)
             _lstm(gates, state[batch], hidden[batch], clip)
-            _copy(hidden[batch], output[row])
+            copy(hidden[batch], output[row, column : column + hidden.shape[1]])
 
 
 # fmt: off
 def _hybrid_lstm_steps(  # type: ignore[no-untyped-def]
-    projected, weights, scales, quantized, asymmetric, hidden, state, gates, clip, output, first, last, step_rows, batch_rows,
+    projected, weights, scales, quantized, asymmetric, hidden, state, gates, clip, output, column, steps, begin, step_rows, batch_rows, first, last,
 ):
     # fmt: on
     for step in range(first, last):
         for batch in range(hidden.shape[0]):
-            row = step * step_rows + batch * batch_rows
+            row = begin + step % steps * step_rows + batch * batch_rows
             multiply_integers(hidden[batch], weights, scales, projected[row], quantized, asymmetric, gates)
             _lstm(gates, state[batch], hidden[batch], clip)
-            _copy(hidden[batch], output[row])
+            copy(hidden[batch], output[row, column : column + hidden.shape[1]])
 
 
 # fmt: off
 def _rnn_steps(  # type: ignore[no-untyped-def]
-    projected, weights, state, sums, bounded, low, high, output, first, last, step_rows, batch_rows,
+    projected, weights, state, sums, bounded, low, high, output, column, steps, begin, step_rows, batch_rows, first, last,
 ):
     # fmt: on
     for step in range(first, last):
         for batch in range(state.shape[0]):
-            row = step * step_rows + batch * batch_rows
+            row = begin + step % steps * step_rows + batch * batch_rows
             multiply_floats(state[batch], weights, projected[row], sums)
             _rnn(sums, state[batch], bounded, low, high)
-            _copy(state[batch], output[row])
+            copy(state[batch], output[row, column : column + state.shape[1]])
 
 
 # fmt: off
 def _hybrid_rnn_steps(  # type: ignore[no-untyped-def]
-    projected, weights, scales, quantized, asymmetric, state, sums, bounded, low, high, output, first, last, step_rows, batch_rows,
+    projected, weights, scales, quantized, asymmetric, state, sums, bounded, low, high, output, column, steps, begin, step_rows, batch_rows, first, last,
 ):
     # fmt: on
     for step in range(first, last):
         for batch in range(state.shape[0]):
-            row = step * step_rows + batch * batch_rows
+            row = begin + step % steps * step_rows + batch * batch_rows
             multiply_integers(state[batch], weights, scales, projected[row], quantized, asymmetric, sums)
             _rnn(sums, state[batch], bounded, low, high)
-            _copy(state[batch], output[row])
+            copy(state[batch], output[row, column : column + state.shape[1]])
 
 
-_FLOAT, _HYBRID, _ROWS = "f4[:,::1], f4[:,::1]", "f4[:,::1], i1[:,::1], f4[::1], i2[::1], i8", "f4[:,::1], i8, i8, i8, i8"
-_LSTM, _RNN = f"f4[:,::1], f4[:,::1], f4[::1], f4, {_ROWS}", f"f4[:,::1], f4[::1], i8, f4, f4, {_ROWS}"
+#: The types of a sequence's places: the output and the column, the numbers of rows, and the first and last step.
+PLACES = "f4[:,::1], i8, i8, i8, i8, i8, i8, i8"
+_FLOAT, _HYBRID = "f4[:,::1], f4[:,::1]", "f4[:,::1], i1[:,::1], f4[::1], i2[::1], i8"
+_LSTM, _RNN = f"f4[:,::1], f4[:,::1], f4[::1], f4, {PLACES}", f"f4[:,::1], f4[::1], i8, f4, f4, {PLACES}"
 #: By whether the weights are int8.
 LSTM_STEPS = {False: Kernel(_lstm_steps, f"void({_FLOAT}, {_LSTM})"), True: Kernel(_hybrid_lstm_steps, f"void({_HYBRID}, {_LSTM})")}
 RNN_STEPS = {False: Kernel(_rnn_steps, f"void({_FLOAT}, {_RNN})"), True: Kernel(_hybrid_rnn_steps, f"void({_HYBRID}, {_RNN})")}

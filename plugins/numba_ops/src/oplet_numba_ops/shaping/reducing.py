@@ -14,9 +14,22 @@ from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each
 from oplet_numba_ops.threads.team import Step, ready, thunk
 
-__all__ = ["ALL", "ANY", "BOOLS", "INTEGERS", "LARGEST", "NUMBERS", "PRODUCT", "SMALLEST", "reduction_registration"]
+__all__ = [
+    "ALL",
+    "ANY",
+    "BOOLS",
+    "INTEGERS",
+    "LARGEST",
+    "NUMBERS",
+    "PRODUCT",
+    "SMALLEST",
+    "TOTAL",
+    "folded_shape",
+    "plan_reduction",
+    "reduction_registration",
+]
 
-LARGEST, SMALLEST, PRODUCT, ANY, ALL = range(5)
+LARGEST, SMALLEST, PRODUCT, ANY, ALL, TOTAL = range(6)
 #: The types of a reduction.
 BOOLS = {TensorType.BOOL: "u1"}
 INTEGERS = {TensorType.INT32: "i4", TensorType.INT64: "i8"}
@@ -38,6 +51,8 @@ def _both(op, x, y):  # type: ignore[no-untyped-def]
         return y if x != x else smaller
     if op == 2:
         return x * y
+    if op == 5:
+        return x + y
     if op == 3:
         return x | y
     return x & y
@@ -67,6 +82,40 @@ def reduction_kernel(op: int, code: str) -> Kernel:
     return Kernel(reduce, f"void({code}[::1], {code}[::1], i8, i8, i8, i8)")
 
 
+def folded_shape(node: Node) -> tuple[int, int, int]:
+    """The lengths before, along and after the axes that are reduced; a node whose axes are no neighbours, or that is empty, is declined."""
+    source, output = node.inputs[0], node.outputs[0]
+    if not source.size or output.is_dynamic:
+        decline("there is nothing to compute.")
+    axes = {resolve_axis(axis, source.ndim) for axis in read_ints(node.inputs[1]) if source.ndim}
+    long = [axis for axis, length in enumerate(source.shape) if length > 1]
+    reduced = [place for place, axis in enumerate(long) if axis in axes]
+    if reduced and reduced[-1] - reduced[0] >= len(reduced):
+        decline("its axes are not neighbours.")
+    first, last = (long[reduced[0]], long[reduced[-1]]) if reduced else (source.ndim, source.ndim)
+    count, inner = prod(source.shape[first : last + 1]), prod(source.shape[last + 1 :])
+    return source.size // (count * inner), count, inner
+
+
+def plan_reduction(context: Context, node: Node, op: int, code: str) -> Bind:
+    """Plan a reduction of neighbouring axes that are constant; `code` is the type in numba's notation."""
+    source, output = node.inputs[0], node.outputs[0]
+    outer, count, inner = folded_shape(node)
+    if inner == 1 and count > _LONGEST:
+        decline("numpy is faster along long rows.")
+    kernel = reduction_kernel(op, code)
+    ready(kernel)
+    ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
+
+    def bind() -> Thunk:
+        x, y = flat(source.data), flat(output.data)
+        if source.type is TensorType.BOOL:
+            x, y = x.view("u1"), y.view("u1")
+        return thunk([Step(kernel, each(ranges, lambda some, _: (x, y, count, inner, *some)))], context.num_threads)
+
+    return bind
+
+
 def reduction_registration(builtin: Registration, op: int, codes: Mapping[TensorType, str]) -> Registration:
     """The registration of a reduction of neighbouring axes that are constant.
 
@@ -77,29 +126,6 @@ def reduction_registration(builtin: Registration, op: int, codes: Mapping[Tensor
     """
 
     def plan(context: Context, node: Node) -> Bind:
-        source, output = node.inputs[0], node.outputs[0]
-        if not source.size or output.is_dynamic:
-            decline("there is nothing to compute.")
-        axes = {resolve_axis(axis, source.ndim) for axis in read_ints(node.inputs[1]) if source.ndim}
-        long = [axis for axis, length in enumerate(source.shape) if length > 1]
-        reduced = [place for place, axis in enumerate(long) if axis in axes]
-        if reduced and reduced[-1] - reduced[0] >= len(reduced):
-            decline("its axes are not neighbours.")
-        first, last = (long[reduced[0]], long[reduced[-1]]) if reduced else (source.ndim, source.ndim)
-        count, inner = prod(source.shape[first : last + 1]), prod(source.shape[last + 1 :])
-        outer = source.size // (count * inner)
-        if inner == 1 and count > _LONGEST:
-            decline("numpy is faster along long rows.")
-        kernel = reduction_kernel(op, codes[source.type])
-        ready(kernel)
-        ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
-
-        def bind() -> Thunk:
-            x, y = flat(source.data), flat(output.data)
-            if source.type is TensorType.BOOL:
-                x, y = x.view("u1"), y.view("u1")
-            return thunk([Step(kernel, each(ranges, lambda some, _: (x, y, count, inner, *some)))], context.num_threads)
-
-        return bind
+        return plan_reduction(context, node, op, codes[node.inputs[0].type])
 
     return override(builtin, plan, NodeLimits(inputs=[list(codes)], constant=[1]))

@@ -1,11 +1,17 @@
-"""ARG_MAX along short rows, and SCATTER_ND of rows into zeros."""
+"""ARG_MAX and ARG_MIN, TOPK_V2 of short rows, and SCATTER_ND of rows into zeros."""
 
 from __future__ import annotations
 
-from oplet import TensorType
-from oplet_numba_ops.compiling.kernels import Kernel
+from math import prod
 
-__all__ = ["ARG_MAX", "SCATTER"]
+from oplet import Node, TensorType, decline
+from oplet.kernels.axes import read_int, resolve_axis
+from oplet_numba_ops.compiling.kernels import Kernel, family
+from oplet_numba_ops.compiling.memory import flat
+from oplet_numba_ops.overriding import Bind
+from oplet_numba_ops.threads.team import Step, ready, thunk
+
+__all__ = ["ARG_MAX", "POSITIONS", "SCATTER", "VALUES", "plan_search", "search_kernel", "top_kernel"]
 
 
 def _arg_max(x, out):  # type: ignore[no-untyped-def]
@@ -32,6 +38,62 @@ def _scatter(places, slices, out, first, last):  # type: ignore[no-untyped-def]
             target[i] += source[i]
 
 
+@family
+def search_kernel(least: bool, code: str, at: str) -> Kernel:
+    """The kernel of ARG_MIN or ARG_MAX along any axis: arrays (outer, length, inner) become (outer, inner)."""
+
+    def search(x, out, length, inner):  # type: ignore[no-untyped-def]
+        for place in range(out.size):
+            start = place // inner * length * inner + place % inner
+            found = 0
+            best = x[start]
+            for i in range(1, length):
+                value = x[start + i * inner]
+                better = value < best if least else value > best
+                # The first of equal values; a NaN only if there is nothing else.
+                if better or (best != best and value == value):
+                    best = value
+                    found = i
+            out[place] = found
+
+    return Kernel(search, f"void({code}[::1], {at}[::1], i8, i8)")
+
+
+@family
+def top_kernel(code: str, at: str) -> Kernel:
+    """The kernel of TOPK_V2: the largest values of each row, in descending order, and their positions."""
+
+    def top(x, values, places, length, k):  # type: ignore[no-untyped-def]
+        for row in range(x.size // length):
+            source, best, where = (
+                x[row * length : (row + 1) * length],
+                values[row * k : (row + 1) * k],
+                places[row * k : (row + 1) * k],
+            )
+            for i in range(length):
+                value = source[i]
+                # It goes before those that it is larger than; a NaN is the smallest.
+                place = min(i, k)
+                while place > 0 and (value > best[place - 1] or (best[place - 1] != best[place - 1] and value == value)):
+                    if place < k:
+                        best[place], where[place] = best[place - 1], where[place - 1]
+                    place -= 1
+                if place < k:
+                    best[place], where[place] = value, i
+
+    return Kernel(top, f"void({code}[::1], {code}[::1], {at}[::1], i8, i8)")
+
+
+#: The types of values, and of positions, in numba's notation.
+VALUES = {
+    TensorType.FLOAT32: "f4",
+    TensorType.INT8: "i1",
+    TensorType.UINT8: "u1",
+    TensorType.INT16: "i2",
+    TensorType.INT32: "i4",
+    TensorType.INT64: "i8",
+}
+POSITIONS = {TensorType.INT16: "i2", TensorType.INT32: "i4", TensorType.INT64: "i8"}
 _CODES = {TensorType.FLOAT32: "f4", TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT32: "i4"}
 _POSITIONS = {TensorType.INT32: "i4", TensorType.INT64: "i8"}
 #: By the type of the input and that of the output.
@@ -42,3 +104,17 @@ ARG_MAX = {
 }
 #: By the type of the updates: adds the slices `first` to `last`, after setting the output to zeros if these are the first ones.
 SCATTER = {type: Kernel(_scatter, f"void(i8[::1], {code}[:,::1], {code}[:,::1], i8, i8)") for type, code in _CODES.items()}
+#: The most numbers that ARG_MIN, or ARG_MAX along another axis than the last, is computed of here; for more, numpy is faster.
+_FEW = 1 << 12
+
+
+def plan_search(node: Node, least: bool) -> Bind:
+    """Plan an ARG_MIN, or an ARG_MAX, of few numbers."""
+    source, output = node.inputs[0], node.outputs[0]
+    if not 0 < source.size <= _FEW or source.type not in VALUES or output.type not in POSITIONS:
+        decline("numpy is faster for so many numbers, or they are of another kind.")
+    axis = resolve_axis(read_int(node.inputs[1]), source.ndim)
+    kernel = search_kernel(least, VALUES[source.type], POSITIONS[output.type])
+    ready(kernel)
+    inner = prod(source.shape[axis + 1 :])
+    return lambda: thunk([Step(kernel, [(flat(source.data), flat(output.data), source.shape[axis], inner)])])

@@ -1,4 +1,4 @@
-"""SOFTMAX and LOG_SOFTMAX of 8-bit numbers, with the numpy kernels' tables."""
+"""SOFTMAX and LOG_SOFTMAX of integers, with the numpy kernels' tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from oplet_numba_ops.compiling.kernels import kernel
 from oplet_numba_ops.compiling.lazy import emitted, inlined
 
-__all__ = ["LOG_SOFTMAX_8", "LONGEST_ROW", "SOFTMAX_8"]
+__all__ = ["LOG_SOFTMAX_8", "LONGEST_ROW", "SOFTMAX_8", "SOFTMAX_16"]
 
 #: The longest row whose sums surely are within 32 bits.
 LONGEST_ROW = 8191
@@ -108,3 +108,33 @@ def LOG_SOFTMAX_8(x, out, columns, distances, summands, sign_bit):  # type: igno
         for i in range(columns):
             value = 255 + ((distances[most - (row[i] ^ turn)] - less) >> 22)
             target[i] = np.uint8(max(value, 0)) ^ turn
+
+
+@_inlined
+def _reciprocal_16(total, lines):  # type: ignore[no-untyped-def]
+    """1 / total of a sum in 2**-15ths: a factor in 2**-15ths, from 513 samples, and a shift to the right."""
+    headroom = 32 - _bit_length(total)
+    shifted = ((total << max(headroom - 1, 0)) + (1 << 13)) >> 14
+    place = min(max(shifted - ((1 << 15) + (1 << 16)), -32768), 32767)
+    index = 256 + (place >> 7)
+    base = np.int64(lines[index])
+    slope = np.int64(np.int16(np.int64(lines[index + 1]) - base))
+    return np.int64(np.int16(base + ((slope * (place & 127) + 64) >> 7))), 31 - headroom
+
+
+@kernel("void(i2[::1], i2[::1], i8, i8[::1], i2[::1])")
+def SOFTMAX_16(x, out, columns, exponentials, lines):  # type: ignore[no-untyped-def]
+    """SOFTMAX of each row of int16 numbers."""
+    for start in range(0, out.size, columns):
+        row, target = x[start : start + columns], out[start : start + columns]
+        most = np.int64(row[0])
+        for i in range(columns):
+            most = max(most, np.int64(row[i]))
+        total = np.int64(0)
+        for i in range(columns):
+            total += exponentials[most - row[i]]
+        factor, shift = _reciprocal_16(total, lines)
+        half = (np.int64(1) << shift) >> 1
+        for i in range(columns):
+            value = (exponentials[most - row[i]] * factor + half) >> shift
+            target[i] = min(max(value, 0), 32767)

@@ -1,6 +1,6 @@
 """RELU and other clamps, which a layer before them applies itself, if nothing else reads it: as if the activation were fused.
 
-Alone on one thread numpy is as fast, but its node would part compiled neighbours (`threads.joining`).
+Alone on one thread numpy is as fast for floats, but its node would part compiled neighbours (`threads.joining`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline, ensure, ensure_type
-from oplet.kernels.activations import float_activation_range
 from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import ActivationFunctionType, BuiltinOperator
 from oplet.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions, MulOptions, SubOptions
+from oplet_numba_ops.elementwise.flat import plan_flat
+from oplet_numba_ops.elementwise.float_maps import CLAMP, CLAMP_OVER
+from oplet_numba_ops.elementwise.maps.tables import TABLED, plan_table
 from oplet_numba_ops.overriding import Bind, Thunk, is_compiled, override
 
 __all__ = ["clamp_registration"]
@@ -30,21 +32,23 @@ _LAYERS: dict[BuiltinOperator, type[Any]] = {
 }
 
 
-def clamp_registration(builtin: Registration, activation: ActivationFunctionType) -> Registration:
-    """The registration of an op that clamps floats as an activation does."""
-    low, high = (float(bound) for bound in float_activation_range(activation))
+def clamp_registration(
+    builtin: Registration, low: float, high: float, activation: ActivationFunctionType = ActivationFunctionType.NONE
+) -> Registration:
+    """The registration of an op that clamps numbers between two bounds; floats as an activation does, if it is not NONE."""
 
     def plan(context: Context, node: Node) -> Bind:
         source, output = node.inputs[0], node.outputs[0]
-        from oplet_numba_ops.elementwise.flat import plan_flat
-        from oplet_numba_ops.elementwise.float_maps import CLAMP, CLAMP_OVER
-
+        if source.type in TABLED:
+            return plan_table(context, node)
         if not output.size:
             decline("there is nothing to compute.")
         node.in_place = [source]
         return plan_flat(context, CLAMP, (source, output), low, high, over=CLAMP_OVER)
 
-    alone = override(builtin, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))
+    alone = override(builtin, plan, NodeLimits(inputs=[[TensorType.FLOAT32, *TABLED]]))
+    if activation is ActivationFunctionType.NONE:
+        return alone
 
     def prepare(context: Context, node: Node) -> None:
         if node.absorbed:

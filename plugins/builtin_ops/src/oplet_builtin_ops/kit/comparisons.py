@@ -1,0 +1,7 @@
+"""What quantized numbers are compared as."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.elementwise.comparison import scaled_values
+
+__all__ = ["scaled_values"]

@@ -1,0 +1,7 @@
+"""The error of divisors that are zero."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.elementwise.pairwise import refuse_zero
+
+__all__ = ["refuse_zero"]

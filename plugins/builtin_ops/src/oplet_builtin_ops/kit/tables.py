@@ -1,0 +1,7 @@
+"""The error of SQRT and RSQRT of a quantized value below the zero point."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.arithmetic.lookup import refuse_below
+
+__all__ = ["refuse_below"]

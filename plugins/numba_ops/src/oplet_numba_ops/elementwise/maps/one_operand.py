@@ -1,0 +1,50 @@
+"""The registrations of ops of one operand: some types have kernels, quantized ones tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
+from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.elementwise.flat import plan_flat
+from oplet_numba_ops.elementwise.maps.tables import plan_table
+from oplet_numba_ops.overriding import Bind, override
+from oplet_numba_ops.threads.splitting import WORTH_VALUES
+
+__all__ = ["FEW", "map_registration"]
+
+#: The most numbers for which functions of the C library are faster than numpy's, which compute several at a time.
+FEW = 256
+
+
+def map_registration(
+    builtin: Registration,
+    kernels: Mapping[TensorType, Kernel],
+    tabled: Sequence[TensorType] = (),
+    *,
+    positive: bool = False,
+    worth: int = WORTH_VALUES // 4,
+    most: int = 0,
+) -> Registration:
+    """The registration of an op.
+
+    Args:
+        builtin: the numpy kernel's registration.
+        kernels: the kernels of numbers without scales, of the input and the output, by their type.
+        tabled: the types that have a table where they are quantized.
+        positive: whether quantized values below the zero point are refused.
+        worth: the least elements of a part.
+        most: the most numbers of a node that has a kernel; 0 for any number.
+    """
+
+    def plan(context: Context, node: Node) -> Bind:
+        source, output = node.inputs[0], node.outputs[0]
+        if source.type in tabled and node.prepared is not None:
+            return plan_table(context, node, positive)
+        kernel = kernels.get(source.type)
+        if kernel is None or not source.size or (most and source.size > most):
+            decline("numpy is faster for so many numbers, or there are none, or its type has no kernel.")
+        bits = "u1" if source.type is TensorType.BOOL else None
+        return plan_flat(context, kernel, (source, output), worth=worth, bits=bits)
+
+    return override(builtin, plan, NodeLimits(inputs=[list(dict.fromkeys((*kernels, *tabled)))]))

@@ -1,0 +1,97 @@
+"""Quantized ops of one operand: the numpy kernel's table of the results of all values, looked up in a loop."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, TensorType, decline
+from oplet_builtin_ops.kit.tables import refuse_below
+from oplet_numba_ops.compiling.kernels import Kernel, family
+from oplet_numba_ops.compiling.memory import Array, flat
+from oplet_numba_ops.overriding import Bind, Thunk
+from oplet_numba_ops.threads.failing import failing
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each
+from oplet_numba_ops.threads.team import Step, ready, thunk
+
+__all__ = ["TABLED", "plan_table"]
+
+#: The types that have so few values that a table lists all results.
+TABLED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+#: The most numbers of a node whose values are checked: they are one part of work.
+_MOST = 1 << 20
+
+
+@family
+def _kernel(index: str, value: str) -> Kernel:
+    """The kernel of a table that is indexed by the bits of a number, of types by numba's names of unsigned numbers."""
+
+    def look_up(x, out, table):  # type: ignore[no-untyped-def]
+        for i in range(out.size):
+            out[i] = table[x[i]]
+
+    return Kernel(look_up, f"void({index}[::1], {value}[::1], {value}[::1])")
+
+
+@family
+def _checking_kernel(index: str, value: str) -> Kernel:
+    """The same, of signed numbers of which none may be below `least`: the mark tells the lowest one where it is."""
+
+    def look_up_checked(x, out, table, mark, least):  # type: ignore[no-untyped-def]
+        lowest = x[0]
+        for i in range(1, x.size):
+            lowest = min(lowest, x[i])
+        if lowest < least:
+            mark[0], mark[1] = 1, lowest
+            return
+        for i in range(out.size):
+            out[i] = table[np.int64(x[i]) & (table.size - 1)]
+
+    return Kernel(look_up_checked, f"void({index}[::1], {value}[::1], {value}[::1], i8[::1], i8)")
+
+
+def plan_table(context: Context, node: Node, positive: bool = False) -> Bind:
+    """Plan a node for which the numpy kernel's `prepare` has made a table of every value of the input.
+
+    Args:
+        positive: whether values below the zero point are refused.
+    """
+    source, output, table = node.inputs[0], node.outputs[0], node.prepared
+    if not isinstance(table, np.ndarray) or source.type not in TABLED or table.shape != (1 << 8 * source.dtype.itemsize,):
+        decline("it has no table of all values.")
+    if not source.size:
+        decline("there is nothing to compute.")
+    size, bits = source.dtype.itemsize, f"u{output.dtype.itemsize}"
+    results = np.ascontiguousarray(table).view(bits)
+    if output.dtype.itemsize == size:
+        node.in_place = [source]  # a look-up is no loop that compilers vectorize
+    if positive:
+        return _plan_checked(node, results)
+    kernel = _kernel(f"u{size}", bits)
+    ready(kernel)
+    ranges = cut(source.size, source.size // WORTH_VALUES, context.num_threads)
+
+    def bind() -> Thunk:
+        x, out = flat(source.data).view(f"u{size}"), flat(output.data).view(bits)
+        return thunk(
+            [Step(kernel, each(ranges, lambda some, _: (x[slice(*some)], out[slice(*some)], results)))], context.num_threads
+        )
+
+    return bind
+
+
+def _plan_checked(node: Node, results: Array) -> Bind:
+    source, output = node.inputs[0], node.outputs[0]
+    if source.size > _MOST:
+        decline("numpy is as fast for so many numbers.")
+    kernel = _checking_kernel(f"i{source.dtype.itemsize}", f"u{output.dtype.itemsize}")
+    ready(kernel)
+
+    def fail(mark: Array) -> None:
+        refuse_below(source, int(mark[1]))
+
+    def bind() -> Thunk:
+        mark: Array = np.zeros(2, np.int64)
+        arrays = flat(source.data), flat(output.data).view(results.dtype), results, mark
+        return failing(thunk([Step(kernel, [(*arrays, source.zero_point)])]), mark, fail)
+
+    return bind

@@ -1,0 +1,26 @@
+"""Sequences that run forwards and backwards: where each direction writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from oplet import Node
+from oplet_numba_ops.compiling.memory import Array
+
+__all__ = ["output_places"]
+
+
+def output_places(node: Node, rows: int, forward_size: int, merged: bool) -> Callable[[], Sequence[tuple[Array, int]]]:
+    """What returns the output of each direction, as rows, and the column of its first number.
+
+    Args:
+        rows: the steps of all batches.
+        forward_size: the numbers of a row that the forward direction writes.
+        merged: whether both directions write to one output, side by side.
+    """
+
+    def places() -> Sequence[tuple[Array, int]]:
+        outputs = [output.data.reshape(rows, output.shape[-1]) for output in node.outputs]
+        return [(outputs[0], 0), (outputs[0], forward_size) if merged else (outputs[1], 0)]
+
+    return places
