@@ -110,6 +110,36 @@ def test_a_double_click_unfolds_a_group_and_another_folds_it(shown: Callable[...
     assert {box["id"] for box in opened.boxes()} == before
 
 
+def test_all_boxes_have_places_of_their_own_when_everything_is_unfolded_and_fit_shows_them_all(
+    shown: Callable[..., Opened],
+) -> None:
+    opened = shown(deep_model(712))
+    before = opened.page.evaluate("oplet.cy.elements().jsons()")
+    opened.page.click("#unfold")
+    sides = opened.page.evaluate("oplet.cy.nodes('.box').map(n => n.boundingBox({includeLabels: false}))")
+    assert len(sides) == 571
+    sides.sort(key=lambda box: box["y1"])
+    for place, box in enumerate(sides):
+        for other in sides[place + 1 : place + 40]:
+            assert box["x2"] <= other["x1"] or other["x2"] <= box["x1"] or box["y2"] <= other["y1"]
+    opened.page.click("#fit")
+    seen = opened.page.evaluate("oplet.cy.elements().renderedBoundingBox()")
+    width, height = opened.page.evaluate("[oplet.cy.width(), oplet.cy.height()]")
+    assert min(seen["x1"], seen["y1"], width - seen["x2"], height - seen["y2"]) >= 0
+    opened.page.click("#fold")
+    again = opened.page.evaluate("oplet.cy.elements().jsons()")
+    assert sorted(again, key=str) == sorted(before, key=str)
+
+
+def test_other_colours_move_nothing(shown: Callable[..., Opened]) -> None:
+    opened = shown(deep_model(30))
+    opened.page.evaluate("oplet.cy.zoom(0.5)")
+    before, fills = opened.boxes(), opened.page.evaluate("oplet.cy.nodes('.box').map(n => n.data('colours'))")
+    opened.page.select_option("#colour", "op")
+    assert opened.boxes() == before
+    assert opened.page.evaluate("oplet.cy.nodes('.box').map(n => n.data('colours'))") != fills
+
+
 def test_a_click_tells_who_serves_a_node_and_what_it_reads_and_writes(shown: Callable[..., Opened]) -> None:
     opened = shown(deep_model(30))
     node = next(box for box in opened.boxes() if box["label"].startswith("TANH"))
