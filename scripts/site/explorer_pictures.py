@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 from core.tests.tools.exploring_models import deep_model
-from oplet.tools.subprocesses import run_python
 
+from oplet.tuning.child.subprocesses import run_python
 from scripts.site.pages import ROOT
 
 __all__ = ["PICTURES", "main"]

@@ -17,6 +17,7 @@ import oplet
 from oplet.cli.app import app
 from scripts.site.links import relinked
 from scripts.site.pages import BESIDE, GUIDES, ROOT, packages, shown_at
+from scripts.site.plugin_commands import plugin_commands
 
 #: Where each public name of `oplet` is told, by the room that it lives in; `generate` refuses a room that is not here.
 _ROOMS = {
@@ -134,6 +135,11 @@ def _command_pages() -> Iterator[str]:
         below = command.get_command(context, name)  # type: ignore[attr-defined]
         text = get_docs_for_click(obj=below, ctx=context, name=name, call_prefix="oplet")
         page = f"reference/commands/{name}.md"
+        _write(page, text.replace("## `", "# `", 1) if text.startswith("##") else text)
+        yield f"        * [oplet {name}]({page})"
+    for name, below in sorted(plugin_commands(ROOT).items()):
+        page = f"reference/commands/{name}.md"
+        text = get_docs_for_click(obj=below, ctx=context, name=name, call_prefix="oplet")
         _write(page, text.replace("## `", "# `", 1) if text.startswith("##") else text)
         yield f"        * [oplet {name}]({page})"
 

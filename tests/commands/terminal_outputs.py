@@ -20,7 +20,7 @@ from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions, Pool2DOptions
 from oplet.tuning.child.subprocesses import run_python
 
-__all__ = ["COMMANDS", "FOLDER", "MODES", "printed", "versions", "wanted"]
+__all__ = ["COMMANDS", "FOLDER", "GROUPS", "MODES", "PLUGIN_COMMANDS", "printed", "versions", "wanted"]
 
 FOLDER = Path(__file__).parent / "terminal"
 
@@ -34,6 +34,7 @@ MODES = {
 
 _INT8, _FLOAT = "examples/digits/digits_int8.tflite", "examples/digits/digits_float32.tflite"
 _EXACT = "exact.tflite"
+_QUICK = "--num-runs 3 --min-secs 0 --warmup-min-secs 0"
 
 #: Commands whose output is the same each time, on every processor.
 COMMANDS = {
@@ -53,6 +54,17 @@ COMMANDS = {
     "select": f"select {_INT8} examples/atan/atan.tflite",
     "run": f"run {_INT8} -i examples/digits/pictures/7.png --top 3 --labels examples/digits/labels.txt",
     "error": "run examples/digits/nothing.tflite",
+    "explore": f"explore {_INT8} -o digits.html",
+    "benchmark": f"benchmark {_FLOAT} {_QUICK} --profile-html profile.html",
+    "benchmark-all": f"benchmark {_FLOAT} {_QUICK} --run-order --delegate example --roofline --wide",
+    "benchmark-roofline": f"benchmark {_FLOAT} {_QUICK} --roofline --top 3",
+    "warm": f"warm {_INT8}",
+    "tune": f"tune {_INT8}",
+    "rewrite": f"rewrite {_INT8} -o rewritten.tflite",
+    "build": "build examples/atan/atan.tflite --name cut -o dist --no-timing",
+    "new-op": "new-op Square",
+    "new-delegate": "new-delegate mine",
+    "behind": "behind program.py",
 }
 COMMANDS |= {
     f"{name}-help": f"{name} --help"
@@ -71,18 +83,46 @@ COMMANDS |= {
         "build",
         "doctor",
         "plugins",
+        "new-op",
+        "new-delegate",
+        "behind",
     )
 }
 
+#: Commands that packages add, whose output is the same each time.
+PLUGIN_COMMANDS = {
+    "plugins-commands": "--help",
+    "native-help": "native --help",
+    "native-new-op-help": "native new-op --help",
+    "native-cflags-help": "native cflags --help",
+    "native-new-op": "native new-op Cube",
+    "serve-help": "serve --help",
+    "serve-check": f"serve {_INT8} {_FLOAT} --check",
+}
+
+#: The commands, by the plugins that there are for them.
+GROUPS = {"builtin_ops,example_delegate,atan_op": COMMANDS, "builtin_ops,native_ops,serve": PLUGIN_COMMANDS}
+
+#: A program that was written for LiteRT.
+_BEHIND = f"""
+from tflite_runtime.interpreter import Interpreter
+interpreter = Interpreter("{_INT8}")
+interpreter.allocate_tensors()
+interpreter.invoke()
+print(interpreter.get_output_details()[0]["shape"])
+"""
 
 #: Runs all commands in one process, and prints what each of them printed, as JSON.
 _PROGRAM = """
 import contextlib, io, json, os, sys
-variables, folder, commands = json.loads(sys.argv[1])
+variables, folder, commands, root = json.loads(sys.argv[1])
 for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "OPLET_PREFER"):
     os.environ.pop(name, None)
 os.environ.update(variables)
 os.chdir(folder)
+sys.path.append(root)
+from tests.commands.fixed_measurements import fix_measurements
+fix_measurements()
 from oplet.cli.main import main
 found = {}
 for name, arguments in commands.items():
@@ -98,14 +138,15 @@ print(json.dumps(found))
 """
 
 
-def printed(mode: str) -> dict[str, str]:
-    """What each command prints on both streams, with the plugins that the files are of."""
-    plugins = {"OPLET_PLUGINS": "builtin_ops,example_delegate,atan_op", "TERM": "xterm-256color", "PYTHONUTF8": "1"}
-    commands = {name: shlex.split(command) for name, command in COMMANDS.items()}
+def printed(mode: str, plugins: str) -> dict[str, str]:
+    """What each command of a group prints on both streams, with the plugins that the files are of."""
+    variables = {"OPLET_PLUGINS": plugins, "TERM": "xterm-256color", "PYTHONUTF8": "1", **MODES[mode]}
+    commands = {name: shlex.split(command) for name, command in GROUPS[plugins].items()}
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "examples").symlink_to(ROOT / "examples")
         _write_exact(Path(folder))
-        job = json.dumps([{**plugins, **MODES[mode]}, folder, commands])
+        (Path(folder) / "program.py").write_text(_BEHIND)
+        job = json.dumps([variables, folder, commands, str(ROOT)])
         done = run_python(["-c", _PROGRAM, job], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr)
@@ -116,7 +157,9 @@ def _kept(out: str, err: str) -> str:
     # Plugins that are installed besides are listed as blocked.
     out = "".join(line for line in out.splitlines(True) if "blocked" not in line and "OPLET_PLUGINS" not in line)
     # Progress is drawn over and over.
-    err = re.sub(r"\x1b\[\?25.*\x1b\[\?25h", "", err, flags=re.DOTALL)
+    err = re.sub(r"\x1b\[\?25.*\x1b\[\?25h(\r|\x1b\[1A|\x1b\[2K)*", "", err, flags=re.DOTALL)
+    # What a wheel holds, of kernels that change.
+    out = re.sub(r"^\d+ modules of (.*), \d+ bytes$", r"9 modules of \1, 9999 bytes", out, flags=re.MULTILINE)
     return out + (f"--- standard error\n{err}" if err.strip() else "")
 
 
@@ -163,8 +206,9 @@ def main() -> None:
     """Write all files."""
     FOLDER.mkdir(exist_ok=True)
     for mode in MODES:
-        for name, text in printed(mode).items():
-            wanted(name, mode).write_text(text, "utf-8")
+        for plugins in GROUPS:
+            for name, text in printed(mode, plugins).items():
+                wanted(name, mode).write_text(text, "utf-8")
     (FOLDER / "versions.txt").write_text(versions())
 
 

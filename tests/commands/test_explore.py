@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from core.tests.tools.exploring_models import HOSTILE, deep_model, hostile_model
-
-#: Debian's name of the browser, and others'.
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is installed; apt-get install chromium")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 class Opened:
@@ -108,6 +92,36 @@ def test_a_double_click_unfolds_a_group_and_another_folds_it(shown: Callable[...
     assert group["id"] not in {box["id"] for box in opened.boxes()}
     opened.page.click("#right button")
     assert {box["id"] for box in opened.boxes()} == before
+
+
+def test_all_boxes_have_places_of_their_own_when_everything_is_unfolded_and_fit_shows_them_all(
+    shown: Callable[..., Opened],
+) -> None:
+    opened = shown(deep_model(712))
+    before = opened.page.evaluate("oplet.cy.elements().jsons()")
+    opened.page.click("#unfold")
+    sides = opened.page.evaluate("oplet.cy.nodes('.box').map(n => n.boundingBox({includeLabels: false}))")
+    assert len(sides) == 571
+    sides.sort(key=lambda box: box["y1"])
+    for place, box in enumerate(sides):
+        for other in sides[place + 1 : place + 40]:
+            assert box["x2"] <= other["x1"] or other["x2"] <= box["x1"] or box["y2"] <= other["y1"]
+    opened.page.click("#fit")
+    seen = opened.page.evaluate("oplet.cy.elements().renderedBoundingBox()")
+    width, height = opened.page.evaluate("[oplet.cy.width(), oplet.cy.height()]")
+    assert min(seen["x1"], seen["y1"], width - seen["x2"], height - seen["y2"]) >= 0
+    opened.page.click("#fold")
+    again = opened.page.evaluate("oplet.cy.elements().jsons()")
+    assert sorted(again, key=str) == sorted(before, key=str)
+
+
+def test_other_colours_move_nothing(shown: Callable[..., Opened]) -> None:
+    opened = shown(deep_model(30))
+    opened.page.evaluate("oplet.cy.zoom(0.5)")
+    before, fills = opened.boxes(), opened.page.evaluate("oplet.cy.nodes('.box').map(n => n.data('colours'))")
+    opened.page.select_option("#colour", "op")
+    assert opened.boxes() == before
+    assert opened.page.evaluate("oplet.cy.nodes('.box').map(n => n.data('colours'))") != fills
 
 
 def test_a_click_tells_who_serves_a_node_and_what_it_reads_and_writes(shown: Callable[..., Opened]) -> None:

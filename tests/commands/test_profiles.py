@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.tools.exploring_models import hostile_model
 
 from oplet import Work
 from oplet.runtime.describe.profiler import Event
@@ -239,6 +240,23 @@ def test_hostile_names_are_text_on_the_page(oplet: Any, model: Any, tmp_path: An
     found = Texts(page)
     assert found.tags.count("script") == 1
     assert "<script>alert(1)</script>" in found.text
+
+
+@pytest.mark.parametrize("width", [360, 800, 1600])
+def test_a_page_is_as_wide_as_the_window_and_loads_nothing(oplet: Any, browser: Any, tmp_path: Any, width: int) -> None:
+    (tmp_path / "model.tflite").write_bytes(hostile_model())
+    path = tmp_path / "profile.html"
+    assert oplet("benchmark", tmp_path / "model.tflite", *QUICK, "--profile-html", path, "--roofline").code == 0
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    told: list[str] = []
+    page.on("request", lambda request: told.append(request.url))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.goto(path.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.title() == "oplet benchmark: model.tflite"
+    assert '</script><script>document.title="owned"</script>' in page.inner_text("body")
+    assert (told, page.locator("img").count()) == ([path.as_uri()], 0)
+    page.close()
 
 
 def test_a_page_shows_unknown_work_as_nothing() -> None:

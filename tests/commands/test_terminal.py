@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from tests.commands.terminal_outputs import COMMANDS, FOLDER, MODES, printed, versions, wanted
+from tests.commands.terminal_outputs import COMMANDS, FOLDER, GROUPS, MODES, PLUGIN_COMMANDS, printed, versions, wanted
 from tests.commands.test_documented_commands import SUMMARY
 
 from oplet.cli.app import COMMANDS as REGISTERED
 from oplet.cli.table_layout import Column, layout, parse_column
+from oplet.plugins.manager import PluginManager
 
 words = st.text("ab ", max_size=40)
+NAMES = [*COMMANDS, *PLUGIN_COMMANDS]
 columns = st.builds(Column, st.text("ab", max_size=8), st.booleans(), st.booleans(), st.integers(0, 3))
 
 
@@ -23,12 +25,13 @@ def plain(name: str, mode: str) -> str:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_command_prints_what_the_files_say(mode: str) -> None:
-    for package in ("oplet_builtin_ops", "oplet_example_delegate", "oplet_atan_op"):
-        pytest.importorskip(package)
+@pytest.mark.parametrize("plugins", GROUPS)
+def test_every_command_prints_what_the_files_say(mode: str, plugins: str) -> None:
+    for plugin in plugins.split(","):
+        pytest.importorskip(f"oplet_{plugin}")
     if (FOLDER / "versions.txt").read_text() != versions():
         pytest.skip("the files are of other versions of rich and typer")
-    for name, text in printed(mode).items():
+    for name, text in printed(mode, plugins).items():
         assert text == wanted(name, mode).read_text("utf-8"), (
             f"{name}: python -m tests.commands.terminal_outputs writes the files anew"
         )
@@ -37,15 +40,15 @@ def test_every_command_prints_what_the_files_say(mode: str) -> None:
 def test_every_command_has_a_file() -> None:
     shown = {command.split()[0] for command in COMMANDS.values()}
     named = {function.__name__.replace("_", "-") for function in REGISTERED}
-    # They measure, or write what depends on what is installed.
-    assert named - shown == {"new-op", "new-delegate", "behind"}
-    assert shown - named == {"--help"}
+    assert named ^ shown == {"--help"}
     assert set(SUMMARY) <= named
+    of_plugins = {command.split()[0] for command in PLUGIN_COMMANDS.values()}
+    assert {entry.name for entry in PluginManager().commands().entries()} <= of_plugins
     kept = {path.name for path in FOLDER.glob("*.txt")} - {"versions.txt"}
-    assert kept == {f"{name}.{mode}.txt" for name in COMMANDS for mode in MODES}
+    assert kept == {f"{name}.{mode}.txt" for name in NAMES for mode in MODES}
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "inspect-wide"])
+@pytest.mark.parametrize("name", [name for name in NAMES if "--wide" not in COMMANDS.get(name, "")])
 @pytest.mark.parametrize(("mode", "width"), [("80", 80), ("no-color", 80), ("120", 120)])
 def test_no_line_is_longer_than_the_terminal_is_wide(name: str, mode: str, width: int) -> None:
     # Standard error is no terminal here.
@@ -53,24 +56,29 @@ def test_no_line_is_longer_than_the_terminal_is_wide(name: str, mode: str, width
     assert [line for line in lines if cell_len(line) > width] == []
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if not name.endswith("help")])
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("help")])
 @pytest.mark.parametrize("mode", ["80", "120", "no-color"])
 def test_no_number_and_no_name_is_broken(name: str, mode: str) -> None:
     whole = set(plain(name, "pipe").split())
-    shown = re.sub(r"^left out: .*\(--wide\)$", "", plain(name, mode), flags=re.MULTILINE)
+    shown = re.sub(r"^left out: [^(]*\(--wide\)$", "", plain(name, mode), flags=re.MULTILINE)
     broken = {token for token in shown.split() if token not in whole and not re.fullmatch("─+", token)}
     assert {token for token in broken if token.removesuffix(":") not in whole} == set()
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_pipes_and_no_color_get_no_escapes_of_colour(name: str) -> None:
     assert "\x1b" not in wanted(name, "pipe").read_text("utf-8")
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]", wanted(name, "no-color").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_pipe_leaves_no_column_out(name: str) -> None:
     assert "(--wide)" not in wanted(name, "pipe").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("help")])
+def test_no_sentence_of_a_help_is_cut_off(name: str) -> None:
+    assert not re.search(r"\w\.\.\.$", plain(name, "80"), re.MULTILINE)
 
 
 def test_the_summaries_of_the_help_are_whole_sentences() -> None:

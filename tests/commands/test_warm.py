@@ -6,10 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from oplet.tools.benchmarking import warming
 
 
 def test_a_model_whose_kernels_are_there_says_so(oplet: Any, examples: Path) -> None:
@@ -21,6 +24,18 @@ def test_a_model_whose_kernels_are_there_says_so(oplet: Any, examples: Path) -> 
 
 def test_no_model_is_refused_like_anywhere(oplet: Any, tmp_path: Path) -> None:
     assert oplet("warm", tmp_path / "no.tflite").code != 0
+
+
+def test_what_takes_long_is_said_once_where_no_bar_is_drawn(oplet: Any, examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warm_up(model: Path, *, progress: Callable[[str, float], None], **_: Any) -> warming.Warmed:
+        for part in (0.0, 0.5, 1.0):
+            progress(warming.COMPILING, part)
+        return warming.Warmed(str(model), 8, 45.2)
+
+    monkeypatch.setattr(warming, "warm_up", warm_up)
+    ran = oplet("warm", examples / "digits" / "digits_int8.tflite")
+    assert ran.out == "Compiled the kernels of 8 nodes in 45.2 seconds.\n"
+    assert ran.err == "oplet: compiling kernels, first run only ...\n"
 
 
 @pytest.mark.slow

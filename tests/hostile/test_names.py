@@ -58,6 +58,10 @@ needs_posix_names = pytest.mark.skipif(os.name == "nt", reason="no file is calle
     [
         ["inspect"],
         ["inspect", "--json"],
+        ["inspect", "--nodes", "--tensors", "--wide"],
+        ["inspect", "--tensor", "1"],
+        ["doctor"],
+        ["warm"],
         ["versions", "--nodes"],
         ["versions", "--nodes", "--json"],
         ["partition", "--delegate", "example"],
@@ -79,6 +83,17 @@ def test_a_terminal_gets_nothing_to_obey(oplet, folder: Path, model: str, argume
     assert shown
     assert [c for c in shown if not c.isprintable() and c != "\n"] == []
     assert not (folder / "pwned").exists()
+
+
+@needs_posix_names
+def test_what_a_server_would_serve_is_told_harmlessly(oplet, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("oplet_serve")
+    monkeypatch.setenv("OPLET_PLUGINS", "builtin_ops,serve")
+    (folder / "names.tflite").write_bytes(content())
+    ran = oplet("serve", "names.tflite", "--check")
+    assert ran.code == 0, ran.err
+    assert "</script><script>alert(1)</script>" in ran.out
+    assert [c for c in ran.out + ran.err if not c.isprintable() and c != "\n"] == []
 
 
 class Tags(HTMLParser):

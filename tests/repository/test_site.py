@@ -24,6 +24,7 @@ import yaml
 from scripts.site import gallery
 from scripts.site.links import relinked
 from scripts.site.pages import GUIDES, packages
+from scripts.site.plugin_commands import plugin_commands
 
 from oplet.cli.app import app
 
@@ -92,6 +93,17 @@ def test_every_command_has_a_page_with_each_of_its_options(site: Path) -> None:
         for parameter in command.get_command(context, name).params:  # type: ignore[attr-defined]
             for option in parameter.opts if parameter.param_type_name == "option" and not parameter.hidden else ():
                 assert option in page, f"{name} {option}"
+
+
+def test_every_command_of_a_plugin_has_a_page_with_each_of_its_options(site: Path) -> None:
+    found = plugin_commands(ROOT)
+    assert {"native", "serve"} <= set(found)
+    for name, command in found.items():
+        page = unescape((site / "reference" / "commands" / f"{name}.html").read_text("utf-8"))
+        for each in (command, *getattr(command, "commands", {}).values()):
+            for parameter in each.params:
+                for option in parameter.opts if parameter.param_type_name == "option" and not parameter.hidden else ():
+                    assert option in page, f"{name} {option}"
 
 
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -119,8 +120,19 @@ def _check(found: list[FoundModel], extra: dict[str, Any], max_batch_size: int) 
             for tensors in (opened.inputs, opened.outputs)
         ]
         version = f" version {model.version}" if model.version else ""
-        typer.echo(f"{model.name}{version}: {sides[0]} -> {sides[1]}; {_rows_told(opened.batch_size)}")
+        _tell(f"{model.name}{version}: {sides[0]} -> {sides[1]}; {_rows_told(opened.batch_size)}")
         opened.close()
+
+
+def _tell(text: str, *, err: bool = False) -> None:
+    """Print a line whose names come from files: nothing in it is obeyed by a terminal, which gets it wrapped between words."""
+    from rich.console import Console
+
+    console = Console(stderr=err)
+    text = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    if console.is_terminal:
+        text = textwrap.fill(text, console.width, break_long_words=False, break_on_hyphens=False)
+    typer.echo(text, err=err)
 
 
 def _rows_told(size: int) -> str:
@@ -149,7 +161,7 @@ def _run(
 
     def ready() -> None:
         names = sorted({model.name for model in found})
-        typer.echo(
+        _tell(
             f"oplet-serve: {', '.join(names)} at http://{host}:{http_port}/v2, gRPC at {host}:{grpc_port}, metrics at "
             f"http://{host}:{metrics_port}/metrics",
             err=True,

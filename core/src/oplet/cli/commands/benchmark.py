@@ -230,7 +230,9 @@ def _print_profile(printer: Printer, result: Benchmark, top: int, run_order: boo
         "cumulative %#???",
         "calls#????",
     ]
-    columns += ["disturbed#??", "MMAC#??", "MB#???", "GFLOP/s#?"] + (["of peak %#", "bound by?"] if peaks else ["FLOP/byte#???"])
+    columns += ["disturbed#??", "MMAC#??", "MB#???", "GFLOP/s#?", "FLOP/byte#???"] + (
+        ["of peak %#", "bound by?"] if peaks else []
+    )
     if run_order:
         printer.table("nodes, in order", columns, [_node_row(node, peaks) for node in profile.nodes])
     if top:
@@ -256,8 +258,8 @@ def _node_row(node: NodeCost, peaks: Peaks | None) -> tuple[str, ...]:
     place = f"{node.subgraph}:{node.node}" if node.subgraph else str(node.node)
     times = (_ms(node.start), _ms(node.first), _ms(node.seconds), _ms((node.high - node.low) / 2))
     shares = (_percent(node.share), _percent(node.cumulative), f"{node.calls:g}", str(node.disturbed))
-    work = (_mega(node.macs), _mega(node.read + node.written), _decimal(node.gflops))
-    roof = (*_roof(node, peaks),) if peaks else (_decimal(node.intensity),)
+    work = (_mega(node.macs), _mega(node.read + node.written), _decimal(node.gflops), _decimal(node.intensity))
+    roof = _roof(node, peaks) if peaks else ()
     return place, node.label, name, *times, *shares, *work, *roof
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from oplet.cli.settings import Debug, Delegates, Json, ModelFile, OpLibraries, PluginSwitches, Wide, settings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["warm"]
 
@@ -36,7 +39,7 @@ def warm(
             num_threads=num_threads,
             plugins=plugins,
             delegates=delegates_of(model, delegate or (), plugins, num_threads),
-            progress=progress,
+            progress=progress or _say_that_it_begins(),
         )
     if json:
         print_json({"model": done.model, "waited": done.waited, "seconds": done.seconds})
@@ -46,3 +49,17 @@ def warm(
         printer.line(f"Compiled the kernels of {done.waited} nodes in {done.seconds:.1f} seconds.", "bold")
     else:
         printer.line("All kernels are there.", "bold")
+
+
+def _say_that_it_begins() -> Callable[[str, float], None]:
+    """A callback that says once what is going on: no terminal draws bars, and a log should not be silent for minutes."""
+    from oplet.cli.notices import say
+
+    said: set[str] = set()
+
+    def tell(what: str, part: float) -> None:
+        if what not in said and part < 1.0:
+            said.add(what)
+            say(f"{what} ...")
+
+    return tell

@@ -16,7 +16,7 @@ app = typer.Typer(help="Write and compile packages of C and C++ operators.", no_
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)]
 
 
-@app.command("new-op")
+@app.command("new-op", short_help="Write a package that brings an op in C++.")
 def new_op(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What models call the op: Atan.", show_default=False)],
     directory: Annotated[
@@ -43,7 +43,7 @@ def new_op(
     typer.echo(f'\ncd {shlex.quote(str(folder))} && pip install ".[test]" && pytest')
 
 
-@app.command()
+@app.command(short_help="Print the options to compile operators with.")
 def cflags(json: Json = False) -> None:
     """Print the options with which a library of operators is compiled: cc $(oplet native cflags) -o libatan.so atan.c"""
     from oplet_native_ops.headers import cflags

@@ -102,6 +102,23 @@ function graph() { // the boxes by the group that they lie in, and the edges bet
 // Layout: dagre lays out what lies directly in a group; groups inside it are boxes of the size that their own layout has ---------------
 
 const TITLE = 22, PAD = 12;
+const known = new Map(); // models repeat their layers: groups of the same form are laid out once
+function lay(sizes, links) { // boxes of these sizes, links from one to another: the middles of the boxes, and the points of each link
+  const form = JSON.stringify([sizes, links]);
+  if (known.has(form)) return known.get(form);
+  const g = new dagre.graphlib.Graph();
+  g.setGraph({ rankdir: "TB", nodesep: 22, ranksep: 26, edgesep: 12, marginx: 0, marginy: 0 });
+  g.setDefaultEdgeLabel(() => ({}));
+  sizes.forEach(([width, height], place) => g.setNode(`b${place}`, { width, height }));
+  for (const [from, to] of links) g.setEdge(`b${from}`, `b${to}`);
+  dagre.layout(g);
+  const { width, height } = g.graph();
+  const laid = { width, height, middles: sizes.map((_, place) => g.node(`b${place}`)), points: links.map(([from, to]) => g.edge(`b${from}`, `b${to}`).points) };
+  if (known.size > 5000) known.clear();
+  known.set(form, laid);
+  return laid;
+}
+const rounded = width => 8 * Math.ceil(width / 8); // so that more groups are of the same form
 function arrange({ boxes, edges }) {
   const chain = id => { const found = [id]; for (let at = holder(id); at !== "root"; at = holder(at)) found.push(at); return found; };
   const content = new Map([["root", new Set()]]), lines = new Map([["root", new Map()]]);
@@ -124,33 +141,32 @@ function arrange({ boxes, edges }) {
   }
   const places = new Map();
   const sized = inside => {
-    const g = new dagre.graphlib.Graph();
-    g.setGraph({ rankdir: "TB", nodesep: 22, ranksep: 26, edgesep: 12, marginx: 0, marginy: 0 });
-    g.setDefaultEdgeLabel(() => ({}));
+    const sizes = [], numbers = new Map(), links = [], ways = new Map();
+    const number = (id, width, height) => { numbers.set(id, sizes.length); sizes.push([width, height]); };
     for (const id of content.get(inside)) {
-      const size = content.has(id) ? sized(id) : { width: Math.ceil(wide(boxes.get(id), id[0] === "g")) + 22, height: 42 };
-      g.setNode(id, { width: size.width, height: size.height });
+      const size = content.has(id) ? sized(id) : { width: rounded(wide(boxes.get(id), id[0] === "g") + 22), height: 42 };
+      number(id, size.width, size.height);
     }
-    for (const [from, to] of lines.get(inside).values()) {
-      for (const port of [from, to]) if (port === ">out" || port === "<in") if (!g.hasNode(port)) g.setNode(port, { width: 1, height: 1 });
-      g.setEdge(from, to);
+    for (const [way, [from, to]] of lines.get(inside)) {
+      for (const port of [from, to]) if ((port === ">out" || port === "<in") && !numbers.has(port)) number(port, 1, 1);
+      ways.set(way, links.length);
+      links.push([numbers.get(from), numbers.get(to)]);
     }
-    dagre.layout(g);
-    places.set(inside, g);
-    const { width, height } = g.graph();
-    const title = inside === "root" ? 0 : Math.ceil(wide(cut(groups.get(+inside.slice(1)).label), true)) + 28;
-    return { width: Math.max(width + 2 * PAD, title), height: height + 2 * PAD + TITLE };
+    const laid = lay(sizes, links);
+    places.set(inside, { laid, sizes, numbers, ways });
+    const title = inside === "root" ? 0 : rounded(wide(cut(groups.get(+inside.slice(1)).label), true) + 28);
+    return { width: Math.max(laid.width + 2 * PAD, title), height: laid.height + 2 * PAD + TITLE };
   };
   sized("root");
   const spots = new Map(), origins = new Map([["root", { x: 0, y: 0 }]]);
   const settle = inside => {
-    const g = places.get(inside), origin = origins.get(inside);
+    const { laid, sizes, numbers } = places.get(inside), origin = origins.get(inside);
     for (const id of content.get(inside)) {
-      const { x, y, width, height } = g.node(id), spot = { x: origin.x + x, y: origin.y + y, width, height };
+      const { x, y } = laid.middles[numbers.get(id)], [width, height] = sizes[numbers.get(id)];
+      const spot = { x: origin.x + x, y: origin.y + y, width, height };
       spots.set(id, spot);
       if (!content.has(id)) continue;
-      const inner = places.get(id).graph();
-      origins.set(id, { x: spot.x - inner.width / 2, y: spot.y - height / 2 + PAD + TITLE });
+      origins.set(id, { x: spot.x - places.get(id).laid.width / 2, y: spot.y - height / 2 + PAD + TITLE });
       settle(id);
     }
   };
@@ -158,13 +174,14 @@ function arrange({ boxes, edges }) {
   for (const edge of edges) {
     edge.points = [];
     edge.way.forEach(([inside, from, to], part) => {
-      const origin = origins.get(inside);
-      const points = places.get(inside).edge(from, to).points;
+      const origin = origins.get(inside), { laid, ways } = places.get(inside);
+      const points = laid.points[ways.get(`${from}>${to}`)];
       const kept = points.slice(part === 0 || from === "<in" ? 1 : 0, part === edge.way.length - 1 || to === ">out" ? -1 : undefined);
       for (const { x, y } of kept) edge.points.push({ x: origin.x + x, y: origin.y + y });
     });
   }
-  return { spots, opened: [...content.keys()].filter(id => id !== "root") };
+  const { width, height } = places.get("root").laid;
+  return { spots, opened: [...content.keys()].filter(id => id !== "root"), edges: edges.length, width, height };
 }
 
 function bends(edge, spots) { // points of an edge as cytoscape takes them: along the line from box to box, and away from it
@@ -264,18 +281,38 @@ function draw(where) {
     const bent = bends(edge, layout.spots);
     elements.push({ group: "edges", data: { id: edge.id, source: edge.from, target: edge.to, tensors: [...edge.tensors], ...bent }, classes: bent ? "bent" : "" });
   }
-  cy.batch(() => { cy.elements().remove(); cy.add(elements); });
+  replace(elements);
+  lighten();
   if (where === "width") fitWidth();
   if (state.chosen && cy.getElementById(state.chosen).length) choose(state.chosen); else details(null);
 }
 
-function fitWidth() {
-  const bounds = cy.elements().boundingBox();
-  if (!cy.elements().length) return;
-  const zoom = Math.max(.85, Math.min(1.15, (cy.width() - 32) / Math.max(bounds.w, 1)));
-  const high = bounds.h * zoom;
-  cy.viewport({ zoom, pan: { x: cy.width() / 2 - (bounds.x1 + bounds.w / 2) * zoom, y: high < cy.height() - 32 ? (cy.height() - high) / 2 - bounds.y1 * zoom : 16 - bounds.y1 * zoom } });
+const same = (a, b) => a === b || Array.isArray(a) && a.length === b?.length && a.every((value, place) => value === b[place]);
+function replace(elements) { // what stays on the screen is moved, not made anew
+  const wanted = new Map(elements.map(element => [element.data.id, element]));
+  cy.batch(() => {
+    cy.elements().filter(old => wanted.get(old.id())?.classes !== old.scratch("classes")).remove();
+    const fresh = [];
+    for (const element of elements) {
+      const old = cy.getElementById(element.data.id);
+      if (!old.length) { fresh.push({ ...element, scratch: { classes: element.classes } }); continue; }
+      const changes = Object.entries(element.data).filter(([name, value]) => !same(old.data(name), value));
+      if (changes.length) old.data(Object.fromEntries(changes));
+      if (element.position) old.position(element.position);
+    }
+    cy.add(fresh);
+    cy.elements(".chosen, .near").removeClass("chosen near");
+  });
 }
+
+function look(zoom) { // the whole width in the middle; the top, if not everything fits
+  if (!layout.width) return;
+  cy.minZoom(Math.min(.02, zoom));
+  const high = layout.height * zoom;
+  cy.viewport({ zoom, pan: { x: (cy.width() - layout.width * zoom) / 2, y: high < cy.height() - 30 ? (cy.height() - high) / 2 : 16 } });
+}
+function fitWidth() { look(Math.max(.85, Math.min(1.15, (cy.width() - 32) / layout.width))); }
+function fitAll() { look(Math.min(2, (cy.width() - 32) / layout.width, (cy.height() - 32) / layout.height)); }
 
 function show(id) { // centre a box, legibly
   const element = cy.getElementById(id);
@@ -436,6 +473,10 @@ function visit(index) {
   draw("width");
 }
 
+function lighten() { // far off, hundreds of edges would make each frame of a movement long: they come back when it ends
+  cy.renderer().hideEdgesOnViewport = cy.zoom() < .3 && layout.edges > 300;
+}
+
 // The page --------------------------------------------------------------------------------------------------
 
 function options(select, pairs, chosen) {
@@ -472,6 +513,7 @@ cy = cytoscape({
     { selector: "node.chosen", style: { "border-width": 4, "border-color": "#1f5fa8", "border-style": "solid" } },
   ],
 });
+cy.on("zoom", lighten);
 cy.on("tap", event => { if (event.target === cy) { state.chosen = null; cy.elements().removeClass("chosen near"); details(null); } else choose(named(event.target)); });
 const named = element => element.hasClass("title") ? element.id().slice(1) : element.id();
 cy.on("dbltap", "node", event => {
@@ -486,7 +528,7 @@ byId("constants").addEventListener("change", event => { state.constants = event.
 byId("fold").addEventListener("click", () => { state.open = new Set([...groups.values()].filter(group => group.open).map(group => group.id)); draw("width"); });
 byId("unfold").addEventListener("click", () => { state.open = new Set(groups.keys()); draw("width"); });
 byId("width").addEventListener("click", fitWidth);
-byId("fit").addEventListener("click", () => cy.fit(undefined, 16));
+byId("fit").addEventListener("click", fitAll);
 for (const [id, factor] of [["in", 1.3], ["out", 1 / 1.3]]) byId(id).addEventListener("click", () => cy.zoom({ level: cy.zoom() * factor, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } }));
 byId("search").addEventListener("input", event => search(event.target.value));
 byId("search").addEventListener("keydown", event => { if (event.key === "Enter") byId("found").querySelector("button")?.click(); });
