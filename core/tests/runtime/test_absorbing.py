@@ -280,3 +280,31 @@ def test_an_interpreter_takes_over_a_plan_with_fused_nodes_and_resizes_it() -> N
     second.allocate_tensors()
     assert run(second, 0, 1) == [6, 10]
     assert running(second) == ["Doubled", "Doubled"]
+
+
+def test_a_node_that_reads_a_variable_is_not_fused_as_it_would_read_it_too_late() -> None:
+    """The state is read, then changed by another node, and only then comes the node that would fuse the reading one."""
+
+    def keep(context: Context, node: Node) -> None:
+        state, added, total = node.inputs[0], node.inputs[1], node.outputs[0]
+        state.data[...] += added.data
+        total.data[...] = state.data
+
+    resolver = MutableOpResolver()
+    resolver.add_custom("Shifted", SHIFTED)
+    resolver.add_custom("Doubled", _Fused().registration)
+    resolver.add_custom("Kept", Registration(invoke=keep))
+    tensors = {"x": X, "state": Spec("float32", [3], variable=True), "a": X, "total": X, "b": X}
+    ops = [Op("Shifted", "state", "a"), Op("Kept", "state x", "total"), Op("Doubled", "a", "b")]
+    model = graph_model(Graph(tensors, "x", "b total", ops))
+    interpreter = Interpreter(model_content=model, op_resolver=resolver)
+    interpreter.allocate_tensors()
+    assert run(interpreter, 1, 2, 3) == [2, 2, 2]
+    assert run(interpreter, 1, 2, 3) == [4, 6, 8]
+
+
+def test_a_view_of_a_tensor_that_is_never_made_is_refused() -> None:
+    interpreter = fused()
+    run(interpreter, 0, 1, 2)
+    with pytest.raises((TensorError, ValueError)):
+        interpreter.tensor(1)()

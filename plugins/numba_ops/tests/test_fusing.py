@@ -267,3 +267,18 @@ def test_numpy_answers_for_fused_nodes_until_their_kernels_are_compiled() -> Non
         [later] = invoke(interpreter, values)
         np.testing.assert_allclose(first, later, rtol=1e-5, atol=1e-5)
         assert len(interpreter._subgraphs[0].segments[0].nodes) == 1
+
+
+def test_floats_with_integer_weights_keep_their_border() -> None:
+    """Their maps are quantized with the border."""
+    shape = (1, 6, 6, 16)
+    tensors = {
+        "x": Spec("float32", shape), "padded": Spec("float32", (1, 8, 8, 16)), "y": Spec("float32", [1, 1, 1, 1]),
+        "paddings": np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32), "b": np.zeros(16, np.float32),
+        "w": Spec("int8", (1, 3, 3, 16), data=values_of("int8", (1, 3, 3, 16)), scale=0.25, zero_point=0),
+    }  # fmt: skip
+    options = DepthwiseConv2DOptions(padding=Padding.VALID, stride_h=1, stride_w=1, depth_multiplier=1)
+    ops = [Op("PAD", "x paddings", "padded", PadOptions()), Op("DEPTHWISE_CONV_2D", "padded w b", "y", options)]
+    ran, together, alone = answers(graph_model(Graph(tensors, "x", "y", ops)), [values_of("float32", shape)])
+    assert ran == ["PAD", "DEPTHWISE_CONV_2D"]
+    np.testing.assert_array_equal(together[0], alone[0])

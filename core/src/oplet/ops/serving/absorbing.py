@@ -74,7 +74,8 @@ def absorb(nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int],
                 can_restart = restarts() if can_restart is None else can_restart
                 node.absorbed = node.absorbed if can_restart else ()
         if kernel.fuses is not None and not node.absorbed:
-            node.absorbed = tuple(kernel.fuses(node, own))
+            # What reads a variable would read it later, when another node may have changed it.
+            node.absorbed = tuple(kernel.fuses(node, [maker for maker in own if not _reads_variables(maker)]))
         if node.absorbed:
             found.append(node)
     return found
@@ -83,6 +84,10 @@ def absorb(nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int],
 def _is_plain(node: Node) -> bool:
     kernel = node.registration
     return kernel is not None and kernel.pure and kernel.absorbs is None and len(node.outputs) == 1
+
+
+def _reads_variables(node: Node) -> bool:
+    return any(tensor is not None and tensor.is_variable for tensor in node.inputs)
 
 
 def _is_absorbable(node: Node) -> bool:

@@ -62,6 +62,7 @@ def border_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
         and maker.inputs[1].is_constant
         and _pads_rows_and_columns(maker.inputs[1])
         and _is_padded_alike(maker.inputs[0])
+        and not _is_hybrid(node)
     ]
 
 
@@ -70,6 +71,10 @@ def _pads_rows_and_columns(paddings: Tensor) -> bool:
         return False
     pairs = np.asarray(paddings.data)
     return bool((pairs >= 0).all() and not pairs[[0, 3]].any())
+
+
+def _is_hybrid(node: Node) -> bool:
+    return node.inputs[0].type is TensorType.FLOAT32 and node.has_input(1) and node.inputs[1].type is not TensorType.FLOAT32
 
 
 def _is_padded_alike(source: Tensor) -> bool:
