@@ -51,27 +51,24 @@ def depthwise_model(
 ) -> bytes:
     """PAD, then DEPTHWISE_CONV_2D."""
     random = np.random.default_rng(0)
-    batch, height, width, channels = shape
-    padded = (batch, height + sum(paddings[1]), width + sum(paddings[2]), channels)
-    filters = channels * multiplier
-    quantized = {} if dtype == "float32" else {"scale": 0.5, "zero_point": 3}
+    padded = tuple(length + sum(pair) for length, pair in zip(shape, paddings))
+    filters = padded[3] * multiplier
+    quantized: dict[str, Any] = {} if dtype == "float32" else {"scale": 0.5, "zero_point": 3}
+    output: dict[str, Any] = {} if dtype == "float32" else {"scale": 40.0, "zero_point": -5 if dtype == "int8" else 9}
     if dtype == "float32":
-        values = random.standard_normal((1, *taps, filters)).astype(np.float32) if weights is None else weights
-        filter_: Any = Spec("float32", values.shape, data=values)
         bias: Any = random.standard_normal(filters).astype(np.float32)
     else:
-        kind = np.iinfo(dtype)
-        values = random.integers(kind.min + 1, kind.max, (1, *taps, filters)).astype(dtype)
-        filter_ = Spec(dtype, values.shape, data=values, scale=0.25, zero_point=0 if dtype == "int8" else 7)
         bias = Spec("int32", [filters], data=random.integers(-99, 99, filters).astype(np.int32), scale=0.125, zero_point=0)
+    if weights is None:
+        weights = values_of(dtype, (1, *taps, filters))
+        if dtype != "float32":
+            weights = Spec(dtype, weights.shape, data=weights, scale=0.25, zero_point=0 if dtype == "int8" else 7)
     tensors = {
         "x": Spec(dtype, shape, **quantized),
         "padded": Spec(dtype, padded, **quantized),
-        "y": Spec(
-            dtype, [1, 1, 1, 1], **({} if dtype == "float32" else {"scale": 40.0, "zero_point": -5 if dtype == "int8" else 9})
-        ),
+        "y": Spec(dtype, [1, 1, 1, 1], **output),
         "paddings": np.array(paddings, np.int32),
-        "w": filter_,
+        "w": weights,
         "b": bias,
     }
     layer = DepthwiseConv2DOptions(depth_multiplier=multiplier, **{"stride_h": 1, "stride_w": 1, **options})
@@ -153,18 +150,8 @@ def test_a_border_is_absorbed(dtype: str, channels: int) -> None:
 )
 def test_other_borders_are_written(paddings: Any, weights: Any) -> None:
     """A border of zeros times an infinite weight is NaN."""
-    shape = (1, 6, 6, 16)
-    channels = 16 + paddings[3][1]
-    random = np.random.default_rng(0)
-    taps = random.standard_normal((1, 3, 3, channels)).astype(np.float32) if weights is None else weights
-    padded = tuple(length + sum(pair) for length, pair in zip(shape, paddings))
-    tensors = {
-        "x": Spec("float32", shape), "padded": Spec("float32", padded), "y": Spec("float32", [1, 1, 1, 1]),
-        "paddings": np.array(paddings, np.int32), "w": taps, "b": np.zeros(channels, np.float32),
-    }  # fmt: skip
-    options = DepthwiseConv2DOptions(padding=Padding.VALID, stride_h=1, stride_w=1, depth_multiplier=1)
-    ops = [Op("PAD", "x paddings", "padded", PadOptions()), Op("DEPTHWISE_CONV_2D", "padded w b", "y", options)]
-    ran, together, alone = answers(graph_model(Graph(tensors, "x", "y", ops)), [values_of("float32", shape)])
+    model = depthwise_model("float32", (1, 6, 6, 16), paddings, (3, 3), weights=weights, padding=Padding.VALID)
+    ran, together, alone = answers(model, [values_of("float32", (1, 6, 6, 16))])
     assert ran == ["PAD", "DEPTHWISE_CONV_2D"]
     np.testing.assert_array_equal(together[0], alone[0])
     assert np.isnan(together[0]).any() == (weights is not None)
@@ -271,14 +258,10 @@ def test_numpy_answers_for_fused_nodes_until_their_kernels_are_compiled() -> Non
 
 def test_floats_with_integer_weights_keep_their_border() -> None:
     """Their maps are quantized with the border."""
-    shape = (1, 6, 6, 16)
-    tensors = {
-        "x": Spec("float32", shape), "padded": Spec("float32", (1, 8, 8, 16)), "y": Spec("float32", [1, 1, 1, 1]),
-        "paddings": np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32), "b": np.zeros(16, np.float32),
-        "w": Spec("int8", (1, 3, 3, 16), data=values_of("int8", (1, 3, 3, 16)), scale=0.25, zero_point=0),
-    }  # fmt: skip
-    options = DepthwiseConv2DOptions(padding=Padding.VALID, stride_h=1, stride_w=1, depth_multiplier=1)
-    ops = [Op("PAD", "x paddings", "padded", PadOptions()), Op("DEPTHWISE_CONV_2D", "padded w b", "y", options)]
-    ran, together, alone = answers(graph_model(Graph(tensors, "x", "y", ops)), [values_of("float32", shape)])
+    weights = Spec("int8", (1, 3, 3, 16), data=values_of("int8", (1, 3, 3, 16)), scale=0.25, zero_point=0)
+    model = depthwise_model(
+        "float32", (1, 6, 6, 16), [[0, 0], [1, 1], [1, 1], [0, 0]], (3, 3), weights=weights, padding=Padding.VALID
+    )
+    ran, together, alone = answers(model, [values_of("float32", (1, 6, 6, 16))])
     assert ran == ["PAD", "DEPTHWISE_CONV_2D"]
     np.testing.assert_array_equal(together[0], alone[0])
