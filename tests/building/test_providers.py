@@ -22,6 +22,7 @@ from oplet.tools.building.build_wheel import BuiltWheel, build_wheel
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.providers import passed_over_sentences
 from oplet.tools.selection.check import check_installed
+from oplet.tools.selection.declining_kernels import may_decline
 from oplet.tools.selection.lock import Lock, lock_of
 from oplet.tools.selection.needs import needs_of
 from oplet.tools.selection.providers import find_providers
@@ -209,6 +210,20 @@ def test_behind_one_that_may_decline_the_next_is_selected_and_locked(install, mo
     assert [(op.distribution, op.fallback) for op in lock.ops if not op.fallback] == [("choosy-ops", False)]
     assert "oplet-builtin-ops" in {op.distribution for op in lock.ops if op.fallback}
     assert [problem.kind for problem in check_installed(lock, PluginManager())] == []
+
+
+def test_every_compiled_kernel_that_has_limits_is_known_to_decline() -> None:
+    """The source says so, some of it in modules that a kernel's own module imports, one statement after the other."""
+    compiled = [
+        entry
+        for op in BuiltinOperator
+        for entry in PluginManager().resolver().entries(op)
+        if entry.provenance.distribution == "oplet-numba-ops"
+    ]
+    if not compiled:
+        pytest.skip("oplet-numba-ops is not installed")
+    wrong = [entry.target for entry in compiled if entry.load(entry.min_version).limits is not None and not may_decline(entry)]
+    assert not wrong
 
 
 def _written(path: Path, text: str) -> Path:

@@ -15,8 +15,9 @@ __all__ = ["may_decline"]
 _DECLINES = re.compile(r"\b(?:decline|Declined|NodeLimits|TypeLimit|limited)\b")
 
 
-#: Import statements with absolute names.
-_IMPORTS = re.compile(r"^\s*(?:from|import)\s+([\w.]+)(?:\s+import\s+\(?([\w, \n]+))?", re.MULTILINE)
+#: Import statements: `from NAME import MEMBERS` and `import NAMES`.
+_FROM = re.compile(r"^[ \t]*from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*import\s+([^\n]*)", re.MULTILINE)
 
 
 def may_decline(entry: ResolverEntry) -> bool:
@@ -49,9 +50,12 @@ def _declines(kernel: str, top: str) -> bool:
         text = "" if path is None else path.read_text(encoding="utf-8-sig", errors="replace")
         if _DECLINES.search(text):
             return True
-        for name, members in _IMPORTS.findall(text):
+        named = {name for names in _IMPORT.findall(text) for name in re.findall(r"[\w.]+", names)}
+        for name, members in _FROM.findall(text):
             if name.startswith(".") or name == top:
                 return _DECLINES.search(package.texts) is not None
-            named = {name, *(f"{name}.{member.split()[0]}" for member in members.split(",") if member.strip())}
-            waiting |= (named & package.modules.keys()) - seen
+            named |= {name, *(f"{name}.{member}" for member in re.findall(r"\w+", members))}
+        if top in named:
+            return _DECLINES.search(package.texts) is not None
+        waiting |= (named & package.modules.keys()) - seen
     return False
