@@ -268,6 +268,19 @@ def test_profiles_tell_the_time_of_fused_nodes_under_the_one_that_the_kernel_nam
     ]
 
 
+class _Reading(Profiler):
+    reads_tensors = True
+
+
+def test_a_profiler_that_reads_tensors_sees_each_node_even_where_another_interpreter_left_a_fused_plan() -> None:
+    content, kernel = bytes(bytearray(FUSABLE)), _Fused()
+    run(fused(kernel, content), 0, 1, 2)
+    reading = fused(kernel, content, profiler=_Reading())
+    assert run(reading, 0, 1, 2) == [6, 10, 14]
+    assert running(reading) == ["Shifted", "Doubled"] * 2
+    assert reading.get_tensor(4).tolist() == [6, 10, 14]
+
+
 def test_an_interpreter_takes_over_a_plan_with_fused_nodes_and_resizes_it() -> None:
     content, kernel = bytes(FUSABLE), _Fused()
     assert run(fused(kernel, content), 0, 1, 2) == [6, 10, 14]

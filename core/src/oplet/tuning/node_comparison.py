@@ -79,6 +79,8 @@ class TensorRecorder(Profiler):
         full: whether recording stopped because there was too much.
     """
 
+    reads_tensors = True
+
     def __init__(self) -> None:
         super().__init__()
         self.values: Values = defaultdict(deque)
@@ -125,6 +127,8 @@ class NodeComparer(Profiler):
         forced: whether later nodes read the recorded values ("teacher forcing"); otherwise errors accumulate.
         recorded_is_wanted: whether the recorded values are the expected ones; otherwise this interpreter's are.
     """
+
+    reads_tensors = True
 
     def __init__(self, choose: Choose, *, forced: bool, recorded_is_wanted: bool = False) -> None:
         super().__init__()

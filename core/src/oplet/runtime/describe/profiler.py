@@ -40,6 +40,7 @@ class Profiler:
     Attributes:
         events: the events in order.
         enabled: whether runs are timed, which costs about a microsecond a node. May be changed between runs.
+        reads_tensors: whether `record` reads tensors that nodes write: each node then runs by itself, and has written its outputs.
 
     Examples:
         >>> from oplet import Interpreter, Profiler
@@ -48,6 +49,8 @@ class Profiler:
         >>> interpreter.invoke()  # doctest: +SKIP
         >>> profiler.by_op()  # doctest: +SKIP
     """
+
+    reads_tensors = False
 
     def __init__(self, enabled: bool = True) -> None:
         self.events: list[Event] = []

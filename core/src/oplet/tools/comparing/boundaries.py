@@ -62,6 +62,8 @@ class TensorObserver(Profiler):
         values: the last value of each tensor.
     """
 
+    reads_tensors = True
+
     def __init__(self) -> None:
         super().__init__()
         self.values: dict[Place, Array] = {}
@@ -101,6 +103,7 @@ class ProfilerGroup(Profiler):
     def __init__(self, *profilers: Profiler) -> None:
         super().__init__()
         self._profilers = profilers
+        self.reads_tensors = any(profiler.reads_tensors for profiler in profilers)
 
     def record(self, event: Event) -> None:
         """Pass the event on."""
