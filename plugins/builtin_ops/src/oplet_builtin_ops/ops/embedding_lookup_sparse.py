@@ -5,6 +5,7 @@ Numerics: tflite/kernels/embedding_lookup_sparse.cc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -53,26 +54,33 @@ def bind(context: Context, node: Node) -> Thunk:
         numbers = rows.data
         bad = numbers[(numbers < 0) | (numbers >= len(values))]
         ensure(not bad.size, lambda: f"row {bad[:1]} of {table} is asked for, which has {len(values)}.")
-        buckets = np.zeros(len(numbers), np.int64)
-        for column, size in enumerate(leading):
-            buckets = buckets * size + indices.data[:, column]
-        _combine(sums, values, numbers, buckets, weights.data, combiner)
+        if len(numbers):
+            _combine(sums, values, numbers, *_runs(indices.data, leading), weights.data, combiner)
 
     return run
 
 
-def _combine(sums: Array, values: Array, rows: Array, buckets: Array, weights: Array, combiner: CombinerType) -> None:
+def _runs(indices: Array, sizes: Sequence[int]) -> tuple[Array, list[int]]:
+    """Where runs of rows of the same bucket start, and their buckets."""
+    buckets = np.zeros(len(indices), np.int64)
+    for column, size in enumerate(sizes):
+        buckets *= size
+        buckets += indices[:, column]
+    starts = np.append(0, np.flatnonzero(buckets[1:] != buckets[:-1]) + 1)
+    return starts, buckets[starts].tolist()
+
+
+def _combine(
+    sums: Array, values: Array, rows: Array, starts: Array, buckets: Sequence[int], weights: Array, combiner: CombinerType
+) -> None:
     """Add up one row after the other; the sum of a bucket is divided after its last row."""
-    if not len(rows):
-        return
-    starts = np.append(0, np.flatnonzero(np.diff(buckets)) + 1)
     with np.errstate(all="ignore"):
         totals = np.add.reduceat(values.take(rows, 0) * weights[:, None], starts)
         if combiner == CombinerType.MEAN:
             divisors = np.add.reduceat(weights, starts)
         else:
             divisors = np.sqrt(np.add.reduceat(weights * weights, starts))
-        for number, (bucket, total, divisor) in enumerate(zip(buckets[starts].tolist(), totals, divisors)):
+        for number, (bucket, total, divisor) in enumerate(zip(buckets, totals, divisors)):
             if not number & _OFTEN:
                 checkpoint()
             if 0 <= bucket < len(sums):
