@@ -250,7 +250,9 @@ class Subgraph:
         """
         self.part_absorbed()
         nodes = [self.nodes[index] for index in self.execution_plan]
-        self.absorbing = absorb(nodes, [self.tensors[index] for index in self.read], self.apart, restarts)
+        # A delegate's kernel may run nodes in an order and with memory of its own.
+        fuse = not self.kernels
+        self.absorbing = absorb(nodes, [self.tensors[index] for index in self.read], self.apart, restarts, fuse=fuse)
         if self.absorbing:
             moved = {other for node in self.absorbing for other in node.absorbed}
             self.execution_plan = [other.index for node in nodes if node not in moved for other in (*node.absorbed, node)]
@@ -258,9 +260,9 @@ class Subgraph:
     def part_absorbed(self, start: int = 0) -> None:
         """Have each node from a position of the plan on run by itself."""
         if self.absorbing:
-            later = {self.nodes[index] for index in self.execution_plan[start:]}
-            for node in self.absorbing:
-                if node in later:
+            before = {self.nodes[index] for index in self.execution_plan[:start]}
+            for node in self.absorbing:  # some may not be in the plan any more, as a delegate has claimed them
+                if node not in before:
                     node.absorbed = ()
             self.absorbing = [node for node in self.absorbing if node.absorbed]
 

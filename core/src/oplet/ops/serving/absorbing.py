@@ -30,7 +30,9 @@ class UnforeseenShapeError(Exception):
         self.node = node
 
 
-def absorb(nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int], restarts: Callable[[], bool]) -> list[Node]:
+def absorb(
+    nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int], restarts: Callable[[], bool], *, fuse: bool = True
+) -> list[Node]:
     """Have nodes absorb those that only they read, as their kernels want it (`Registration.absorbs`, `Registration.fuses`).
 
     Args:
@@ -38,6 +40,7 @@ def absorb(nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int],
         read: the tensors that the graph's caller reads.
         apart: the indices of nodes that are to absorb none.
         restarts: whether a run may be given up and begun again, as a kernel with `absorbs` may demand; asked where there is one.
+        fuse: whether nodes may absorb others to be faster.
 
     Returns:
         The nodes that absorb others, whose `absorbed` is set.
@@ -46,7 +49,7 @@ def absorb(nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int],
         node
         for node in nodes
         if (kernel := node.registration) is not None
-        and (kernel.absorbs is not None or kernel.fuses is not None)
+        and (kernel.absorbs is not None or (fuse and kernel.fuses is not None))
         and node.index not in apart
     ]
     if not wanting:
@@ -73,7 +76,7 @@ def absorb(nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int],
             if node.absorbed:
                 can_restart = restarts() if can_restart is None else can_restart
                 node.absorbed = node.absorbed if can_restart else ()
-        if kernel.fuses is not None and not node.absorbed:
+        if fuse and kernel.fuses is not None and not node.absorbed:
             # What reads a variable would read it later, when another node may have changed it.
             node.absorbed = tuple(kernel.fuses(node, [maker for maker in own if not _reads_variables(maker)]))
         if node.absorbed:
