@@ -13,9 +13,11 @@ from oplet.kernels.axes import along, read_ints
 from oplet.kernels.operands import PLAIN_TYPES, ensure_operands, ensure_plain, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 
-#: The numbers from which on several copies of long rows are faster than one of rows shorter than that.
+#: The numbers from which on several copies of long rows are faster than one of rows shorter than that; and the most bytes of an output that
+#: is made so: numpy may copy what it cannot tell not to overlap, which for larger ones would take too much memory.
 _MANY: Final = 1 << 12
 _SHORT: Final = 64
+_LARGE: Final = 1 << 22
 
 
 def _shapes(node: Node) -> list[Shape]:
@@ -38,7 +40,7 @@ def prepare(context: Context, node: Node) -> None:
 def _bind(node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
     times = read_ints(node.inputs[1])
-    if output.size > _MANY and source.shape[-1] < _SHORT:
+    if output.size > _MANY and source.shape[-1] < _SHORT and output.nbytes <= _LARGE:
         return copies(list(_axis_by_axis(source, output, times)))
     # Each axis of the output as two, repetitions and values, so that one broadcast copy suffices.
     repeated = output.reshape([part for pair in zip(times, source.shape) for part in pair])
