@@ -169,8 +169,7 @@ class Interpreter(ModelRuntime):
         self._session.checks = checks
         self._session.force_delegate_profiling = experimental_force_delegate_node_profiling
         if op_resolver is None and not checks:
-            kept = experimental_preserve_all_tensors, profiler is not None and profiler.reads_tensors
-            self._plan_key = self._resolver, self._session.num_threads, kept, limits
+            self._plan_key = self._resolver, self._session.num_threads, self._session.kept, limits
         self._load_subgraphs()
         if is_new:
             self._model.release_pages()

@@ -83,8 +83,7 @@ class Executor:
     def _allocate_first(self) -> bool:
         """Allocate the first segment; False if a node was refused and one or all of those that absorb others are to run alone from now on."""
         subgraph, session = self.subgraph, self.session
-        observed = session.profiler is not None and session.profiler.reads_tensors
-        if session.preserve_all_tensors or session.checks or observed:
+        if session.checks or any(session.kept):
             subgraph.part_absorbed()
         else:
             subgraph.absorb(self._can_restart)

@@ -180,6 +180,11 @@ class Session:
                 raise
         active.append(subgraph)
 
+    @property
+    def kept(self) -> tuple[bool, bool]:
+        """Whether every tensor keeps its value after the run, and whether it has it right after its node: a profiler reads it then."""
+        return self.preserve_all_tensors, self.profiler is not None and self.profiler.reads_tensors
+
     def enter_alone(self, subgraph: Subgraph) -> bool:
         """`enter` for a subgraph that calls nothing in Python, and so needs no meter; `leave_alone` must follow.
 
