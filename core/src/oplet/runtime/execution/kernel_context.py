@@ -194,7 +194,7 @@ class KernelContext(Context):
 
     def let_go(self, node: Node, position: int) -> None:
         """Let the large constants go that nobody needs any more but a node, at a position of the plan; see `memory.letting_go`."""
-        for tensor in node.inputs:
+        for tensor in (tensor for reader in (node, *node.absorbed) for tensor in reader.inputs):
             if tensor is not None and tensor.allocation is _COMPUTED:
                 if not (self.session.checks or self.session.preserve_all_tensors):
                     let_go(self.subgraph, node, position, self.readers_of)
