@@ -12,7 +12,7 @@ from oplet.kernels.arrays import Thunk
 from oplet_numba_ops.compiling.background import wait
 from oplet_numba_ops.compiling.kernels import CompileError, Kernel
 
-__all__ = ["Before", "Bind", "Replaced", "Thunk", "replaceable"]
+__all__ = ["Before", "Bind", "Replaced", "Thunk", "in_turn", "replaceable"]
 
 #: Is called when the tensors have their memory, and returns the node's thunk.
 Bind = Callable[[], Thunk]
@@ -89,7 +89,7 @@ def replaceable(context: Context, node: Node, replaced: Replaced) -> Thunk:
     node.prepared = replaced.before.prepared  # numpy's kernel reads it when it binds the node, and may do so when it runs
     thunks = [_bound(context, other, builtin) for builtin, other in replaced.first]
     thunks.append(_bound(context, node, replaced.builtin))
-    return _ForNow(thunks[0] if len(thunks) == 1 else partial(_in_turn, thunks), replaced)
+    return _ForNow(thunks[0] if len(thunks) == 1 else partial(in_turn, thunks), replaced)
 
 
 def _bound(context: Context, node: Node, builtin: Registration) -> Thunk:
@@ -100,6 +100,7 @@ def _bound(context: Context, node: Node, builtin: Registration) -> Thunk:
     return partial(builtin.invoke, context, node)
 
 
-def _in_turn(thunks: Sequence[Thunk]) -> None:
+def in_turn(thunks: Sequence[Thunk]) -> None:
+    """Call thunks one after the other."""
     for thunk in thunks:
         thunk()

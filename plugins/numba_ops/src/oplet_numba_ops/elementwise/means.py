@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from oplet import TensorType
+from oplet import Context, Node, TensorType, charge
 from oplet_numba_ops.compiling.kernels import Kernel, kernel
 from oplet_numba_ops.compiling.lazy import emitted, inlined
 from oplet_numba_ops.elementwise.fixed_point import scaled
+from oplet_numba_ops.overriding import Bind, Thunk
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each, slots
+from oplet_numba_ops.threads.team import Step, ready, thunk
 
-__all__ = ["MEAN", "MEAN_OF_COLUMNS", "MEAN_OF_LONG_COLUMNS", "MEAN_OF_ROWS", "SUM_OF_ROWS"]
+__all__ = ["MEAN", "MEAN_OF_COLUMNS", "MEAN_OF_LONG_COLUMNS", "MEAN_OF_ROWS", "SUM_OF_ROWS", "plan_scaled_sums"]
 
 column_means = emitted("reductions:column_means")
 
@@ -84,3 +87,28 @@ MEAN = {
     type: Kernel(_mean, f"void({code}[:,:,::1], {code}[:,::1], i4[::1], i8, i8, i8, i8, i8, i8, i8, i8, i8)")
     for type, code in _CODES.items()
 }
+
+
+def plan_scaled_sums(context: Context, node: Node, kernel: Kernel, shape: tuple[int, int, int], constants: Sequence[Any]) -> Bind:
+    """Plan a kernel that adds up integers and scales the sums.
+
+    Args:
+        context: the kernel's context.
+        node: the node.
+        kernel: the kernel, of the arrays of the input and the output, scratch for the sums, and constants.
+        shape: the input as (outer, reduced, inner).
+        constants: the kernel's last arguments.
+    """
+    source, output = node.inputs[0], node.outputs[0]
+    outer, count, inner = shape
+    ready(kernel)
+    ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
+    charge(4 * inner * slots(ranges))
+
+    def bind() -> Thunk:
+        x, y = source.data.reshape(outer, count, inner), output.data.reshape(outer, inner)
+        sums = [np.empty(inner, np.int32) for _ in range(slots(ranges))]
+        parts = each(ranges, lambda some, slot: (x[slice(*some)], y[slice(*some)], sums[slot], *constants))
+        return thunk([Step(kernel, parts)], context.num_threads)
+
+    return bind

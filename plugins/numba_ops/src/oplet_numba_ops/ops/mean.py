@@ -13,9 +13,9 @@ from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.memory import flat
 from oplet_numba_ops.compiling.processor import LANES
 from oplet_numba_ops.elementwise.fixed_point import scaling
-from oplet_numba_ops.elementwise.means import MEAN, MEAN_OF_COLUMNS, MEAN_OF_LONG_COLUMNS, MEAN_OF_ROWS
+from oplet_numba_ops.elementwise.means import MEAN, MEAN_OF_COLUMNS, MEAN_OF_LONG_COLUMNS, MEAN_OF_ROWS, plan_scaled_sums
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each, slots
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each
 from oplet_numba_ops.threads.team import Step, ready, thunk
 
 #: The least rows of a block of columns that is averaged for itself.
@@ -40,19 +40,8 @@ def plan(context: Context, node: Node) -> Bind:
     multiplier, shift = (multiplier << bits) // count, shift - bits
     if shift > 0 or count >= 1 << 15:
         decline("its quotient of scales, or its number of values, is too large.")
-    kernel = MEAN[source.type]
-    ready(kernel)
-    ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
-    charge(4 * inner * slots(ranges))
     constants = source.zero_point * count, *scaling(multiplier, shift), output.zero_point, *quantized_range(output.type)
-
-    def bind() -> Thunk:
-        x, y = source.data.reshape(outer, count, inner), output.data.reshape(outer, inner)
-        sums = [np.empty(inner, np.int32) for _ in range(slots(ranges))]
-        parts = each(ranges, lambda some, slot: (x[slice(*some)], y[slice(*some)], sums[slot], *constants))
-        return thunk([Step(kernel, parts)], context.num_threads)
-
-    return bind
+    return plan_scaled_sums(context, node, MEAN[source.type], (outer, count, inner), constants)
 
 
 def _plan_rows(context: Context, node: Node, columns: int) -> Bind:

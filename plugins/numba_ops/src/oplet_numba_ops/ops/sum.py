@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, NodeLimits, TensorType, charge, decline
+from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.sum import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.memory import flat
 from oplet_numba_ops.elementwise.fixed_point import scaling
-from oplet_numba_ops.elementwise.means import MEAN, SUM_OF_ROWS
+from oplet_numba_ops.elementwise.means import MEAN, SUM_OF_ROWS, plan_scaled_sums
 from oplet_numba_ops.elementwise.quantized_sums import REAL_SUM
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.shaping.reducing import INTEGERS, TOTAL, folded_shape, plan_reduction
-from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each, slots
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each
 from oplet_numba_ops.threads.team import Step, ready, thunk
 
 #: The most floats that are added one after the other: a sum of more of them would be less precise than numpy's.
@@ -70,17 +70,7 @@ def _plan_quantized(context: Context, node: Node, outer: int, count: int, inner:
             decline("its sums may come near the bounds of int32.")
         kernel = REAL_SUM[source.type]
         constants = float(scale), float(bias), float(output.zero_point), float(bounds[0]), float(bounds[1])
-    ready(kernel)
-    ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
-    charge(4 * inner * slots(ranges))
-
-    def bind() -> Thunk:
-        x, y = source.data.reshape(outer, count, inner), output.data.reshape(outer, inner)
-        sums = [np.empty(inner, np.int32) for _ in range(slots(ranges))]
-        parts = each(ranges, lambda some, slot: (x[slice(*some)], y[slice(*some)], sums[slot], *constants))
-        return thunk([Step(kernel, parts)], context.num_threads)
-
-    return bind
+    return plan_scaled_sums(context, node, kernel, (outer, count, inner), constants)
 
 
 _TYPES = [TensorType.FLOAT32, TensorType.UINT8, *REAL_SUM, *INTEGERS]

@@ -18,6 +18,7 @@ from oplet.kernels.arrays import Copies, spans
 from oplet_numba_ops.compiling.background import awaited, provide
 from oplet_numba_ops.compiling.kernels import CompileError
 from oplet_numba_ops.compiling.memory import Array
+from oplet_numba_ops.compiling.replacing import in_turn
 from oplet_numba_ops.overriding import Thunk
 from oplet_numba_ops.shaping.copying import COPY, COPY_WORDS, copy_arguments
 from oplet_numba_ops.threads.failing import Failure, with_failures
@@ -122,7 +123,7 @@ class _Joiner:
     def join(self, thunks: Sequence[Any], touched: Sequence[Any] | None = None) -> Thunk:
         known = [thunk.jobs for thunk in thunks if not isinstance(thunk, _Copied)]
         if not known:
-            return partial(_in_turn, tuple(thunk.copies for thunk in thunks))
+            return partial(in_turn, tuple(thunk.copies for thunk in thunks))
         return with_failures(self._joined(thunks, known, touched), _failures(thunks))
 
     def _joined(self, thunks: Sequence[Any], known: Sequence[Jobs], touched: Sequence[Any] | None) -> Thunk:
@@ -248,11 +249,6 @@ def _words(address: int, count: int) -> Array:
     """The words of memory at an address."""
     memory: Any = (ctypes.c_int64 * count).from_address(address)
     return np.frombuffer(memory, np.int64)
-
-
-def _in_turn(thunks: Sequence[Thunk]) -> None:
-    for thunk in thunks:
-        thunk()
 
 
 def _with_helpers(call: Thunk, helpers: Sequence[Any]) -> None:
