@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from oplet.errors import CustomOptionsError
 from oplet.ops.checkpoint import charge
 from oplet.ops.ensure import EnsureError
 from oplet.ops.serving.provenance import Provenance
 from oplet.ops.shared_values import Derived, NodeValues, Source, nbytes_of
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator
-from oplet.schema.flexbuffers import read_flexbuffer
+from oplet.schema.flexbuffers import flexbuffer_map
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.table import Table
 from oplet.texts import shown
 
-__all__ = ["Kernel", "KernelCache", "Node", "ProviderChain", "Thunk"]
+__all__ = ["Kernel", "KernelCache", "Node", "ProviderChain", "Thunk", "Unresolved"]
 
 #: A function without arguments or result that runs a node, bound to the node's arrays.
 Thunk = Callable[[], None]
@@ -113,6 +112,12 @@ class ProviderChain(Protocol):
     def initialized(self) -> Sequence[tuple[Kernel, Any]]: ...
 
 
+class Unresolved(NamedTuple):
+    """Stands for the registrations of nodes that `resolve` sets when one of them is asked for."""
+
+    resolve: Callable[[], None]
+
+
 class Node:
     """One operator of the graph.
 
@@ -134,7 +139,6 @@ class Node:
         custom_options: the custom options, as bytes; of a custom op.
         origin: the composite from whose decomposition the node was inlined, "odml.rms_norm"; of composites in composites all of them,
             the outer first: "my.block > odml.rms_norm". "" for a node that the model has there.
-        registration: the registration that serves it; None while it is unresolved.
         delegate: the delegate whose kernel it is; None for a node of the model.
         user_data: the result of the registration's `init`.
         prepared: the kernel's own: what `prepare` passes to `bind`.
@@ -146,6 +150,7 @@ class Node:
         "_cache",
         "_options",
         "_persistent",
+        "_registration",
         "absorbed",
         "charged",
         "custom_options",
@@ -161,7 +166,6 @@ class Node:
         "outputs",
         "prepared",
         "providers",
-        "registration",
         "shared",
         "temporaries",
         "user_data",
@@ -180,7 +184,7 @@ class Node:
         *,
         intermediates: Iterable[Tensor] = (),
         custom_options: bytes = b"",
-        registration: Kernel | None = None,
+        registration: Kernel | Unresolved | None = None,
     ) -> None:
         self.index = index
         self.op = op
@@ -196,7 +200,7 @@ class Node:
         self.main: Node | None = None
         self.custom_options = custom_options
         self.origin = ""
-        self.registration = registration
+        self._registration = registration
         self.delegate: Any = None
         self.user_data: Any = None
         self.prepared: Any = None
@@ -205,8 +209,18 @@ class Node:
         self.shared: NodeValues | None = None
         self._cache: dict[Hashable, Derived] | None = None
         self._persistent: dict[int, Tensor] | None = None
-        # Keys of cached values that were charged since the last prepare; set by the runtime.
-        self.charged: set[Hashable] | None = None
+        self.charged: set[Hashable] | None = None  # keys of cached values, since the last prepare; set by the runtime
+
+    @property
+    def registration(self) -> Kernel | None:
+        """The registration that serves it; None while it is unresolved."""
+        if self._registration.__class__ is Unresolved:
+            self._registration.resolve()  # type: ignore[union-attr]
+        return self._registration  # type: ignore[return-value]
+
+    @registration.setter
+    def registration(self, found: Kernel | Unresolved | None) -> None:
+        self._registration = found
 
     def options(self, cls: type[Options]) -> Options:
         """The options of a built-in operator, of the table `cls`; its defaults if the model has none.
@@ -231,7 +245,7 @@ class Node:
         Raises:
             CustomOptionsError: the bytes are not a FlexBuffers map.
         """
-        return _flexbuffer_map(bytes(self.custom_options), "custom options", "hold")
+        return flexbuffer_map(bytes(self.custom_options), "custom options", "hold")
 
     @property
     def composite_name(self) -> str:
@@ -250,7 +264,7 @@ class Node:
             CustomOptionsError: the bytes are not a FlexBuffers map.
         """
         attributes = self._composite.composite_attributes
-        return _flexbuffer_map(b"" if attributes is None else attributes.tobytes(), "composite attributes", "are")
+        return flexbuffer_map(b"" if attributes is None else attributes.tobytes(), "composite attributes", "are")
 
     @property
     def _composite(self) -> StableHLOCompositeOptions:
@@ -384,17 +398,4 @@ class Node:
         return f"node {self.index} ({shown(self.op_name)})"
 
 
-#: The composite options of nodes that are not composites.
 _NO_COMPOSITE = StableHLOCompositeOptions()
-
-
-def _flexbuffer_map(data: bytes, what: str, verb: str) -> dict[str, Any]:
-    if not data:
-        return {}
-    try:
-        value = read_flexbuffer(data)
-    except ValueError as error:
-        raise CustomOptionsError(f"the {len(data)} bytes of {what} are not a FlexBuffer ({error}).") from error
-    if not isinstance(value, dict):
-        raise CustomOptionsError(f"the {what} {verb} a {type(value).__name__}, not a map.")
-    return value

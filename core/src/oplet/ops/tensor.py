@@ -325,8 +325,8 @@ class Tensor:
         if other._array is not None:
             self._array = other._array
 
-    def set_loader(self, load: Callable[[], Array]) -> None:
-        """Set the function that decodes the values on first access. For the runtime, not for kernels."""
+    def set_loader(self, load: Callable[[], Array] | None) -> None:
+        """Set the function that decodes the values on first access, or remove it with None. For the runtime, not for kernels."""
         self._load = load
 
     @property

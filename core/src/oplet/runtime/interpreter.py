@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -128,10 +128,15 @@ class Interpreter(ModelRuntime):
         self._cluster = not experimental_disable_delegate_clustering
         self._fuse = not (experimental_disable_delegate_node_fusion or experimental_preserve_all_tensors)
         self._model = open_model(model_path, model_content, use_mmap)
+        self._shares_plans = op_resolver is None and not checks
+        changes = experimental_delegates or profiler or limits or experimental_preserve_all_tensors or release_dynamic_tensors
+        if self._shares_plans and not changes and (num_threads or 1) == 1 and not isinstance(plugins, Sequence):
+            self._find_stored_plan(manager_of(plugins), prefer)
         limits = Limits() if limits is None else limits
         limits.check_nodes(self._model)
         if is_new := not self._model.is_verified:
-            verify(self._model)
+            if self._stored_plan is None:  # of the same bytes, which were verified before it was made
+                verify(self._model)
             self._model.set_verified()
         for fault in signature_faults(self._model):
             warnings.warn(plain(f"{self._model.name}: {fault}", LONGEST), stacklevel=2)
@@ -154,12 +159,12 @@ class Interpreter(ModelRuntime):
             )
             self._choice, delegates, prefer = registered_chooser()(delegates, self._model, self._manager, again, prefer)
         self._prefer = prefer
-        self._resolver: OpResolver = self._manager.resolver(prefer)
-        if op_resolver is not None:
-            self._resolver = ChainOpResolver([op_resolver, self._resolver])
+        self._op_resolver = op_resolver
+        if self._stored_plan is None:
+            self._resolver  # noqa: B018  # plugins that fail say so when an interpreter is made
         self._session = Session(
             self._model,
-            self._resolver,
+            lambda: self._resolver,
             num_threads=num_threads or 1,
             preserve_all_tensors=experimental_preserve_all_tensors,
             profiler=profiler,
@@ -168,13 +173,16 @@ class Interpreter(ModelRuntime):
         self._session.release_dynamic_tensors = release_dynamic_tensors
         self._session.checks = checks
         self._session.force_delegate_profiling = experimental_force_delegate_node_profiling
-        if op_resolver is None and not checks:
-            self._plan_key = self._resolver, self._session.num_threads, self._session.kept, limits
         self._load_subgraphs()
         if is_new:
             self._model.release_pages()
         for delegate in delegates:
             self.modify_graph_with_delegate(delegate)
+
+    @cached_property
+    def _resolver(self) -> OpResolver:  # type: ignore[override]
+        found: OpResolver = self._manager.resolver(self._prefer)
+        return found if self._op_resolver is None else ChainOpResolver([self._op_resolver, found])
 
     # Running -------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ at the plan's end. It has an arena of its own, and a thunk (`oplet.ops.node.Thun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +112,13 @@ def _spans(tensors: Sequence[Tensor]) -> list[tuple[int, int]]:
     return spans(tensor.data for tensor in tensors if tensor.has_data and not tensor.is_constant)
 
 
+class Stored(Protocol):
+    """A plan from disk; a protocol, as `StoredPlan` imports this module."""
+
+    def undo(self, subgraph: Subgraph) -> NDArray[np.uint8] | None:
+        """Make the subgraph one that is not prepared, and return its arena."""
+
+
 class InlinedPiece(NamedTuple):
     """The nodes and tensors that a decomposition has in the subgraph that calls it.
 
@@ -155,6 +162,7 @@ class Subgraph:
         absorbing: the nodes that absorb others (`ops.serving.absorbing`).
         apart: the indices of nodes that no longer do, as they gave shapes that they were not prepared for.
         origin: the subgraph of another interpreter to whose nodes and tensors the thunks are bound (`memory.remembered`); None for this.
+        stored: the plan from disk that it runs (`runtime.stored`), in place of its nodes' thunks; None for these.
         delegation_reports: by delegate, the outcome of its last application; not empty means that outputs may be in a
             delegate's buffers.
         immutable: whether a delegate of static shapes has claimed nodes; a resize undoes the delegates then.
@@ -200,6 +208,7 @@ class Subgraph:
         self.awaiting: frozenset[Node] = frozenset()
         self.delegation_skippable = False
         self.origin: Subgraph | None = None
+        self.stored: Stored | None = None
 
     @property
     def is_dynamic(self) -> bool:

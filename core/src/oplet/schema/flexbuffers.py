@@ -9,7 +9,9 @@ from __future__ import annotations
 import struct
 from typing import Any, Final
 
-__all__ = ["read_flexbuffer"]
+from oplet.errors import CustomOptionsError
+
+__all__ = ["flexbuffer_map", "read_flexbuffer"]
 
 #: Levels of nesting; far more than any converter writes.
 _DEEPEST: Final = 32
@@ -148,3 +150,25 @@ class _Reader:
         self._left -= amount
         if self._left < 0:
             raise ValueError("its parts refer to one another without end")
+
+
+def flexbuffer_map(data: bytes, what: str, verb: str) -> dict[str, Any]:
+    """The map that FlexBuffers bytes hold; {} of no bytes.
+
+    Args:
+        data: the bytes.
+        what: the bytes' name in messages.
+        verb: the verb that follows the name.
+
+    Raises:
+        CustomOptionsError: they are no FlexBuffer, or hold no map.
+    """
+    if not data:
+        return {}
+    try:
+        value = read_flexbuffer(data)
+    except ValueError as error:
+        raise CustomOptionsError(f"the {len(data)} bytes of {what} are not a FlexBuffer ({error}).") from error
+    if not isinstance(value, dict):
+        raise CustomOptionsError(f"the {what} {verb} a {type(value).__name__}, not a map.")
+    return value

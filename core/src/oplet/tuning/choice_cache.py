@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from oplet.errors import text_of
 from oplet.model.files.atomic_write import write_atomically
+from oplet.model.files.cache_folder import FOLDER_VARIABLE, cache_folder
 from oplet.model.files.regular_files import read_file
 from oplet.texts import logger_of
 
@@ -23,12 +23,9 @@ if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["FOLDER_VARIABLE", "choice_file", "choice_key", "load_choice", "store_choice"]
+__all__ = ["choice_file", "choice_key", "load_choice", "store_choice"]
 
 logger = logger_of("oplet.tuning")
-
-#: The environment variable that names oplet's cache folder.
-FOLDER_VARIABLE = "OPLET_CACHE_DIR"
 
 #: The distribution's name at the beginning of a requirement (PEP 508).
 _NAME = re.compile(r"[\w.-]+")
@@ -63,7 +60,7 @@ def choice_key(model: Model, manager: PluginManager, version: str, **settings: A
 def choice_file(key: Mapping[str, Any]) -> str:
     """The path of a key's cache file, "" where the user has no cache folder."""
     text = json.dumps(key, sort_keys=True)
-    folder = _folder()
+    folder = cache_folder()
     return folder and os.path.join(folder, "choices", f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json")
 
 
@@ -101,30 +98,12 @@ def store_choice(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
         logger.warning(
             "The choice for this model cannot be remembered in '%s', the next interpreter measures again: %s; name a folder that can be "
             "written with %s.",
-            _folder(),
+            cache_folder(),
             error.strerror or text_of(error),
             FOLDER_VARIABLE,
         )
         return ""
     return path
-
-
-def _folder() -> str:
-    """oplet's cache folder, "" where the user has none.
-
-    Relative paths are ignored, as the XDG specification asks: they would lead into the current folder, which may be a stranger's.
-    """
-    given = os.environ.get(FOLDER_VARIABLE)
-    if given:
-        return given
-    home = os.path.expanduser("~")
-    if sys.platform == "win32":
-        places = [os.environ.get("LOCALAPPDATA", ""), home]
-    elif sys.platform == "darwin":
-        places = [os.path.join(home, "Library", "Caches")]
-    else:
-        places = [os.environ.get("XDG_CACHE_HOME", ""), os.path.join(home, ".cache")]
-    return next((os.path.join(place, "oplet") for place in places if os.path.isabs(place)), "")
 
 
 def _versions(distributions: Iterable[str]) -> dict[str, str]:

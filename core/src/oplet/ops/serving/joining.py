@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from oplet.ops.node import Thunk
 from oplet.ops.tensor import Array
 
-__all__ = ["LONGEST", "Joiner", "Loop", "LoopJoiner", "Rounds", "Spans", "Touched", "joined", "looped"]
+__all__ = [
+    "LONGEST",
+    "Joiner",
+    "Loop",
+    "LoopJoiner",
+    "Places",
+    "Rounds",
+    "RunAnew",
+    "Spans",
+    "StoredThunks",
+    "StoringJoiner",
+    "Touched",
+    "joined",
+    "looped",
+    "storable",
+]
 
 #: Pieces of memory, each as its first address and that after its last byte.
 Spans = Sequence[tuple[int, int]]
@@ -91,10 +106,56 @@ class LoopJoiner(Joiner, Protocol):
         """
 
 
+class RunAnew(Exception):
+    """Raised by a restored thunk that cannot finish: the runtime prepares the nodes, and runs their own thunks from the start."""
+
+
+class Places(NamedTuple):
+    """The memory of a plan that is not its joiner's, each piece as its address and its size in bytes.
+
+    Attributes:
+        arena: the arena.
+        model: the model's bytes.
+    """
+
+    arena: tuple[int, int]
+    model: tuple[int, int]
+
+
+class StoredThunks(NamedTuple):
+    """Joined thunks as data, for other processes.
+
+    Attributes:
+        restores: the "module:NAME" of the function that makes them thunks again: restore(facts, memory, places) returns them, or None where
+            they cannot run. Importing the module should import little else.
+        facts: what that function needs to know: dictionaries, lists, numbers, strings and bytes.
+        memory: the memory that they have, for which the function gets a private copy, aligned to 64 bytes.
+        offsets: where the arrays are in it that the joiner was given.
+    """
+
+    restores: str
+    facts: Mapping[str, Any]
+    memory: bytes
+    offsets: Sequence[int]
+
+
+class StoringJoiner(Joiner, Protocol):
+    """A joiner whose thunks can be stored, too."""
+
+    def store(self, runs: Sequence[Sequence[Thunk]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
+        """What `join` makes of each of the runs, as data; None where that is impossible.
+
+        Args:
+            runs: the thunks, each run to become one.
+            places: the memory that is there in the other process, too.
+            arrays: arrays outside of it that the runtime needs, too.
+        """
+
+
 def looped(loop: Loop) -> Rounds | None:
     """The function that a joiner makes of a loop; None where a thunk cannot be joined, or the joiner runs no loops."""
     thunks = *loop.condition, *loop.body
-    joiner: Any = next((found for thunk in thunks if (found := getattr(thunk, "joiner", None)) is not None), None)
+    joiner = _joiner_of(thunks)
     if not hasattr(joiner, "loop"):
         return None
     own = [thunk if getattr(thunk, "joiner", None) is joiner else joiner.adopt(thunk) for thunk in thunks]
@@ -107,6 +168,41 @@ def looped(loop: Loop) -> Rounds | None:
     return made
 
 
+class _Run(NamedTuple):
+    """Neighbours that become one step.
+
+    Attributes:
+        first: the position of the first one.
+        thunks: the thunks as the joiner takes them; none where the one at `first` cannot be joined.
+    """
+
+    first: int
+    thunks: list[Thunk]
+
+
+def _runs(thunks: Sequence[Thunk], seconds: Sequence[float], joiner: Any) -> list[_Run]:
+    """The steps that thunks become."""
+    found: list[_Run] = []
+    spent = 0.0
+    ends = True
+    for position, (thunk, duration) in enumerate(zip(thunks, seconds)):
+        own: Thunk | None = thunk if getattr(thunk, "joiner", None) is joiner else joiner.adopt(thunk)
+        if own is None:
+            found.append(_Run(position, []))
+            ends = True
+            continue
+        if ends or spent + duration > LONGEST:
+            found.append(_Run(position, []))
+            spent, ends = 0.0, False
+        found[-1].thunks.append(own)
+        spent += duration
+    return found
+
+
+def _joiner_of(thunks: Sequence[Thunk]) -> Any:
+    return next((found for thunk in thunks if (found := getattr(thunk, "joiner", None)) is not None), None)
+
+
 def joined(
     thunks: Sequence[Thunk], seconds: Sequence[float], touched: Callable[[int], Touched] | None = None
 ) -> tuple[list[Thunk], list[int]]:
@@ -117,36 +213,35 @@ def joined(
         seconds: about how long each takes.
         touched: returns the memory that the thunk at a position touches; given where kernels may use several threads.
     """
-    joiner: Any = next((found for thunk in thunks if (found := getattr(thunk, "joiner", None)) is not None), None)
+    joiner = _joiner_of(thunks)
     if joiner is None:
         return list(thunks), list(range(len(thunks)))
     steps: list[Thunk] = []
-    firsts: list[int] = []
-    run: list[Thunk] = []
-    spent = 0.0
-
-    def end(position: int) -> None:
-        if run:
-            first = position - len(run)
-            if len(run) == 1:
-                steps.append(thunks[first])
-            elif touched is None:
-                steps.append(joiner.join(run))
-            else:
-                steps.append(joiner.join(run, [touched(number) for number in range(first, position)]))
-            firsts.append(first)
-            run.clear()
-
-    for position, (thunk, duration) in enumerate(zip(thunks, seconds)):
-        own: Thunk | None = thunk if getattr(thunk, "joiner", None) is joiner else joiner.adopt(thunk)
-        if own is None or spent + duration > LONGEST:
-            end(position)
-            spent = 0.0
-        if own is None:
-            steps.append(thunk)
-            firsts.append(position)
+    runs = _runs(thunks, seconds, joiner)
+    for first, run in runs:
+        if len(run) < 2:
+            steps.append(thunks[first])
+        elif touched is None:
+            steps.append(joiner.join(run))
         else:
-            run.append(own)
-            spent += duration
-    end(len(thunks))
-    return steps, firsts
+            steps.append(joiner.join(run, [touched(number) for number in range(first, first + len(run))]))
+    return steps, [run.first for run in runs]
+
+
+def storable(thunks: Sequence[Thunk], seconds: Sequence[float], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
+    """The steps that thunks become, as data; None where one cannot be joined, or its joiner stores none.
+
+    Args:
+        thunks: a thunk per node.
+        seconds: about how long each takes.
+        places: as for `StoringJoiner.store`.
+        arrays: as for `StoringJoiner.store`.
+    """
+    joiner = _joiner_of(thunks)
+    if not hasattr(joiner, "store"):
+        return None
+    runs = [run.thunks for run in _runs(thunks, seconds, joiner)]
+    if not all(runs):
+        return None
+    found: StoredThunks | None = joiner.store(runs, places, arrays)
+    return found

@@ -10,11 +10,13 @@ from functools import partial
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oplet.errors import PrepareError, StateError
 from oplet.model.reachability import entry_subgraphs
 from oplet.ops.context import Node
 from oplet.ops.serving.absorbing import UnforeseenShapeError
+from oplet.ops.serving.joining import RunAnew
 from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor
 from oplet.runtime.execution.binding import bind_segment, improve
@@ -52,6 +54,7 @@ class Executor:
         self.subgraph = subgraph
         self.context = KernelContext(session, subgraph)
         self._preparing: Node | None = None
+        self._arena_there: NDArray[np.uint8] | None = None
 
     # Allocate ------------------------------------------------------------------------------------------------
 
@@ -68,9 +71,12 @@ class Executor:
         self.session.enter(subgraph)
         try:
             subgraph.generation += 1
+            given = self._input_values()
+            if subgraph.stored is not None:
+                stored, subgraph.stored = subgraph.stored, None
+                stored.undo(subgraph)
             subgraph.segments.clear()
             free_origin(subgraph)
-            given = self._input_values()
             while not self._allocate_first():
                 pass  # a node absorbs others no more
             for tensor, value in given:  # an input that keeps its shape keeps its value
@@ -79,6 +85,22 @@ class Executor:
         finally:
             self.session.leave()
         subgraph.ready = True
+
+    def rebind(self) -> None:
+        """Prepare and bind the nodes of a subgraph that runs a stored plan, in the same memory; nothing happens to others."""
+        subgraph = self.subgraph
+        if subgraph.stored is None or not subgraph.ready:
+            return
+        kept = [(tensor, tensor.data.copy()) for index in subgraph.read if (tensor := subgraph.tensors[index]).has_data]
+        self._arena_there = subgraph.segments[0].arena
+        subgraph.invalidate()
+        try:
+            self.allocate()
+        finally:
+            self._arena_there = None
+        for tensor, value in kept:
+            if not tensor.is_constant:
+                np.copyto(tensor.data, value)
 
     def _allocate_first(self) -> bool:
         """Allocate the first segment; False if a node was refused and one or all of those that absorb others are to run alone from now on."""
@@ -134,7 +156,7 @@ class Executor:
                 allocate_own(session.memory, tensor)
             self.reset_variables()
         segment = self._prepare_segment(start, allocation, late=start > 0 or not first)
-        allocation.allocate(segment, context.offered, session.subgraphs, context.num_threads)
+        allocation.allocate(segment, context.offered, session.subgraphs, context.num_threads, self._arena_there)
         context.offered.clear()
         bind_segment(context, segment, start)
         subgraph.segments.append(segment)
@@ -195,6 +217,7 @@ class Executor:
             InvokeError: a kernel failed; the interpreter stays usable.
         """
         subgraph, session = self.subgraph, self.session
+        self.rebind()
         if not subgraph.ready:
             raise StateError("Invoke called on model that is not ready. Call allocate_tensors() first.")
         session.enter(subgraph)
@@ -220,6 +243,8 @@ class Executor:
         begins_again = False
         try:
             run_joined(self.context, segment)
+        except RunAnew:
+            begins_again = True  # by `invoke`, which rebinds
         except UnforeseenShapeError as error:
             self._begin_again(error)
             begins_again = True
@@ -277,6 +302,7 @@ class Executor:
 
     def guard_readers(self, tensor: Tensor) -> None:
         """Have the nodes that read a tensor copy its value from a delegate's buffer first, where it is newer there."""
+        self.rebind()
         for segment in self.subgraph.segments:
             for position, node in enumerate(segment.nodes):
                 if tensor in node.inputs:

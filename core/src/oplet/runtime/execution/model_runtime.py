@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from oplet.errors import LimitError, OpletError, PrepareError, StateError, TensorError, UnservedNodeError, failures, text_of
 from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
 from oplet.ops.context import EnsureError
+from oplet.ops.node import Unresolved
 from oplet.ops.serving.improving import can_improve
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.describe.descriptions import Descriptions
@@ -23,7 +24,7 @@ from oplet.runtime.execution.subgraph_callee import SubgraphCallee
 from oplet.runtime.loading import load_subgraph
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.buffer_handles import ensure_readable
-from oplet.runtime.memory.remembered import remember_plan, take_plan
+from oplet.runtime.memory.remembered import is_plain, remember_plan, take_plan
 from oplet.runtime.memory.values import as_tensor_value
 from oplet.runtime.memory.views import Views
 from oplet.runtime.resolving import find_registration, resolve_nodes, running_nodes, unresolved, unserved_custom_ops, unserved_op
@@ -32,6 +33,7 @@ from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
+    from oplet.runtime.stored.stored_plan import StoredPlan, StoredPlans
 
 __all__ = ["ModelRuntime"]
 
@@ -44,8 +46,12 @@ class ModelRuntime(Descriptions):
 
     _manager: PluginManager
     _session: Session
-    #: The settings that a bound plan depends on (`memory.remembered`); None for an interpreter that leaves and takes none.
-    _plan_key: tuple[Any, ...] | None = None
+    #: Whether it leaves a bound plan to others, and takes one (`memory.remembered`).
+    _shares_plans: bool = False
+    #: Its access to the plan on disk; None for an interpreter that neither takes nor stores one.
+    _stored_plans: StoredPlans | None = None
+    #: The plan from disk that it is to run; None if there is none, or it is in use.
+    _stored_plan: StoredPlan | None = None
 
     def __init__(self) -> None:
         self._closed = False
@@ -63,12 +69,12 @@ class ModelRuntime(Descriptions):
         session.subgraphs = self._subgraphs
         session.runners = list(self._executors)
         session.callees = [SubgraphCallee(session, subgraph) for subgraph in self._subgraphs]
-        live = reachable_subgraphs(root.subgraphs or [], entry_subgraphs(root))
-        nodes = [node for subgraph in self._subgraphs if subgraph.index in live for node in subgraph.nodes]
-        resolve_nodes(nodes, session.resolver, self._manager.advice, self._model.name)
-        # Subgraphs that nothing calls may lack kernels: a build for one model leaves them out.
-        for node in (node for subgraph in self._subgraphs if subgraph.index not in live for node in subgraph.nodes):
-            node.registration = find_registration(node, session.resolver)
+        if self._stored_plan is not None:
+            unresolved = Unresolved(self._resolve_late)
+            for node in self._subgraphs[0].nodes:
+                node.registration = unresolved
+            return
+        self._resolve()
         try:
             for executor in self._executors:
                 initialize(executor.context, executor.subgraph.nodes)
@@ -76,12 +82,32 @@ class ModelRuntime(Descriptions):
             self.close()
             raise
 
+    def _resolve(self) -> None:
+        """Give the nodes their registrations."""
+        session, root = self._session, self._model.lazy_root
+        live = reachable_subgraphs(root.subgraphs or [], entry_subgraphs(root))
+        nodes = [node for subgraph in self._subgraphs if subgraph.index in live for node in subgraph.nodes]
+        resolve_nodes(nodes, session.resolver, self._manager.advice, self._model.name)
+        # Subgraphs that nothing calls may lack kernels: a build for one model leaves them out.
+        for node in (node for subgraph in self._subgraphs if subgraph.index not in live for node in subgraph.nodes):
+            node.registration = find_registration(node, session.resolver)
+
+    def _resolve_late(self) -> None:
+        """Give the nodes their registrations, and prepare them, in an interpreter that has run without."""
+        self._stored_plan = None
+        with KernelNumpySettings():
+            self._resolve()
+            for executor in self._executors:
+                executor.rebind()
+
     def _allocate(self, subgraph_index: int) -> None:
         self._ensure_idle()
         subgraph = self._subgraph(subgraph_index)
         if not subgraph.ready:
             self._ensure_open()
             self._model.check_files()
+            if self._adopt_stored(subgraph):
+                return
             ops = unserved_custom_ops(self._subgraphs, subgraph_index)
             if ops and self._apply_delegates_for(ops):
                 ops = unserved_custom_ops(self._subgraphs, subgraph_index)
@@ -97,9 +123,53 @@ class ModelRuntime(Descriptions):
                     raise
                 self._allocate_runner(subgraph_index)
 
+    def _find_stored_plan(self, manager: PluginManager, prefer: Any) -> None:
+        """Look for a plan on disk, for an interpreter of plain settings."""
+        from oplet.runtime.stored.stored_plan import StoredPlans
+
+        self._stored_plans = StoredPlans(self._model, manager, prefer)
+        self._stored_plan = self._stored_plans.find()
+
+    def _adopt_stored(self, subgraph: Subgraph) -> bool:
+        """Take over the plan from disk, if this interpreter is as new as the file and there is one."""
+        plan, self._stored_plan = self._stored_plan, None
+        if plan is None or self._has_delegates or subgraph.generation:
+            return False
+        self._session.enter(subgraph)
+        try:
+            if not plan.adopt(subgraph, self._executors[0].rebind):
+                return False
+        finally:
+            self._session.leave()
+        subgraph.generation += 1
+        subgraph.stored, subgraph.ready = plan, True
+        return True
+
+    def _store_plan(self, *, now: bool = False) -> None:
+        """Store the plan on disk once all nodes have their best thunks, if another process may have it.
+
+        Args:
+            now: whether to store it although the model was opened for the first time.
+        """
+        plans = self._stored_plans
+        if plans is None or len(self._subgraphs) != 1 or self._has_delegates:
+            return
+        [subgraph] = self._subgraphs
+        if subgraph.stored is not None or subgraph.generation != 1 or not subgraph.segments or subgraph.segments[0].can_improve:
+            return
+        self._stored_plans = None
+        if is_plain(subgraph, self._session.resources):
+            plans.store(subgraph, now=now)
+
+    @property
+    def _plan_key(self) -> tuple[Any, ...]:
+        """The settings that a bound plan depends on."""
+        session = self._session
+        return session.resolver, session.num_threads, session.kept, session.limits
+
     def _adopt_plan(self) -> bool:
         """Take over the bound plan of a dropped interpreter, if this one is as new as the file and there is one."""
-        if self._plan_key is None or len(self._subgraphs) != 1 or self._has_delegates or self._subgraphs[0].generation:
+        if not self._shares_plans or len(self._subgraphs) != 1 or self._has_delegates or self._subgraphs[0].generation:
             return False
         (subgraph,), session = self._subgraphs, self._session
         plan = take_plan(self._plan_key, self._model, subgraph)
@@ -118,9 +188,11 @@ class ModelRuntime(Descriptions):
 
     def _leave_plan(self, *, closed: bool = False) -> bool:
         """Leave the bound plan to the next interpreter of the model, if it may have it; this one is being dropped or closed."""
-        if self._plan_key is None or len(self._subgraphs) != 1 or self._closed or self._has_delegates:
+        if not self._shares_plans or len(self._subgraphs) != 1 or self._closed or self._has_delegates:
             return False
         (subgraph,), session = self._subgraphs, self._session
+        if subgraph.stored is not None or not subgraph.ready:
+            return False
         if self._views.any_alive() or session.num_threads > 1 or session.is_running:
             return False
         if not remember_plan(self._plan_key, self._model, subgraph, session.memory, session.resources, closed=closed):
@@ -165,6 +237,8 @@ class ModelRuntime(Descriptions):
         self._ensure_idle()
         with KernelNumpySettings():
             self._session.runners[subgraph_index].invoke()
+            if self._stored_plans is not None:
+                self._store_plan()
             if subgraph.delegation_reports and not self.allow_buffer_handle_output:
                 for index in subgraph.read:
                     ensure_readable(self._executors[subgraph_index].context, subgraph.tensors[index])

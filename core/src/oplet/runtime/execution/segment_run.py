@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from oplet.errors import CancelledError, DeadlineError, InvokeError, OpletError, failures
 from oplet.ops.serving.absorbing import UnforeseenShapeError
+from oplet.ops.serving.joining import RunAnew
 from oplet.runtime.execution.binding import improve
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.subgraph import Segment
@@ -15,7 +16,7 @@ from oplet.runtime.subgraph import Segment
 __all__ = ["PASSED_ON", "run_joined", "run_segment"]
 
 #: What thunks raise that is no failure of their nodes: it ends the run, or has the runtime begin it again.
-PASSED_ON = CancelledError, DeadlineError, UnforeseenShapeError
+PASSED_ON = CancelledError, DeadlineError, RunAnew, UnforeseenShapeError
 
 #: The clock of the first run: this thread's processor time, so that a thunk does not seem long because other processes were in its way;
 #: or, where the system counts that in ticks, the time.

@@ -13,6 +13,8 @@ from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.threads.workers import Workers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from oplet.model.model import Model
     from oplet.ops.callee import Callee
     from oplet.ops.serving.registration import Thunk
@@ -65,7 +67,6 @@ class Session:
 
     Attributes:
         model: the model.
-        resolver: gives the nodes' registrations.
         chains: providers by op and version; `execution.fallback` fills it.
         subgraphs: the model's subgraphs, by index.
         runners: the runner of each subgraph.
@@ -88,7 +89,7 @@ class Session:
     def __init__(
         self,
         model: Model,
-        resolver: OpResolver,
+        resolver: Callable[[], OpResolver],
         *,
         num_threads: int,
         preserve_all_tensors: bool,
@@ -96,7 +97,7 @@ class Session:
         limits: Limits,
     ) -> None:
         self.model = model
-        self.resolver = resolver
+        self._resolver = resolver
         self.chains: dict[Any, Any] = {}
         self.inlined_model: tuple[int, Model] | None = None
         self.subgraphs: list[Subgraph] = []
@@ -121,6 +122,11 @@ class Session:
         self._owner: int | None = None  # the thread that has the interpreter to itself now
         self._locked = 0
         self._free = threading.Lock()
+
+    @property
+    def resolver(self) -> OpResolver:
+        """The resolver that gives the nodes' registrations; plugins are imported when it is first asked for."""
+        return self._resolver()
 
     def lock(self) -> None:
         """Take the interpreter's lock for this thread, without waiting; reentrant. Every `lock` needs its `unlock`.

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Array, Tensor
@@ -103,7 +104,14 @@ class SegmentAllocation:
         allocate_own(self._memory, tensor)
         return False
 
-    def allocate(self, segment: Segment, offered: Mapping[Tensor, Array], others: Sequence[Subgraph], num_threads: int) -> None:
+    def allocate(
+        self,
+        segment: Segment,
+        offered: Mapping[Tensor, Array],
+        others: Sequence[Subgraph],
+        num_threads: int,
+        memory_there: NDArray[np.uint8] | None = None,
+    ) -> None:
         """Plan the arena and give the tensors their memory.
 
         Args:
@@ -111,6 +119,7 @@ class SegmentAllocation:
             offered: arrays that kernels offered for tensors; they are used where they fit.
             others: all subgraphs of the model, whose arenas count for the limit too.
             num_threads: the threads of kernels; with several the plan is improved for cache locality.
+            memory_there: an arena of the same plan, which is used with the values in it.
 
         Raises:
             LimitError: it is more than is allowed, or than the machine has.
@@ -139,15 +148,16 @@ class SegmentAllocation:
             plan = with_locality(lifetimes, plan)
         arenas = sum(subgraph.arena_bytes for subgraph in others)
         memory.check_arena(arenas + plan.nbytes, largest)
+        is_there = memory_there is not None and memory_there.nbytes == plan.nbytes
         try:
-            arena = segment.arena = aligned_bytes(plan.nbytes, zeroed=False)
+            arena = segment.arena = memory_there if is_there else aligned_bytes(plan.nbytes, zeroed=False)
         except MemoryError:
             raise memory.out_of_memory(plan.nbytes, largest) from None
         segment.requests, segment.offsets = requests, [plan.offsets[numbers[tensor]] for tensor, _ in requests]
         for (tensor, _), offset in zip(requests, segment.offsets):
             tensor.set_memory(np.ndarray(tensor.shape, tensor.dtype, arena, offset))
         for tensor, life in requests:
-            if life.last == self._end:  # the caller may read it before the first invoke
+            if life.last == self._end and not is_there:  # the caller may read it before the first invoke
                 tensor.data.fill(0)
 
     def _use_offered(self, tensor: Tensor, life: Lifetime, offered: Mapping[Tensor, Array]) -> bool:

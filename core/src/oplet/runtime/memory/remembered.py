@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oplet.ops.tensor import Allocation
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from oplet.ops.tensor import Tensor
     from oplet.runtime.memory.accounting import MemoryAccount
 
-__all__ = ["forget_plans", "free_origin", "remember_plan", "take_plan"]
+__all__ = ["forget_plans", "free_origin", "is_plain", "remember_plan", "take_plan"]
 
 #: The most plans that are remembered, the most bytes of their memory and files together, and for how many seconds.
 _MOST, _MOST_BYTES, _SECONDS = 8, 64 << 20, 60.0
@@ -149,10 +149,8 @@ def remember_plan(
         resources: the resources of its session.
         closed: whether it is being closed: its arena's memory is given back then.
     """
-    # Windows lets no one replace or delete a file that is mapped. Resources under plain numbers are variables and tables of the model.
-    if model.shared_values is None or os.name == "nt" or sys.is_finalizing() or not _is_plain(subgraph):
-        return False
-    if not all(isinstance(owner, tuple) for owner in resources):
+    # Windows lets no one replace or delete a file that is mapped.
+    if model.shared_values is None or os.name == "nt" or sys.is_finalizing() or not is_plain(subgraph, resources):
         return False
     most = _MOST_CLOSED_BYTES if closed else _MOST_BYTES
     nbytes = memory.total + (0 if closed and model.is_mapped else len(model.data))  # pages of a file are the system's to take
@@ -226,9 +224,16 @@ def _expired(now: float) -> list[BoundPlan]:
     return [_plans.pop(key) for key in old]
 
 
-def _is_plain(subgraph: Subgraph) -> bool:
-    """Whether a subgraph is prepared as the file has it, and nothing of its state outlives a run."""
+def is_plain(subgraph: Subgraph, resources: Collection[Any]) -> bool:
+    """Whether a subgraph is prepared as the file has it, and nothing of its state outlives a run.
+
+    Args:
+        subgraph: the model's only subgraph.
+        resources: the owners of the session's resources.
+    """
     segments = subgraph.segments
+    if not all(isinstance(owner, tuple) for owner in resources):
+        return False  # those under plain numbers are variables and tables of the model
     if not (
         subgraph.ready
         and len(segments) == 1

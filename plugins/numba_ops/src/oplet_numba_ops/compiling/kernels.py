@@ -215,19 +215,20 @@ class Entry:
 
     Attributes:
         address: the address of the function that takes the address of words.
+        direct: the address of the one that takes integers; 0 if there is none.
     """
 
     def __init__(self, addresses: dict[str, int], signature: str) -> None:
         self.address = addresses["enter"]
-        self._direct = addresses.get("direct", 0)
+        self.direct = addresses.get("direct", 0)
         self._kinds = kinds(signature)
         self._floats = [not ndim and dtype.kind == "f" for dtype, ndim in self._kinds]
         self._has_arrays = any(ndim for _, ndim in self._kinds)
 
     def function(self) -> Callable[..., Any]:
         """A Python function of the kernel's arguments."""
-        if self._direct:
-            return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(self._kinds))(self._direct)
+        if self.direct:
+            return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(self._kinds))(self.direct)
         call = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.address)
 
         def run(*arguments: Any) -> None:

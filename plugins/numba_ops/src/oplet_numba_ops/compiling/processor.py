@@ -9,44 +9,22 @@ import os
 import platform
 from contextlib import suppress
 
+from oplet_numba_ops.compiling.machine_code.description import description
 from oplet_numba_ops.compiling.machine_code.storage import fetch, store
 
 __all__ = ["LANES", "has_byte_products", "has_masks", "identity", "pause_instruction", "tile_rows", "windows_together"]
 
 #: The 32-bit numbers of the vectors that kernels are laid out for, which LLVM divides into the processor's registers.
 LANES = 16
-#: The lines of Linux's description of a processor that tell what it can do.
-_TELLING = (
-    "vendor_id",
-    "cpu family",
-    "model",
-    "model name",
-    "stepping",
-    "flags",
-    "features",
-    "cpu implementer",
-    "cpu part",
-    "cpu variant",
-)
 #: Descriptions of more processors than that are remembered by nobody.
 _MOST = 16
-
-
-@functools.cache
-def _description() -> str:
-    """What Linux tells of the first processor; "" on other systems."""
-    with suppress(OSError):
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            first = file.read(16384).partition("\n\n")[0]
-        return "\n".join(line for line in first.splitlines() if line.partition(":")[0].strip().lower() in _TELLING)
-    return ""
 
 
 @functools.cache
 def identity() -> str:
     """A hash of the processor, and of what numba is told of it. Where the system tells nothing, of what LLVM finds out."""
     told = [os.environ.get("NUMBA_CPU_NAME", ""), os.environ.get("NUMBA_CPU_FEATURES", "")]
-    text = "\n".join([platform.machine(), *told, _description() or json.dumps(_measured(), sort_keys=True)])
+    text = "\n".join([platform.machine(), *told, description() or json.dumps(_measured(), sort_keys=True)])
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
@@ -60,7 +38,7 @@ def _measured() -> dict[str, bool]:
 @functools.cache
 def _features() -> dict[str, bool]:
     """LLVM's features of this processor, from disk where it is known, since llvmlite takes long to import."""
-    if not _description():
+    if not description():
         return _measured()
     name = f"processor-{identity()}"
     with suppress(ValueError):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from oplet import Loop
+from oplet import Loop, Places, StoredThunks
 from oplet.kernels.arrays import Copies, spans
 from oplet_numba_ops.compiling.background import awaited, provide
 from oplet_numba_ops.compiling.kernels import CompileError
@@ -42,6 +42,7 @@ class Jobs(NamedTuple):
         helpers: the helpers that share them.
         crew: the team, as `Crew`.
         failures: how the node fails.
+        kept: what the thunk keeps alive.
     """
 
     run: Callable[..., None]
@@ -50,6 +51,7 @@ class Jobs(NamedTuple):
     helpers: Sequence[Any]
     crew: Crew
     failures: Sequence[Failure] = ()
+    kept: tuple[Any, ...] = ()
 
 
 class Crew(Protocol):
@@ -138,6 +140,13 @@ class _Joiner:
         call.keep = jobs, memory, tuple(thunks)
         return partial(_with_helpers, call, helpers) if helpers else call
 
+    def store(self, runs: Sequence[Sequence[Any]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
+        from oplet_numba_ops.threads.storing import store_thunks  # here, as it is rarely needed
+
+        kept = [_kept(thunk) for thunks in runs for thunk in thunks]
+        marks = [[failure.mark for failure in _failures(thunks)] for thunks in runs]
+        return store_thunks([_addresses(thunks) for thunks in runs], kept, marks, places, arrays)
+
     def loop(self, loop: Loop) -> Callable[[int, bool], int] | None:
         pieces: tuple[Sequence[Any], ...] = [loop.before], loop.condition, loop.body, [loop.step], [loop.after]
         lists = [_addresses(thunks) for thunks in pieces]
@@ -158,6 +167,14 @@ class _Joiner:
 def _addresses(thunks: Sequence[Any]) -> list[int]:
     """The addresses of the jobs of thunks."""
     return [where for thunk in thunks for where in (thunk if isinstance(thunk, _Copied) else thunk.jobs).addresses]
+
+
+def _kept(thunk: Any) -> tuple[Any, ...]:
+    """What a thunk keeps alive, among it all arrays that its jobs read or write."""
+    if isinstance(thunk, _Copied):
+        return thunk.copies, *thunk.keep
+    kept: tuple[Any, ...] = thunk.jobs.kept
+    return kept
 
 
 def _failures(thunks: Sequence[Any]) -> list[Failure]:

@@ -322,7 +322,7 @@ def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Th
         call()
 
     weakref.finalize(run_together, team.give_back, jobs.tolist()).atexit = False
-    return mark(run_together, Jobs(run, team.address, jobs.tolist(), helpers, team))
+    return mark(run_together, Jobs(run, team.address, jobs.tolist(), helpers, team, kept=tuple(keep)))
 
 
 class _Call(partial[None]):
@@ -360,7 +360,7 @@ def _alone(steps: Sequence[Step], run: Callable[..., None], team: _Team, arrays:
     memory[own:first] = array("q", jobs)
     call = _Call(run, team.address, where + 8 * JOB_WORDS * count, count)
     call.keep = memory, *(entry for entry, _, _ in rows), *arrays, *passed
-    return mark(call, Jobs(run, team.address, jobs, (), team))
+    return mark(call, Jobs(run, team.address, jobs, (), team, kept=call.keep))
 
 
 def _single(kernel: Kernel, parts: Sequence[tuple[Any, ...]], arrays: tuple[Array, ...]) -> Thunk:
@@ -373,7 +373,7 @@ def _single(kernel: Kernel, parts: Sequence[tuple[Any, ...]], arrays: tuple[Arra
     memory[1], memory[JOB_WORDS] = where + 8 * (JOB_WORDS + 1), where
     call = _Call(run, team.address, where + 8 * JOB_WORDS, 1)
     call.keep = memory, entry, *arrays, *[value for value in parts[0] if value.__class__ not in _NUMBERS]
-    return mark(call, Jobs(run, team.address, [where], (), team))
+    return mark(call, Jobs(run, team.address, [where], (), team, kept=call.keep))
 
 
 def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> Thunk:

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from oplet_numba_ops.compiling.machine_code.memory import ImageError
+
 __all__ = ["Image", "ImageError", "linked"]
 
 _FILE_HEADER, _SECTION, _SYMBOL, _RELOCATION = (
@@ -76,10 +78,6 @@ LIBRARY = frozenset(
         "exp2f",
     ]
 )
-
-
-class ImageError(Exception):
-    """The error of an object file that is no image, with the reason."""
 
 
 @dataclass(frozen=True)

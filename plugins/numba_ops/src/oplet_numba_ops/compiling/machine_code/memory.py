@@ -6,13 +6,39 @@ import ctypes
 import functools
 import mmap
 import struct
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from oplet_numba_ops.compiling.machine_code.image import Image, ImageError
+if TYPE_CHECKING:
+    from oplet_numba_ops.compiling.machine_code.image import Image
 
-__all__ = ["CLibrary", "address_of", "loaded"]
+__all__ = ["CLibrary", "ImageError", "Loaded", "address_of", "executable", "images", "loaded"]
 
 _READ, _EXECUTE = 1, 4
+
+
+class ImageError(Exception):
+    """The error of an object file that is no image, or of an image that cannot be loaded, with the reason."""
+
+
+class Loaded(NamedTuple):
+    """An image in memory.
+
+    Attributes:
+        base: its address.
+        size: its size in bytes.
+        own: as of `Image`.
+        library: as of `Image`.
+    """
+
+    base: int
+    size: int
+    own: Sequence[int]
+    library: Mapping[str, Sequence[int]]
+
+
+#: All images that were loaded, which stay until the process ends.
+images: list[Loaded] = []
 
 
 @functools.cache
@@ -36,14 +62,7 @@ def loaded(image: Image) -> dict[str, int]:
     Raises:
         ImageError: the system lets no memory become executable, or lacks a function that the image calls.
     """
-    size = -(-len(image.code) // mmap.PAGESIZE) * mmap.PAGESIZE
-    try:
-        memory = mmap.mmap(-1, size)
-        protect = CLibrary().mprotect
-    except (OSError, AttributeError, TypeError) as error:
-        raise ImageError(f"there is no memory for it: {error}") from error
-    memory[: len(image.code)] = image.code
-    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    memory, base = _copied(image.code)
     for at in image.own:
         _add(memory, at, base)
     for name, places in image.library.items():
@@ -52,11 +71,57 @@ def loaded(image: Image) -> dict[str, int]:
             raise ImageError(f"the C library has no function {name}")
         for at in places:
             _add(memory, at, address)
-    if protect(ctypes.c_void_p(base), ctypes.c_size_t(size), _READ | _EXECUTE) != 0:
-        raise ImageError("the system lets no memory become executable")
+    _protect(memory, base)
     # Helpers may be in machine code while Python ends and frees what it has.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
+    images.append(Loaded(base, len(image.code), image.own, image.library))
     return {name: base + at for name, at in image.entries.items()}
+
+
+def executable(code: bytes, own: Any, library: Mapping[str, Any]) -> tuple[mmap.mmap, int]:
+    """A copy of machine code as `loaded` makes it, of many images in one piece: its memory, which is freed with the object, and its address.
+
+    Args:
+        code: the bytes.
+        own: an array of the offsets of 64-bit words to which the copy's address is added.
+        library: by function of the C library, an array of the offsets of words to which its address is added.
+
+    Raises:
+        ImageError: as for `loaded`.
+    """
+    import numpy as np
+
+    memory, base = _copied(code)
+    added = [(base, own), *((address_of(name), places) for name, places in library.items())]
+    for value, places in added:
+        if not value:
+            raise ImageError("the C library lacks a function")
+        for start in range(8):  # words may begin anywhere
+            words: Any = np.ndarray(((len(memory) - start) // 8,), np.int64, memory, start)
+            words[places[places % 8 == start] // 8] += value
+    _protect(memory, base)
+    return memory, base
+
+
+def _copied(code: bytes) -> tuple[mmap.mmap, int]:
+    """Pages of their own with a copy of the code, and their address."""
+    size = -(-len(code) // mmap.PAGESIZE) * mmap.PAGESIZE
+    try:
+        memory = mmap.mmap(-1, size)
+    except OSError as error:
+        raise ImageError(f"there is no memory for it: {error}") from error
+    memory[: len(code)] = code
+    return memory, ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+
+def _protect(memory: mmap.mmap, base: int) -> None:
+    """Make pages executable, and never writeable again."""
+    try:
+        protect = CLibrary().mprotect
+    except (AttributeError, OSError, TypeError) as error:
+        raise ImageError(f"the system has no way to make memory executable: {error}") from error
+    if protect(ctypes.c_void_p(base), ctypes.c_size_t(len(memory)), _READ | _EXECUTE) != 0:
+        raise ImageError("the system lets no memory become executable")
 
 
 def _add(memory: mmap.mmap, at: int, value: int) -> None:

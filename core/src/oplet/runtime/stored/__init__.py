@@ -1,0 +1,1 @@
+"""Stored plans: what was prepared and bound for a model, on disk, for the next process that opens it."""

@@ -1,0 +1,115 @@
+"""What a stored plan depends on besides its model: the settings, the plugins, the machine, and the sources of all code that has made it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from oplet.plugins.manager import PluginManager
+    from oplet.plugins.selection import Preference
+
+__all__ = ["STORE_VARIABLE", "Stamp", "all_sources", "are_unchanged", "settings_of", "stores_plans"]
+
+#: The environment variable that switches stored plans off, with "off".
+STORE_VARIABLE = "OPLET_PLANS"
+
+
+class Stamp(NamedTuple):
+    """A source file as it was.
+
+    Attributes:
+        path: its path.
+        size: its size in bytes.
+        changed: the time of its last change, in nanoseconds.
+    """
+
+    path: str
+    size: int
+    changed: int
+
+
+def stores_plans() -> bool:
+    """Whether plans are stored and taken from disk, as far as the environment says."""
+    return os.environ.get(STORE_VARIABLE, "").lower() != "off"
+
+
+def settings_of(manager: PluginManager, prefer: Preference) -> str | None:
+    """A text of the settings, plugins and machine that a plan depends on; None where a text cannot tell. No plugin is imported for it.
+
+    Args:
+        manager: the plugins.
+        prefer: the preference of the interpreter.
+    """
+    recipe = manager.recipe()
+    if recipe is None:
+        return None
+    plugins = []
+    for info in manager.plugins(load=False):
+        path = "blocked" if info.state == "blocked" else _file_of(_package(info.module))
+        if not path:
+            return None
+        plugins.append((info.name, info.distribution, info.version, info.module, path))
+    variables = sorted(item for item in os.environ.items() if item[0].startswith(("OPLET_", "NUMBA_")))
+    python = sys.version, sys.implementation.cache_tag, sys.prefix, sys.byteorder, sys.flags.optimize
+    return repr((python, np.__version__, __file__, plugins, recipe, prefer, variables))
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _file_of(package: str) -> str:
+    """The file that a top-level package is imported from; "" if that cannot be told without importing it."""
+    loaded = sys.modules.get(package)
+    try:
+        spec = loaded.__spec__ if loaded is not None else importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return ""
+    return (spec is not None and spec.has_location and spec.origin) or ""
+
+
+def all_sources(manager: PluginManager) -> list[Stamp] | None:
+    """The source files of all modules that are imported of oplet and the plugins that may load; None where one has none, or a plugin
+    is not in order.
+
+    Args:
+        manager: the plugins.
+    """
+    wanted = {_package(__name__)}
+    for info in manager.plugins(load=False):
+        if info.state != "blocked":
+            if info.state != "loaded" or info.notes:
+                return None
+            wanted.add(_package(info.module))
+    found = set()
+    for name, module in list(sys.modules.items()):
+        if module is None or _package(name) not in wanted:
+            continue
+        path = getattr(module, "__file__", None)
+        if path is None and getattr(module, "__path__", None) is not None:
+            continue  # a folder without a file of its own
+        try:
+            status = os.stat(path)  # type: ignore[arg-type]  # None raises a TypeError
+        except (OSError, TypeError):
+            return None
+        found.add(Stamp(path, status.st_size, status.st_mtime_ns))  # type: ignore[arg-type]
+    return sorted(found)
+
+
+def are_unchanged(stamps: Sequence[Sequence[object]]) -> bool:
+    """Whether source files are as they were."""
+    stat = os.stat
+    try:
+        for path, size, changed in stamps:
+            status = stat(path)  # type: ignore[arg-type]
+            if status.st_size != size or status.st_mtime_ns != changed:
+                return False
+    except OSError:
+        return False
+    return True

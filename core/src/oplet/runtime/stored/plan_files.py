@@ -1,0 +1,192 @@
+"""The files of stored plans: found by a model's bytes and all else that a plan depends on, kept within bounds.
+
+A file has a copy of the model's bytes, which are compared one by one: a plan is never another model's. It is replaced as a whole and
+carries a checksum. Who can write in the folder decides what runs, as with Python's own compiled files.
+
+A model is noted when it is opened for the first time, and its plan is stored when it is opened again: most models that are opened
+once are never opened again, such as a converter's or a test's.
+"""
+
+from __future__ import annotations
+
+import marshal
+import mmap
+import os
+import struct
+import zlib
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.model.files.atomic_write import atomic_write
+from oplet.model.files.cache_folder import cache_folder
+
+__all__ = ["MOST_BYTES", "PlanFile", "PlanName", "find_plan", "keep_plan", "note_opened"]
+
+#: The largest model, and the largest file; the bytes of all files together, and their number.
+MOST_BYTES, _LARGEST_FILE, _ALL_BYTES, _ALL_FILES = 64 << 20, 192 << 20, 512 << 20, 256
+
+_MAGIC = b"oplet plan 1\n\0\0\0"
+#: After the magic: the checksum, and the sizes of the facts, the memory and the model. Each part begins at a multiple of `_PAGE`.
+_HEAD = struct.Struct("<16sQQQQ")
+_PAGE = max(4096, mmap.PAGESIZE)
+_SUFFIX = ".plan"
+#: Every how many bytes of a model one is part of its plan's name.
+_STEP = 61
+#: The bytes of two models that are compared at a time.
+_TOGETHER = 1 << 20
+#: The file that notes the models that were opened: the number of notes, and the bytes of each.
+_OPENED, _NOTES, _NOTE = "opened", 4096, 12
+
+
+class PlanName(NamedTuple):
+    """The name of a model's plan.
+
+    Attributes:
+        settings: the text of what the plan depends on besides the model.
+        model: the model's bytes.
+    """
+
+    settings: str
+    model: NDArray[np.uint8]
+
+    @property
+    def number(self) -> bytes:
+        """Bytes that tell plans apart; where two have the same, the later one replaces the first."""
+        some = zlib.crc32(self.model[::_STEP].tobytes(), zlib.crc32(self.model[:_PAGE]))
+        return struct.pack("<III", zlib.crc32(self.settings.encode()), some, len(self.model) & 0xFFFFFFFF)
+
+    def path(self, folder: str) -> str:
+        return os.path.join(folder, self.number.hex() + _SUFFIX)
+
+
+class PlanFile(NamedTuple):
+    """The content of a plan's file.
+
+    Attributes:
+        facts: dictionaries, lists, numbers, strings and bytes.
+        memory: a private copy of what the plan's thunks have in memory, aligned to pages; changes stay this process's.
+    """
+
+    facts: dict[str, Any]
+    memory: NDArray[np.uint8]
+
+
+def _folder() -> str:
+    folder = cache_folder()
+    return folder and os.path.join(folder, "plans")
+
+
+def find_plan(name: PlanName) -> PlanFile | None:
+    """The stored plan of a name; None if there is none, or its file is damaged."""
+    folder = _folder()
+    if not folder:
+        return None
+    try:
+        with open(name.path(folder), "rb") as file:
+            pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        return _read(pages, name)
+    except (OSError, ValueError, EOFError, TypeError, KeyError, struct.error):
+        return None
+
+
+def _read(pages: mmap.mmap, name: PlanName) -> PlanFile | None:
+    magic, checksum, facts_size, memory_size, model_size = _HEAD.unpack_from(pages)
+    facts_at, memory_at, model_at, end = _places(facts_size, memory_size, model_size)
+    if magic != _MAGIC or end != len(pages) or model_size != len(name.model):
+        return None
+    content: NDArray[np.uint8] = np.frombuffer(pages, np.uint8)
+    if not _equal(content[model_at : model_at + model_size], name.model):
+        return None
+    told, memory = content[facts_at : facts_at + facts_size], content[memory_at : memory_at + memory_size]
+    if zlib.crc32(memory, zlib.crc32(told)) != checksum:
+        return None
+    if hasattr(mmap, "MADV_DONTNEED") and model_size >= mmap.PAGESIZE:  # the copy of the model is not read again
+        pages.madvise(mmap.MADV_DONTNEED, model_at, model_size)
+    facts = marshal.loads(told.tobytes())
+    if facts["settings"] != name.settings:
+        return None
+    return PlanFile(facts, memory)
+
+
+def _places(facts: int, memory: int, model: int) -> tuple[int, int, int, int]:
+    """Where the parts of a file begin, and where it ends."""
+    facts_at = 64
+    memory_at = -(-(facts_at + facts) // _PAGE) * _PAGE
+    model_at = -(-(memory_at + memory) // _PAGE) * _PAGE
+    return facts_at, memory_at, model_at, model_at + model
+
+
+def _equal(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
+    """Whether two arrays have the same bytes, without a copy of them all."""
+    return len(one) == len(other) and all(
+        np.array_equal(one[start : start + _TOGETHER], other[start : start + _TOGETHER]) for start in range(0, len(one), _TOGETHER)
+    )
+
+
+def keep_plan(name: PlanName, facts: dict[str, Any], memory: bytes) -> bool:
+    """Store a plan; False if it is too large or the folder cannot be written.
+
+    Args:
+        name: its name.
+        facts: as of `PlanFile`.
+        memory: as of `PlanFile`.
+    """
+    folder = _folder()
+    told = marshal.dumps({"settings": name.settings, **facts})
+    facts_at, memory_at, model_at, end = _places(len(told), len(memory), len(name.model))
+    if not folder or end > _LARGEST_FILE:
+        return False
+    try:
+        # Only the user may write here, since what is read back is run.
+        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with atomic_write(name.path(folder)) as file:
+            file.write(_HEAD.pack(_MAGIC, zlib.crc32(memory, zlib.crc32(told)), len(told), len(memory), len(name.model)))
+            for place, part in ((facts_at, told), (memory_at, memory), (model_at, memoryview(name.model))):
+                file.seek(place)
+                file.write(part)
+        _keep_newest(folder)
+    except OSError:  # the disk is full, or the folder is not the user's
+        return False
+    return True
+
+
+def _keep_newest(folder: str) -> None:
+    """Remove the oldest files where there are too many; other processes may do the same at the same time."""
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(_SUFFIX):
+                with suppress(OSError):
+                    status = entry.stat()
+                    found.append((status.st_mtime_ns, status.st_size, entry.path))
+    total = 0
+    for number, (_, size, path) in enumerate(sorted(found, reverse=True)):
+        total += size
+        if number >= _ALL_FILES or total > _ALL_BYTES:
+            with suppress(OSError):
+                os.unlink(path)
+
+
+def note_opened(name: PlanName) -> bool:
+    """Note that a model was opened; returns whether it was noted before, and not too many others since."""
+    folder = _folder()
+    if not folder:
+        return False
+    number = name.number
+    place = int.from_bytes(number[4:8], "little") % _NOTES * _NOTE
+    try:
+        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with open(os.open(os.path.join(folder, _OPENED), os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600), "r+b") as file:
+            file.seek(place)
+            if file.read(_NOTE) == number:
+                return True
+            file.seek(place)
+            file.write(number)
+    except OSError:
+        pass
+    return False

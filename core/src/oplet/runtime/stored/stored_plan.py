@@ -1,0 +1,216 @@
+"""Stored plans: a subgraph that was prepared and bound in another process, which runs here without its kernels.
+
+A restored subgraph has its tensors' shapes and memory, and one thunk for all of its nodes. Only `invoke` runs that. Whatever asks for more,
+such as a node's registration, a resize or a delegate, has the subgraph prepared as always, in the same memory (`Executor.rebind`).
+Source of what is stored: `runtime.memory.remembered`, which does the same within a process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.ops.serving.joining import Places, storable
+from oplet.ops.shared_values import address_of
+from oplet.ops.tensor import Allocation, Tensor, numpy_dtype
+from oplet.runtime.memory.arena_planner import Lifetime
+from oplet.runtime.memory.arrays import aligned_bytes
+from oplet.runtime.stored.dependencies import all_sources, are_unchanged, settings_of, stores_plans
+from oplet.runtime.stored.plan_files import MOST_BYTES, PlanFile, PlanName, find_plan, keep_plan, note_opened
+from oplet.runtime.subgraph import Segment, Subgraph
+from oplet.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+    from oplet.plugins.manager import PluginManager
+    from oplet.plugins.selection import Preference
+
+__all__ = ["StoredPlan", "StoredPlans"]
+
+_ALLOCATIONS = tuple(Allocation)
+_CONSTANT, _COMPUTED = Allocation.CONSTANT, Allocation.COMPUTED
+#: In place of temporaries, whose lifetimes count.
+_TEMPORARY = Tensor(-1, "", TensorType.UINT8, ())
+
+
+class StoredPlans:
+    """The access of one interpreter to the stored plan of its model.
+
+    Args:
+        model: the model.
+        manager: its plugins.
+        prefer: its preference among them.
+    """
+
+    def __init__(self, model: Model, manager: PluginManager, prefer: Preference) -> None:
+        self._model = model
+        self._manager = manager
+        self._name: PlanName | None = None
+        if stores_plans() and len(model.data) <= MOST_BYTES:
+            settings = settings_of(manager, prefer)
+            if settings is not None:
+                self._name = PlanName(settings, np.frombuffer(model.data, np.uint8))
+
+    def find(self) -> StoredPlan | None:
+        """The plan of the model's first subgraph; None if there is none, or code that it was made by has changed since."""
+        if self._name is None:
+            return None
+        found = find_plan(self._name)
+        self._model.release_pages()
+        if found is None or not are_unchanged(found.facts["sources"]):
+            return None
+        return StoredPlan(found, self._model)
+
+    def store(self, subgraph: Subgraph, *, now: bool = False) -> bool:
+        """Store the plan of a subgraph that is bound to its best thunks; False where that is impossible, or the model was opened for the first time.
+
+        Args:
+            subgraph: the model's only subgraph, plain (`remembered.is_plain`) and of the file's shapes, which has run.
+            now: whether to store it although the model may never be opened again.
+        """
+        name, self._name = self._name, None  # once is enough
+        if name is None or self._model.lazy_root.external_buffers or not (note_opened(name) or now):
+            return False
+        stamps = all_sources(self._manager)
+        facts = None if stamps is None else _facts(subgraph, name.model)
+        if facts is None:
+            return False
+        told, memory = facts
+        return keep_plan(name, {"sources": [tuple(stamp) for stamp in stamps or ()], **told}, memory)
+
+
+def _facts(subgraph: Subgraph, model: NDArray[np.uint8]) -> tuple[dict[str, Any], bytes] | None:
+    """What a plan is, as data, and its thunks' memory; None where the thunks cannot be stored."""
+    [segment] = subgraph.segments
+    arena, seconds = segment.arena, segment.seconds
+    if arena is None or seconds is None:
+        return None
+    in_arena = {tensor for tensor, _ in segment.requests}
+    known = set(subgraph.tensors)  # others are temporaries
+    # Those that are computed are made anew where they are read, but for outputs, which always may be.
+    outside = [
+        tensor
+        for tensor in subgraph.tensors
+        if tensor not in in_arena
+        and tensor.has_data
+        and tensor.allocation is not _CONSTANT
+        and (tensor.allocation is not _COMPUTED or tensor.index in subgraph.read)
+    ]
+    if any(not tensor.data.nbytes for tensor in outside):
+        return None
+    places = Places((address_of(arena), arena.nbytes), (address_of(model), model.nbytes))
+    thunks = storable(segment.thunks, seconds, places, [tensor.data for tensor in outside])
+    if thunks is None:
+        return None
+    facts = {
+        "restores": thunks.restores,
+        "thunks": dict(thunks.facts),
+        "execution_plan": subgraph.execution_plan,
+        "nodes": [node.index for node in segment.nodes],
+        "absorbing": [
+            (node.index, [other.index for other in node.absorbed], -1 if node.main is None else node.main.index)
+            for node in subgraph.absorbing
+        ],
+        "last_use": subgraph.last_use,
+        "tensors": [(tensor.shape, int(tensor.type), _ALLOCATIONS.index(tensor.allocation)) for tensor in subgraph.tensors],
+        "outside": [(tensor.index, offset) for tensor, offset in zip(outside, thunks.offsets)],
+        "arena": arena.nbytes,
+        "requests": [
+            (tensor.index if tensor in known else -1, *life, offset)
+            for (tensor, life), offset in zip(segment.requests, segment.offsets)
+        ],
+    }
+    return facts, thunks.memory
+
+
+class StoredPlan:
+    """A plan from disk.
+
+    Args:
+        file: its file.
+        model: the model, whose bytes are those that it was made for.
+    """
+
+    def __init__(self, file: PlanFile, model: Model) -> None:
+        self._file = file
+        self._model = model
+        self._before: list[tuple[Tensor, Any, Any, Any]] = []
+
+    def adopt(self, subgraph: Subgraph, compute: Callable[[], None]) -> bool:
+        """Make the plan that of a subgraph as new as the file; False if it cannot run here.
+
+        Args:
+            subgraph: the subgraph.
+            compute: prepares the subgraph as always, in the same memory; called where a constant is read that was computed.
+        """
+        facts, memory = self._file
+        arena = aligned_bytes(facts["arena"], zeroed=False)
+        data = np.frombuffer(self._model.data, np.uint8)
+        places = Places((address_of(arena), arena.nbytes), (address_of(data), data.nbytes))
+        module, _, name = facts["restores"].partition(":")
+        try:
+            steps = getattr(import_module(module), name)(facts["thunks"], memory, places)
+        except ImportError:
+            return False
+        if steps is None:
+            return False
+        subgraph.execution_plan = list(facts["execution_plan"])
+        subgraph.last_use = dict(facts["last_use"])
+        for index, absorbed, main in facts["absorbing"]:
+            node = subgraph.nodes[index]
+            node.absorbed = tuple(subgraph.nodes[other] for other in absorbed)
+            node.main = None if main < 0 else subgraph.nodes[main]
+            subgraph.absorbing.append(node)
+        for tensor, (shape, type, number) in zip(subgraph.tensors, facts["tensors"]):
+            self._change(tensor, shape, type, _ALLOCATIONS[number], compute)
+        segment = Segment(len(subgraph.execution_plan), [subgraph.nodes[index] for index in facts["nodes"]], [])
+        end = segment.end
+        requests = []
+        for index, nbytes, first, last, offset in facts["requests"]:
+            tensor = subgraph.tensors[index] if index >= 0 else _TEMPORARY
+            requests.append((tensor, Lifetime(nbytes, first, last)))
+            if index >= 0:
+                tensor.set_memory(np.ndarray(tensor.shape, tensor.dtype, arena, offset))
+                if last == end:  # the caller may read it before the first invoke
+                    tensor.data.fill(0)
+        for index, offset in facts["outside"]:
+            tensor = subgraph.tensors[index]
+            tensor.set_memory(np.ndarray(tensor.shape, tensor.dtype, memory, offset))
+        segment.requests, segment.offsets, segment.arena = requests, [request[-1] for request in facts["requests"]], arena
+        segment.steps, segment.seconds, segment.is_one_step = (steps, [0] * len(steps)), [], True
+        subgraph.segments = [segment]
+        return True
+
+    def _change(self, tensor: Tensor, shape: Any, type: int, allocation: Allocation, compute: Callable[[], None]) -> None:
+        """Give a tensor its shape, type and place."""
+        if (tensor.shape, int(tensor.type), tensor.allocation) != (shape, type, allocation):
+            self._before.append((tensor, tensor.shape, tensor.type, tensor.allocation))
+            tensor.shape, tensor.allocation = shape, allocation
+            tensor.type = TensorType(type)
+            tensor.dtype = numpy_dtype(tensor.type)
+        if allocation is _COMPUTED:
+
+            def load() -> NDArray[Any]:
+                compute()
+                return tensor.data
+
+            tensor.set_loader(load)
+
+    def undo(self, subgraph: Subgraph) -> NDArray[np.uint8] | None:
+        """Make the subgraph one that is not prepared, and return the arena."""
+        subgraph.part_absorbed()
+        for tensor in subgraph.tensors:
+            if tensor.allocation is not _CONSTANT:
+                tensor.set_memory(None)
+                tensor.set_loader(None)
+        for tensor, shape, type, allocation in self._before:
+            tensor.shape, tensor.allocation = shape, allocation
+            tensor.type, tensor.dtype = type, numpy_dtype(type)
+        self._before.clear()
+        [segment] = subgraph.segments
+        subgraph.segments = []
+        return segment.arena

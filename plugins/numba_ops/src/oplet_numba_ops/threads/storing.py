@@ -1,0 +1,274 @@
+"""Joined thunks in a form that another process can run: their jobs, all memory that these point to, and the machine code.
+
+What a job reads is words, among them addresses. Each is found by the piece of memory that it lies in: the arena, the model's bytes, an
+array that the thunk keeps alive, or machine code. It is stored as an offset in that piece, and becomes an address again in `restoring`.
+An address that lies nowhere is the end of it: such thunks are not stored.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from oplet import Places, StoredThunks
+from oplet.kernels.arrays import Copies, spans
+from oplet_numba_ops.compiling.machine_code.description import description
+from oplet_numba_ops.compiling.machine_code.memory import Loaded, address_of, images
+from oplet_numba_ops.compiling.memory import Array, address
+from oplet_numba_ops.threads.jobs import HEAD_WORDS, RUN
+
+__all__ = ["store_thunks"]
+
+#: Memory below this may be mistaken for sizes.
+_LOWEST = 1 << 32
+#: The bytes to which pieces of memory keep their alignment.
+_LINE = 64
+
+
+class _NotStored(Exception):
+    """Something cannot be stored, with the reason."""
+
+
+class _Region:
+    """A piece of memory that words may point to.
+
+    Args:
+        kind: "arena", "model", "code" or "own"; the last is stored.
+        start: its address.
+        end: the address after its last byte.
+        image: of machine code the image.
+    """
+
+    def __init__(self, kind: str, start: int, end: int, image: Loaded | None = None) -> None:
+        self.kind, self.start, self.end, self.image = kind, start, end, image
+        self.words: list[tuple[int, int]] = []  # the parts of own memory that hold words which may be addresses
+        self.place = -1  # the offset at which it is stored; -1 as long as nothing points to it
+
+
+def store_thunks(
+    runs: Sequence[Sequence[int]], kept: Iterable[Any], marks: Sequence[Sequence[Array]], places: Places, arrays: Sequence[Array]
+) -> StoredThunks | None:
+    """Thunks as data, which `restoring.restore` makes thunks again; None where that is impossible.
+
+    Args:
+        runs: for each thunk the addresses of its jobs.
+        kept: what the thunks keep alive.
+        marks: for each thunk the marks of nodes that may fail (`failing`).
+        places: the arena and the model's bytes.
+        arrays: further arrays to store.
+    """
+    try:
+        return _Storing(kept, places, [*arrays, *(mark for some in marks for mark in some)]).stored(runs, marks, arrays)
+    except _NotStored:
+        return None
+
+
+class _Storing:
+    def __init__(self, kept: Iterable[Any], places: Places, arrays: Iterable[Array]) -> None:
+        regions = [_Region(kind, start, start + size) for kind, (start, size) in zip(("arena", "model"), places)]
+        regions += [_Region("code", image.base, image.base + image.size, image) for image in images]
+        outer = [(region.start, region.end) for region in regions]
+        found: dict[int, _Region] = {}
+        for array in (*_arrays(kept), *arrays):
+            where = address(array)
+            if any(first <= where < end for first, end in outer):
+                continue
+            first, last = next(iter(spans([array])), (where, where))
+            root = _root(array)
+            # What is behind an array's last element may be read, too; what is before its first one is none of its business.
+            region = found.setdefault(id(root), _Region("own", first, last))
+            region.start, region.end = min(first, region.start), max(last, region.end, address(root) + root.nbytes)
+            if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+                region.words.append((first, last))
+        self._regions = sorted([*regions, *found.values()], key=lambda region: (region.start, region.end))
+        self._starts = np.array([region.start for region in self._regions], np.int64)
+        self._ends = np.array([region.end for region in self._regions], np.int64)
+        if (self._ends[:-1] > self._starts[1:]).any():
+            raise _NotStored("arrays overlap otherwise than as views")
+        self._mapped = _mapped()
+        if self._mapped.min() < _LOWEST:
+            raise _NotStored("memory is at addresses that may be sizes")
+        self._pieces: list[tuple[int, bytes]] = []
+        self._size = 0
+        self._code: list[tuple[int, Loaded]] = []
+        self._code_size = 0
+        self._waiting: list[_Region] = []
+        self._moved: dict[str, list[Array]] = {"arena": [], "model": [], "code": [], "own": []}
+
+    def stored(self, runs: Sequence[Sequence[int]], marks: Sequence[Sequence[Array]], arrays: Sequence[Array]) -> StoredThunks:
+        words, own, calls = _jobs(runs)
+        values = np.array(words, np.int64)
+        self._place(values.nbytes, 0)
+        self._resolve(values, np.setdiff1d(np.arange(len(values)), own), 0)
+        self._moved["own"].append(np.array(own, np.int64))
+        self._pieces.append((0, values.tobytes()))
+        offsets = [self._offset(array) for array in arrays]
+        failing = [[self._offset(mark) for mark in some] for some in marks]
+        run = self._offset_of(RUN.entry().direct)
+        while self._waiting:
+            region = self._waiting.pop()
+            content = bytearray(ctypes.string_at(region.start, region.end - region.start))
+            for first, last in region.words:
+                values = np.frombuffer(content, np.int64, (last - first) // 8, first - region.start)
+                self._resolve(values, np.arange(len(values)), (region.place + first - region.start) // 8)
+            self._pieces.append((region.place, bytes(content)))
+        memory = bytearray(self._size)
+        for place, piece in self._pieces:
+            memory[place : place + len(piece)] = piece
+        moved = {kind: np.concatenate(found or [np.empty(0, np.int64)]).astype(np.int32).tobytes() for kind, found in self._moved.items()}
+        facts = {"processor": description(), "calls": calls, "marks": failing, "run": run, "moved": moved, **self._machine_code()}
+        return StoredThunks("oplet_numba_ops.threads.restoring:restore", facts, bytes(memory), offsets)
+
+    def _place(self, nbytes: int, residue: int) -> int:
+        """The offset of a new piece of stored memory, of the same alignment as it has now."""
+        place = self._size + (residue - self._size) % _LINE
+        self._size = place + nbytes
+        return place
+
+    def _find(self, words: Array) -> tuple[Array, Array]:
+        """For each word the number of the region that it may lie in, and whether it does. An address behind a region's last byte belongs to it."""
+        numbers = np.maximum(np.searchsorted(self._starts, words, "right") - 1, 0)
+        return numbers, (words >= self._starts[numbers]) & (words <= self._ends[numbers])
+
+    def _resolve(self, words: Array, positions: Array, first: int) -> None:
+        """Replace the addresses among words by offsets, and note where they are.
+
+        Args:
+            words: the words, which are changed.
+            positions: the positions of those that may be addresses.
+            first: the position of the first word in stored memory.
+        """
+        values = words[positions]
+        numbers, inside = self._find(values)
+        # An address of something else, which would be another one in another process; other numbers lead nowhere.
+        if (np.searchsorted(self._mapped, values[~inside], "right") % 2).any():
+            raise _NotStored("an address is unknown")
+        positions, numbers = positions[inside], numbers[inside]
+        for number in np.unique(numbers).tolist():
+            region, here = self._regions[number], positions[numbers == number]
+            words[here] += self._offset_in(region) - region.start
+            self._moved[region.kind].append(here + first)
+
+    def _offset_in(self, region: _Region) -> int:
+        """The offset at which a region begins in what it is restored to."""
+        if region.kind in ("arena", "model"):
+            return 0
+        if region.place < 0:
+            if region.image is not None:
+                region.place = -(-self._code_size // _LINE) * _LINE
+                self._code_size = region.place + region.end - region.start
+                self._code.append((region.place, region.image))
+            else:
+                region.place = self._place(region.end - region.start, region.start % _LINE)
+                self._waiting.append(region)
+        return region.place
+
+    def _offset_of(self, where: int) -> int:
+        [number], [inside] = self._find(np.array([where], np.int64))
+        if not inside:
+            raise _NotStored("an address is unknown")
+        return where - self._regions[number].start + self._offset_in(self._regions[number])
+
+    def _offset(self, array: Array) -> int:
+        """The offset of an array in stored memory."""
+        where = address(array)
+        [number], [inside] = self._find(np.array([where], np.int64))
+        if not inside or self._regions[number].kind != "own":
+            raise _NotStored("an array is in memory that is not stored")
+        return self._offset_of(where)
+
+    def _machine_code(self) -> dict[str, Any]:
+        """The machine code that is used, in one piece, without its present address."""
+        code = bytearray(self._code_size)
+        own: list[Array] = []
+        library: dict[str, list[Array]] = {}
+        for place, image in self._code:
+            piece = bytearray(ctypes.string_at(image.base, image.size))
+            places = np.array(image.own, np.int64)
+            _add(piece, places, place - image.base)
+            own.append(places + place)
+            for name, where in image.library.items():
+                places = np.array(where, np.int64)
+                _add(piece, places, -address_of(name))
+                library.setdefault(name, []).append(places + place)
+            code[place : place + image.size] = piece
+        return {
+            "code": bytes(code),
+            "code_own": _joined(own),
+            "code_library": {name: _joined(found) for name, found in library.items()},
+        }
+
+
+def _mapped() -> Array:
+    """The memory of this process: in turn the address at which a piece begins and that at which it ends."""
+    found: list[int] = []
+    try:
+        with open("/proc/self/maps", "rb") as file:
+            for line in file:
+                first, _, last = line.partition(b" ")[0].partition(b"-")
+                found += int(first, 16), int(last, 16)
+    except (OSError, ValueError):
+        pass
+    if not found:
+        raise _NotStored("the system does not tell what memory there is")
+    return np.array(sorted(found), np.uint64).clip(max=np.iinfo(np.int64).max).astype(np.int64)
+
+
+def _joined(found: Sequence[Array]) -> bytes:
+    return np.concatenate([np.empty(0, np.int64), *found]).astype(np.int32).tobytes()
+
+
+def _add(piece: bytearray, places: Array, value: int) -> None:
+    """Add a number to 64-bit words at any offsets."""
+    for at in places.tolist():
+        word = int.from_bytes(piece[at : at + 8], "little")
+        piece[at : at + 8] = ((word + value) % (1 << 64)).to_bytes(8, "little")
+
+
+def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[tuple[int, int]]]:
+    """All jobs as words, the positions of those that are offsets in these words, and for each run the offset of its jobs' addresses and their number."""
+    words: list[int] = []
+    own: list[int] = []
+    calls = []
+    for addresses in runs:
+        heads = [_read(where, HEAD_WORDS) for where in addresses]
+        heads = [head for head in heads if head[3]]  # the others have no parts
+        if any(head[4] > 1 for head in heads):
+            raise _NotStored("several threads share a job")
+        table = len(words)
+        calls.append((8 * table, len(heads)))
+        words += [0] * len(heads)
+        for number, (function, where, stride, count, threads) in enumerate(heads):
+            at = len(words)
+            words[table + number] = 8 * at
+            words += [function, 8 * (at + HEAD_WORDS), stride, count, threads, *_read(where, stride * count // 8)]
+            own += [table + number, at + 1]
+    return words, own, calls
+
+
+def _read(where: int, count: int) -> list[int]:
+    """The words at an address."""
+    return list((ctypes.c_int64 * count).from_address(where))
+
+
+def _arrays(kept: Iterable[Any]) -> Iterator[Array]:
+    """The arrays among what thunks keep alive."""
+    waiting = list(kept)
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, np.ndarray):
+            yield found
+        elif isinstance(found, (tuple, list)):
+            waiting += found
+        elif isinstance(found, Copies):
+            waiting += found.pairs
+
+
+def _root(array: Array) -> Array:
+    """The array that owns the memory of a view."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
