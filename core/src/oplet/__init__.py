@@ -83,7 +83,7 @@ _HOMES = {
     "ensure": "oplet.ops.ensure",
     "ensure_eq": "oplet.ops.ensure",
     "ensure_type": "oplet.ops.context",
-    "hookimpl": "oplet.plugins.hookspecs",
+    "hookimpl": "oplet.plugins.hookimpl",
     "kernel_registration": "oplet.delegates.delegate",
     "largest_partitions": "oplet.delegates.delegate",
     "limited": "oplet.ops.serving.type_limits",

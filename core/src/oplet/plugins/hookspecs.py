@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from oplet.schema.enums import BuiltinOperator
     from oplet.versions.runtime_version import RuntimeVersions
 
-__all__ = ["hookimpl", "hookspec"]
+__all__ = ["hookspec"]
 
 hookspec = pluggy.HookspecMarker("oplet")
-hookimpl = pluggy.HookimplMarker("oplet")
 
 
 @hookspec

@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Any
 from oplet import installed
 from oplet.errors import OpConflictError, PluginError
 from oplet.ops.serving.entry import Op, op_key, op_label
-from oplet.ops.serving.work import WorkTable
-from oplet.plugins.advice import advice, no_loader, no_opener
-from oplet.plugins.merged_resolver import MergedResolver, PluginOps
-from oplet.plugins.plugin import API_VERSION, APPLICATION_RANK, Operators, Plugin, PluginInfo, warn
+from oplet.plugins.plugin import API_VERSION, APPLICATION_RANK, Operators, Plugin, PluginInfo, PluginOutline, warn
 from oplet.plugins.selection import PREFER_VARIABLE, Preference, Switches, misspelt_variables, normalised
 from oplet.schema.enums import BuiltinOperator
 
@@ -22,7 +19,9 @@ if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
     from oplet.delegates.registry import DelegateEntry, DelegateRegistry
+    from oplet.ops.serving.work import WorkTable
     from oplet.plugins.commands import CommandRegistry
+    from oplet.plugins.merged_resolver import MergedResolver, PluginOps
 
 __all__ = ["API_VERSION", "GROUP", "PluginInfo", "PluginManager", "default_manager"]
 
@@ -94,6 +93,8 @@ class PluginManager:
         Raises:
             PluginError: `prefer` has another form.
         """
+        from oplet.plugins.merged_resolver import MergedResolver, PluginOps
+
         preference = Preference.read(prefer).before(self._preference)
         with self._lock:
             found = self._resolvers.get(preference)
@@ -150,6 +151,9 @@ class PluginManager:
         Raises:
             OpletError: no plugin opens such files, this one cannot be used, or a file that was added before serves an op of it.
         """
+        from oplet.plugins.advice import no_opener
+        from oplet.plugins.merged_resolver import PluginOps
+
         path = os.fspath(path)
         with self._lock:
             asked = [(p, p.open_op_library(path, operators)) for p in self._found if p.state != "blocked"]
@@ -235,6 +239,8 @@ class PluginManager:
 
     def work_table(self) -> WorkTable:
         """How the work of the plugins' ops is counted; where several plugins count an op, the one of the highest precedence does."""
+        from oplet.ops.serving.work import WorkTable
+
         merged = WorkTable()
         with self._lock:
             for plugin in self._found:
@@ -258,6 +264,13 @@ class PluginManager:
                 self.commands()
             return [plugin.info() for plugin in self._found]
 
+    def outline(self) -> list[PluginOutline]:
+        """What is known of the installed plugins without importing them, or asking what they serve."""
+        with self._lock:
+            return [
+                PluginOutline(p.name, p.distribution, p.version, p.entry_point.module, p.state, bool(p.notes)) for p in self._found
+            ]
+
     def broken(self) -> list[PluginInfo]:
         """The plugins that have failed so far."""
         return [info for info in self.plugins(load=False) if info.state == "broken"]
@@ -275,6 +288,8 @@ class PluginManager:
             op: a built-in operator's code or name, or a custom op's name.
             package: the package to advise, where several have it; the one that is known to bring it unless given.
         """
+        from oplet.plugins.advice import advice
+
         key = _op(op)
         with self._lock:
             return advice(key, self._load_ops(), self.delegate_for(key) if isinstance(key, str) else None, package)
@@ -312,6 +327,7 @@ class PluginManager:
 
     def _load_delegates(self) -> DelegateRegistry:
         from oplet.delegates.registry import DelegateRegistry
+        from oplet.plugins.advice import no_loader
 
         merged = DelegateRegistry(no_loader=lambda: no_loader(self._found))
         for plugin in self._found:

@@ -9,7 +9,6 @@ from oplet.errors import OpletError, PluginError, failures, text_of
 from oplet.ops.serving.entry import op_label
 from oplet.ops.serving.registration import Provenance
 from oplet.ops.serving.resolver import MutableOpResolver
-from oplet.ops.serving.work import WorkTable
 from oplet.plugins.selection import normalised
 from oplet.schema.enums import BuiltinOperator
 from oplet.texts import logger_of
@@ -19,10 +18,11 @@ if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
     from oplet.delegates.registry import DelegateRegistry
+    from oplet.ops.serving.work import WorkTable
     from oplet.plugins.commands import CommandRegistry
     from oplet.versions.runtime_version import RuntimeVersions
 
-__all__ = ["API_VERSION", "APPLICATION_RANK", "Operators", "Plugin", "PluginInfo", "State", "api_range", "warn"]
+__all__ = ["API_VERSION", "APPLICATION_RANK", "Operators", "Plugin", "PluginInfo", "PluginOutline", "State", "api_range", "warn"]
 
 #: The version of the plugin contract (hooks, Registration, Context) that this oplet offers.
 API_VERSION = 1
@@ -81,6 +81,21 @@ class PluginInfo(NamedTuple):
         """The information as a dictionary, for JSON."""
         ops = [{"op": op, "min_version": first, "max_version": last} for op, first, last in self.ops]
         return {**self._asdict(), "ops": ops}
+
+
+class PluginOutline(NamedTuple):
+    """What is known of a plugin at no cost; attributes as of `PluginInfo`.
+
+    Attributes:
+        noted: whether there are remarks for its author.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    module: str
+    state: State
+    noted: bool
 
 
 def api_range(declared: object) -> tuple[int, int]:
@@ -210,6 +225,8 @@ class Plugin:
     def load_work(self) -> None:
         """Register how the work of the plugin's ops is counted, once; it is imported if necessary."""
         if self.work is None:
+            from oplet.ops.serving.work import WorkTable
+
             table = WorkTable()
             self.work = table if self._call("register_work", table=table) else WorkTable()
 

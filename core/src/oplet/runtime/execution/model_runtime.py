@@ -125,6 +125,8 @@ class ModelRuntime(Descriptions):
 
     def _find_stored_plan(self, manager: PluginManager, prefer: Any) -> None:
         """Look for a plan on disk, for an interpreter of plain settings."""
+        if manager.recipe() is None:  # a build has none
+            return
         from oplet.runtime.stored.stored_plan import StoredPlans
 
         self._stored_plans = StoredPlans(self._model, manager, prefer)

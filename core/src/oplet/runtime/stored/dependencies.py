@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
 
-__all__ = ["STORE_VARIABLE", "Stamp", "all_sources", "are_unchanged", "settings_of", "stores_plans"]
+__all__ = ["STORE_VARIABLE", "Stamp", "all_sources", "are_unchanged", "files_of", "settings_of", "stores_plans"]
 
 #: The environment variable that switches stored plans off, with "off".
 STORE_VARIABLE = "OPLET_PLANS"
@@ -49,12 +48,7 @@ def settings_of(manager: PluginManager, prefer: Preference) -> str | None:
     recipe = manager.recipe()
     if recipe is None:
         return None
-    plugins = []
-    for info in manager.plugins(load=False):
-        path = "blocked" if info.state == "blocked" else _file_of(_package(info.module))
-        if not path:
-            return None
-        plugins.append((info.name, info.distribution, info.version, info.module, path))
+    plugins = [(i.name, i.distribution, i.version, i.module, i.state == "blocked") for i in manager.outline()]
     variables = sorted(item for item in os.environ.items() if item[0].startswith(("OPLET_", "NUMBA_")))
     python = sys.version, sys.implementation.cache_tag, sys.prefix, sys.byteorder, sys.flags.optimize
     return repr((python, np.__version__, __file__, plugins, recipe, prefer, variables))
@@ -67,11 +61,13 @@ def _package(module: str) -> str:
 def _file_of(package: str) -> str:
     """The file that a top-level package is imported from; "" if that cannot be told without importing it."""
     loaded = sys.modules.get(package)
-    try:
-        spec = loaded.__spec__ if loaded is not None else importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return ""
-    return (spec is not None and spec.has_location and spec.origin) or ""
+    found = loaded.__spec__ if loaded is not None else next(filter(None, (f.find_spec(package, None) for f in sys.meta_path)), None)
+    return (found is not None and found.has_location and found.origin) or ""
+
+
+def files_of(packages: Iterable[str]) -> dict[str, str]:
+    """By package the file that it is imported from."""
+    return {package: _file_of(package) for package in packages}
 
 
 def all_sources(manager: PluginManager) -> list[Stamp] | None:
@@ -82,11 +78,11 @@ def all_sources(manager: PluginManager) -> list[Stamp] | None:
         manager: the plugins.
     """
     wanted = {_package(__name__)}
-    for info in manager.plugins(load=False):
-        if info.state != "blocked":
-            if info.state != "loaded" or info.notes:
+    for plugin in manager.outline():
+        if plugin.state != "blocked":
+            if plugin.state != "loaded" or plugin.noted:
                 return None
-            wanted.add(_package(info.module))
+            wanted.add(_package(plugin.module))
     found = set()
     for name, module in list(sys.modules.items()):
         if module is None or _package(name) not in wanted:
@@ -102,8 +98,15 @@ def all_sources(manager: PluginManager) -> list[Stamp] | None:
     return sorted(found)
 
 
-def are_unchanged(stamps: Sequence[Sequence[object]]) -> bool:
-    """Whether source files are as they were."""
+def are_unchanged(stamps: Sequence[Sequence[object]], packages: Mapping[str, str]) -> bool:
+    """Whether source files are as they were.
+
+    Args:
+        stamps: the files.
+        packages: by package the file that it was imported from.
+    """
+    if any(_file_of(package) != path for package, path in packages.items()):
+        return False
     stat = os.stat
     try:
         for path, size, changed in stamps:

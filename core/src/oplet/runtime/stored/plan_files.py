@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.model.files.atomic_write import atomic_write
 from oplet.model.files.cache_folder import cache_folder
 
 __all__ = ["MOST_BYTES", "PlanFile", "PlanName", "find_plan", "keep_plan", "note_opened"]
@@ -134,6 +133,8 @@ def keep_plan(name: PlanName, facts: dict[str, Any], memory: bytes) -> bool:
         facts: as of `PlanFile`.
         memory: as of `PlanFile`.
     """
+    from oplet.model.files.atomic_write import atomic_write
+
     folder = _folder()
     told = marshal.dumps({"settings": name.settings, **facts})
     facts_at, memory_at, model_at, end = _places(len(told), len(memory), len(name.model))

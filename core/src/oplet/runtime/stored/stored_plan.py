@@ -19,7 +19,7 @@ from oplet.ops.shared_values import address_of
 from oplet.ops.tensor import Allocation, Tensor, numpy_dtype
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.runtime.memory.arrays import aligned_bytes
-from oplet.runtime.stored.dependencies import all_sources, are_unchanged, settings_of, stores_plans
+from oplet.runtime.stored.dependencies import all_sources, are_unchanged, files_of, settings_of, stores_plans
 from oplet.runtime.stored.plan_files import MOST_BYTES, PlanFile, PlanName, find_plan, keep_plan, note_opened
 from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import TensorType
@@ -61,7 +61,7 @@ class StoredPlans:
             return None
         found = find_plan(self._name)
         self._model.release_pages()
-        if found is None or not are_unchanged(found.facts["sources"]):
+        if found is None or not are_unchanged(found.facts["sources"], found.facts["packages"]):
             return None
         return StoredPlan(found, self._model)
 
@@ -80,7 +80,12 @@ class StoredPlans:
         if facts is None:
             return False
         told, memory = facts
-        return keep_plan(name, {"sources": [tuple(stamp) for stamp in stamps or ()], **told}, memory)
+        # The packages whose kernels have made it; others have a say in which kernels serve, and are told by `sources`.
+        kernels = [node.registration for node in subgraph.nodes]
+        packages = files_of({kernel.provenance.module.partition(".")[0] for kernel in kernels if kernel is not None})
+        if not all(packages.values()):
+            return False
+        return keep_plan(name, {"sources": [tuple(stamp) for stamp in stamps or ()], "packages": packages, **told}, memory)
 
 
 def _facts(subgraph: Subgraph, model: NDArray[np.uint8]) -> tuple[dict[str, Any], bytes] | None:

@@ -40,11 +40,12 @@ _LEFT_OUT = frozenset(
         "oplet.runtime.asynchronous.async_subgraph",
         "oplet.runtime.delegation.delegation",
         "oplet.runtime.delegation.load",
+        "oplet.runtime.stored.stored_plan",
         "oplet.versions.runtime_version",
     )
 )
 
-_HOOKSPECS = '''\
+_HOOKIMPL = '''\
 """Marks hooks; no plugin framework looks for the marks here."""
 
 
@@ -99,7 +100,7 @@ def cut_core(
             roots += [cut.module(name, path) for name in _oplet_names(ast.parse(content, path))]
     generated = {
         "oplet.plugins.manager": _MANAGER.format(package=package, distribution=distribution, version=version),
-        "oplet.plugins.hookspecs": _HOOKSPECS,
+        "oplet.plugins.hookimpl": _HOOKIMPL,
     }
     kept = cut.closure([*roots, *generated], generated)
     files: dict[str, bytes] = {}
