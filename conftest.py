@@ -12,6 +12,8 @@ pytest_plugins = ["tests.every_package"]
 
 #: Kernels are compiled before the first answer, so that compiled ones serve all runs; tests of the other ways set it themselves.
 os.environ.setdefault("OPLET_COMPILE", "first")
+#: Models are prepared, whatever ran before on this machine; tests of plans on disk switch them on.
+os.environ.setdefault("OPLET_PLANS", "off")
 #: TensorFlow, where it judges, uses the same kernels on every processor: without oneDNN it refuses or gets wrong some convolutions.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from oplet import Interpreter, ModelBuilder, PluginManager
+from oplet.model.files.cache_folder import FOLDER_VARIABLE
 from oplet.ops.serving.resolver import MutableOpResolver
 from oplet.testing.distributions import fake_distribution, installed
 from oplet.tuning import choice
 from oplet.tuning.child import parent
 from oplet.tuning.child.subprocesses import run_python
-from oplet.tuning.choice_cache import FOLDER_VARIABLE
 
 #: Delegates for Slow, which negates: one that does well, and others that end the process or never return.
 DELEGATES = """

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from oplet import Interpreter, ModelBuilder, PluginManager
+from oplet.model.files.cache_folder import FOLDER_VARIABLE
 from oplet.model.model import Model
 from oplet.testing.distributions import fake_distribution, installed
 from oplet.tuning.candidates import Candidate, Runs, runs_text
 from oplet.tuning.child.trial_json import read_candidate
 from oplet.tuning.choice import Choice, _possible
-from oplet.tuning.choice_cache import FOLDER_VARIABLE
 from oplet.tuning.splits.node_times import NodeTimes, OwnNode
 from oplet.tuning.splits.proposals import split_candidates
 from oplet.tuning.trials import Trial, fastest

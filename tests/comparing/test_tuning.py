@@ -11,8 +11,8 @@ import pytest
 
 from oplet import Interpreter, ModelBuilder, PluginManager
 from oplet.errors import DelegateLoadError, UnresolvedOpError
+from oplet.model.files.cache_folder import FOLDER_VARIABLE
 from oplet.testing.distributions import fake_distribution, installed
-from oplet.tuning.choice_cache import FOLDER_VARIABLE
 from oplet.tuning.differences import largest_error, output_differences
 from oplet.tuning.tolerances import ModelKind
 

@@ -40,7 +40,7 @@ TOWER = (
     "__main__",
 )
 #: The rooms of the runtime, the lowest first.
-ROOMS = ("memory", "stored", "threads", "describe", "execution", "delegation", "asynchronous", "calling")
+ROOMS = ("memory", "threads", "describe", "execution", "delegation", "asynchronous", "calling")
 #: Lines, and entries of a folder: more than that nobody overlooks.
 LONGEST, WIDEST = 400, 12
 #: Rooms of one kind of thing under its own name: a stranger looks for the name, however many there are.

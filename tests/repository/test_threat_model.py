@@ -14,6 +14,7 @@ import pytest
 from tests.places import ROOT
 
 import oplet
+from oplet.model.files.cache_folder import FOLDER_VARIABLE
 from oplet.tuning import choice_cache
 
 PAGE = (ROOT / "docs" / "reliability.md").read_text("utf-8")
@@ -155,7 +156,7 @@ def test_every_row_of_the_threat_model_leads_to_its_section() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="folders have no such permissions there")
 def test_a_new_cache_folder_is_the_user_s_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(choice_cache.FOLDER_VARIABLE, str(tmp_path / "new"))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "new"))
     path = Path(choice_cache.store_choice({"a": 1}, {"choice": 2}))
     assert choice_cache.load_choice({"a": 1}) == {"key": {"a": 1}, "choice": 2}
     assert [stat.S_IMODE(folder.stat().st_mode) & 0o077 for folder in path.parents[:2]] == [0, 0]
@@ -167,7 +168,7 @@ def test_without_a_folder_of_the_user_s_own_nothing_is_read_from_the_current_one
     variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(choice_cache.FOLDER_VARIABLE, raising=False)
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", variable)
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as where nobody knows the user's home
     key = {"a": 1}

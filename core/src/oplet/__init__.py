@@ -51,7 +51,7 @@ _HOMES = {
     "NodeLimits": "oplet.ops.serving.node_limits",
     "NodeSubset": "oplet.delegates.partition",
     "OpResolver": "oplet.ops.serving.resolver",
-    "OpResolverType": "oplet.runtime.interpreter",
+    "OpResolverType": "oplet.runtime.calling.op_resolver_type",
     "Places": "oplet.ops.serving.joining",
     "PluginManager": "oplet.plugins.manager",
     "Predictor": "oplet.runtime.calling.predictor",

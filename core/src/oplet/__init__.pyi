@@ -44,6 +44,10 @@ from oplet.ops.serving.improving import Improving as Improving
 from oplet.ops.serving.joining import Joiner as Joiner
 from oplet.ops.serving.joining import Loop as Loop
 from oplet.ops.serving.joining import LoopJoiner as LoopJoiner
+from oplet.ops.serving.joining import Places as Places
+from oplet.ops.serving.joining import RunAnew as RunAnew
+from oplet.ops.serving.joining import StoredThunks as StoredThunks
+from oplet.ops.serving.joining import StoringJoiner as StoringJoiner
 from oplet.ops.serving.node_limits import NodeLimits as NodeLimits
 from oplet.ops.serving.provenance import Provenance as Provenance
 from oplet.ops.serving.registration import Registration as Registration
@@ -58,14 +62,14 @@ from oplet.ops.tensor import Quantization as Quantization
 from oplet.ops.tensor import Tensor as Tensor
 from oplet.ops.tensor import TensorBuilder as TensorBuilder
 from oplet.plugins.commands import CommandRegistry as CommandRegistry
-from oplet.plugins.hookspecs import hookimpl as hookimpl
+from oplet.plugins.hookimpl import hookimpl as hookimpl
 from oplet.plugins.manager import PluginManager as PluginManager
 from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner as AsyncSignatureRunner
+from oplet.runtime.calling.op_resolver_type import OpResolverType as OpResolverType
 from oplet.runtime.calling.predictor import Predictor as Predictor
 from oplet.runtime.delegation.load import load_delegate as load_delegate
 from oplet.runtime.describe.profiler import Profiler as Profiler
 from oplet.runtime.interpreter import Interpreter as Interpreter
-from oplet.runtime.interpreter import OpResolverType as OpResolverType
 from oplet.runtime.interpreter import SignatureRunner as SignatureRunner
 from oplet.runtime.limits import Limits as Limits
 from oplet.schema.enums import BuiltinOperator as BuiltinOperator

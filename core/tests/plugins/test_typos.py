@@ -9,8 +9,8 @@ import pytest
 from oplet import DelegateRegistry, PluginManager
 from oplet.delegates.specifier import parse_delegate
 from oplet.errors import DelegateError, PluginError
+from oplet.model.files.cache_folder import FOLDER_VARIABLE
 from oplet.plugins.selection import VARIABLES
-from oplet.tuning.choice_cache import FOLDER_VARIABLE
 
 
 def test_many_plugins_that_are_off_for_one_reason_are_one_sentence(site: Any) -> None:

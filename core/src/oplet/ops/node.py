@@ -186,10 +186,7 @@ class Node:
         custom_options: bytes = b"",
         registration: Kernel | Unresolved | None = None,
     ) -> None:
-        self.index = index
-        self.op = op
-        self.op_name = op_name
-        self.version = version
+        self.index, self.op, self.op_name, self.version = index, op, op_name, version
         # The type has no None, so that kernels can index without a check for each input; `ensure_operands` refuses omitted ones.
         self.inputs: list[Tensor] = list(inputs)  # type: ignore[arg-type]
         self.outputs = list(outputs)
@@ -214,8 +211,8 @@ class Node:
     @property
     def registration(self) -> Kernel | None:
         """The registration that serves it; None while it is unresolved."""
-        if self._registration.__class__ is Unresolved:
-            self._registration.resolve()  # type: ignore[union-attr]
+        if isinstance(self._registration, Unresolved):
+            self._registration.resolve()
         return self._registration  # type: ignore[return-value]
 
     @registration.setter

@@ -69,6 +69,9 @@ class Bundle:
             self._resolver = resolver
         return self._resolver
 
+    def recipe(self) -> None:
+        """No recipe: another process has no way to make the same."""
+
     def registry(self) -> DelegateRegistry:
         """Refuse a request for delegates.
 

@@ -268,7 +268,8 @@ class PluginManager:
         """What is known of the installed plugins without importing them, or asking what they serve."""
         with self._lock:
             return [
-                PluginOutline(p.name, p.distribution, p.version, p.entry_point.module, p.state, bool(p.notes)) for p in self._found
+                PluginOutline(p.name, p.distribution, p.version, p.entry_point.module, p.state, bool(p.notes))
+                for p in self._found
             ]
 
     def broken(self) -> list[PluginInfo]:

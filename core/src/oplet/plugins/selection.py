@@ -27,8 +27,8 @@ __all__ = [
 LOAD_VARIABLE = "OPLET_PLUGINS"
 DISABLE_VARIABLE = "OPLET_DISABLE_PLUGINS"
 PREFER_VARIABLE = "OPLET_PREFER"
-#: All environment variables of oplet; `oplet.tuning.choice_cache` reads the last one.
-VARIABLES = (LOAD_VARIABLE, DISABLE_VARIABLE, PREFER_VARIABLE, "OPLET_CACHE_DIR")
+#: All environment variables of oplet; `model.files.cache_folder` and `runtime.memory.stored` read the last ones.
+VARIABLES = (LOAD_VARIABLE, DISABLE_VARIABLE, PREFER_VARIABLE, "OPLET_CACHE_DIR", "OPLET_PLANS")
 
 
 def normalised(name: str) -> str:

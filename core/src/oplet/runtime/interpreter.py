@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from enum import Enum
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from oplet.model.verify.signatures import signature_faults
 from oplet.model.verify.verifier import verify
 from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
 from oplet.plugins.registered_chooser import registered_chooser
+from oplet.runtime.calling.op_resolver_type import OpResolverType, check_types
 from oplet.runtime.calling.signature_runner import SignatureRunner
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session
@@ -41,15 +41,6 @@ if TYPE_CHECKING:
     from oplet.runtime.describe.profiler import Profiler
 
 __all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
-
-
-class OpResolverType(Enum):
-    """LiteRT's names of kernel sets. oplet has one set of kernels, which each of these names stands for."""
-
-    AUTO = 0
-    BUILTIN = 1
-    BUILTIN_REF = 2
-    BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
 
 
 class Interpreter(ModelRuntime):
@@ -123,7 +114,7 @@ class Interpreter(ModelRuntime):
         use_mmap: bool = True,
     ) -> None:
         super().__init__()  # first, so that a failing constructor leaves something to close
-        _check_types(experimental_op_resolver_type, num_threads)
+        check_types(experimental_op_resolver_type, num_threads)
         self._experimental_compress_quantization_zero_points = experimental_compress_quantization_zero_points
         self._cluster = not experimental_disable_delegate_clustering
         self._fuse = not (experimental_disable_delegate_node_fusion or experimental_preserve_all_tensors)
@@ -131,11 +122,17 @@ class Interpreter(ModelRuntime):
         self._shares_plans = op_resolver is None and not checks
         changes = experimental_delegates or profiler or limits or experimental_preserve_all_tensors or release_dynamic_tensors
         if self._shares_plans and not changes and (num_threads or 1) == 1 and not isinstance(plugins, Sequence):
-            self._find_stored_plan(manager_of(plugins), prefer)
+            manager = manager_of(plugins)
+            if manager.recipe() is not None:  # which builds have not, nor the code for plans on disk
+                from oplet.runtime.memory.stored.stored_plan import StoredPlans
+
+                self._stored_plans = StoredPlans(self._model, manager, prefer)
         limits = Limits() if limits is None else limits
         limits.check_nodes(self._model)
         if is_new := not self._model.is_verified:
-            if self._stored_plan is None:  # of the same bytes, which were verified before it was made
+            if (
+                self._stored_plans is None or not self._stored_plans.has_found
+            ):  # of the same bytes, which were verified before it was made
                 verify(self._model)
             self._model.set_verified()
         for fault in signature_faults(self._model):
@@ -160,7 +157,7 @@ class Interpreter(ModelRuntime):
             self._choice, delegates, prefer = registered_chooser()(delegates, self._model, self._manager, again, prefer)
         self._prefer = prefer
         self._op_resolver = op_resolver
-        if self._stored_plan is None:
+        if self._stored_plans is None or not self._stored_plans.has_found:
             self._resolver  # noqa: B018  # plugins that fail say so when an interpreter is made
         self._session = Session(
             self._model,
@@ -326,6 +323,7 @@ class Interpreter(ModelRuntime):
         self._model.check_files()
         with KernelNumpySettings():
             if self._delegations is None:
+                self._rebind()
                 self._delegations = Delegations(self._executors, cluster=self._cluster, fuse=self._fuse)
             try:
                 self._delegations.apply(delegate, subgraphs)
@@ -391,18 +389,3 @@ class Interpreter(ModelRuntime):
         """The handle of the buffer that is bound to a tensor, and its delegate; (None, None) if there is none."""
         tensor = self._tensor(tensor_index, subgraph_index)
         return tensor.buffer_handle, tensor.delegate
-
-
-def _check_types(op_resolver_type: object, num_threads: object) -> None:
-    """Check the types of arguments as LiteRT does.
-
-    Raises:
-        TensorError: one is wrong, in LiteRT's words.
-    """
-    if not isinstance(op_resolver_type, Enum) or op_resolver_type.name not in OpResolverType.__members__:
-        raise TensorError(f"Unrecognized passed in op resolver type: {op_resolver_type}")
-    if num_threads is not None:
-        if not isinstance(num_threads, int):
-            raise TensorError("type of num_threads should be int")
-        if num_threads < 1:
-            raise TensorError("num_threads should >= 1")

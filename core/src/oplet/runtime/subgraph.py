@@ -115,8 +115,8 @@ def _spans(tensors: Sequence[Tensor]) -> list[tuple[int, int]]:
 class Stored(Protocol):
     """A plan from disk; a protocol, as `StoredPlan` imports this module."""
 
-    def undo(self, subgraph: Subgraph) -> NDArray[np.uint8] | None:
-        """Make the subgraph one that is not prepared, and return its arena."""
+    def undo(self, subgraph: Subgraph) -> None:
+        """Make the subgraph one that is not prepared."""
 
 
 class InlinedPiece(NamedTuple):
@@ -162,7 +162,7 @@ class Subgraph:
         absorbing: the nodes that absorb others (`ops.serving.absorbing`).
         apart: the indices of nodes that no longer do, as they gave shapes that they were not prepared for.
         origin: the subgraph of another interpreter to whose nodes and tensors the thunks are bound (`memory.remembered`); None for this.
-        stored: the plan from disk that it runs (`runtime.stored`), in place of its nodes' thunks; None for these.
+        stored: the plan from disk that it runs (`runtime.memory.stored`), in place of its nodes' thunks; None for these.
         delegation_reports: by delegate, the outcome of its last application; not empty means that outputs may be in a
             delegate's buffers.
         immutable: whether a delegate of static shapes has claimed nodes; a resize undoes the delegates then.

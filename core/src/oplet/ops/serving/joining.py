@@ -146,7 +146,7 @@ class StoringJoiner(Joiner, Protocol):
         """What `join` makes of each of the runs, as data; None where that is impossible.
 
         Args:
-            runs: the thunks, each run to become one.
+            runs: the thunks, each run to become one; one that cannot be joined is alone.
             places: the memory that is there in the other process, too.
             arrays: arrays outside of it that the runtime needs, too.
         """
@@ -229,7 +229,7 @@ def joined(
 
 
 def storable(thunks: Sequence[Thunk], seconds: Sequence[float], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
-    """The steps that thunks become, as data; None where one cannot be joined, or its joiner stores none.
+    """The steps that thunks become, as data; None where one cannot be stored, or there is nothing to store them.
 
     Args:
         thunks: a thunk per node.
@@ -240,8 +240,6 @@ def storable(thunks: Sequence[Thunk], seconds: Sequence[float], places: Places, 
     joiner = _joiner_of(thunks)
     if not hasattr(joiner, "store"):
         return None
-    runs = [run.thunks for run in _runs(thunks, seconds, joiner)]
-    if not all(runs):
-        return None
+    runs = [run.thunks or [thunks[run.first]] for run in _runs(thunks, seconds, joiner)]
     found: StoredThunks | None = joiner.store(runs, places, arrays)
     return found

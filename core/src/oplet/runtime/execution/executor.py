@@ -72,8 +72,8 @@ class Executor:
         try:
             subgraph.generation += 1
             given = self._input_values()
-            if subgraph.stored is not None:
-                stored, subgraph.stored = subgraph.stored, None
+            stored, subgraph.stored = subgraph.stored, None
+            if stored is not None:
                 stored.undo(subgraph)
             subgraph.segments.clear()
             free_origin(subgraph)
@@ -86,12 +86,17 @@ class Executor:
             self.session.leave()
         subgraph.ready = True
 
-    def rebind(self) -> None:
-        """Prepare and bind the nodes of a subgraph that runs a stored plan, in the same memory; nothing happens to others."""
+    def rebind(self, *, constants: bool = False) -> None:
+        """Prepare and bind the nodes of a subgraph that runs a stored plan, in the same memory; for `constants` also where it stays not ready."""
         subgraph = self.subgraph
-        if subgraph.stored is None or not subgraph.ready:
+        if subgraph.stored is None or not (subgraph.ready or constants):
             return
-        kept = [(tensor, tensor.data.copy()) for index in subgraph.read if (tensor := subgraph.tensors[index]).has_data]
+        if not subgraph.ready:
+            self.allocate()
+            self.release()
+            return
+        read = map(subgraph.tensors.__getitem__, subgraph.read)
+        kept = [(tensor, tensor.data.copy()) for tensor in read if tensor.has_data and not tensor.is_constant]
         self._arena_there = subgraph.segments[0].arena
         subgraph.invalidate()
         try:
@@ -99,8 +104,7 @@ class Executor:
         finally:
             self._arena_there = None
         for tensor, value in kept:
-            if not tensor.is_constant:
-                np.copyto(tensor.data, value)
+            np.copyto(tensor.data, value)
 
     def _allocate_first(self) -> bool:
         """Allocate the first segment; False if a node was refused and one or all of those that absorb others are to run alone from now on."""

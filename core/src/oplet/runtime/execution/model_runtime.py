@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import LimitError, OpletError, PrepareError, StateError, TensorError, UnservedNodeError, failures, text_of
+from oplet.errors import (
+    InvokeError,
+    LimitError,
+    OpletError,
+    PrepareError,
+    StateError,
+    TensorError,
+    UnservedNodeError,
+    failures,
+    text_of,
+)
 from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
 from oplet.ops.context import EnsureError
 from oplet.ops.node import Unresolved
@@ -24,7 +36,7 @@ from oplet.runtime.execution.subgraph_callee import SubgraphCallee
 from oplet.runtime.loading import load_subgraph
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.buffer_handles import ensure_readable
-from oplet.runtime.memory.remembered import is_plain, remember_plan, take_plan
+from oplet.runtime.memory.remembered import remember_plan, take_plan
 from oplet.runtime.memory.values import as_tensor_value
 from oplet.runtime.memory.views import Views
 from oplet.runtime.resolving import find_registration, resolve_nodes, running_nodes, unresolved, unserved_custom_ops, unserved_op
@@ -33,7 +45,7 @@ from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
-    from oplet.runtime.stored.stored_plan import StoredPlan, StoredPlans
+    from oplet.runtime.memory.stored.stored_plan import StoredPlans
 
 __all__ = ["ModelRuntime"]
 
@@ -50,8 +62,6 @@ class ModelRuntime(Descriptions):
     _shares_plans: bool = False
     #: Its access to the plan on disk; None for an interpreter that neither takes nor stores one.
     _stored_plans: StoredPlans | None = None
-    #: The plan from disk that it is to run; None if there is none, or it is in use.
-    _stored_plan: StoredPlan | None = None
 
     def __init__(self) -> None:
         self._closed = False
@@ -69,7 +79,7 @@ class ModelRuntime(Descriptions):
         session.subgraphs = self._subgraphs
         session.runners = list(self._executors)
         session.callees = [SubgraphCallee(session, subgraph) for subgraph in self._subgraphs]
-        if self._stored_plan is not None:
+        if self._stored_plans is not None and self._stored_plans.has_found:
             unresolved = Unresolved(self._resolve_late)
             for node in self._subgraphs[0].nodes:
                 node.registration = unresolved
@@ -94,11 +104,16 @@ class ModelRuntime(Descriptions):
 
     def _resolve_late(self) -> None:
         """Give the nodes their registrations, and prepare them, in an interpreter that has run without."""
-        self._stored_plan = None
         with KernelNumpySettings():
             self._resolve()
-            for executor in self._executors:
-                executor.rebind()
+            self._rebind()
+
+    def _rebind(self) -> None:
+        """Have the nodes' own thunks run from now on, in place of a plan from disk."""
+        if self._stored_plans is not None:
+            self._stored_plans.forget()
+        for executor in self._executors:
+            executor.rebind()
 
     def _allocate(self, subgraph_index: int) -> None:
         self._ensure_idle()
@@ -106,7 +121,7 @@ class ModelRuntime(Descriptions):
         if not subgraph.ready:
             self._ensure_open()
             self._model.check_files()
-            if self._adopt_stored(subgraph):
+            if self._stored_plans is not None and self._adopt_stored(self._stored_plans):
                 return
             ops = unserved_custom_ops(self._subgraphs, subgraph_index)
             if ops and self._apply_delegates_for(ops):
@@ -123,45 +138,14 @@ class ModelRuntime(Descriptions):
                     raise
                 self._allocate_runner(subgraph_index)
 
-    def _find_stored_plan(self, manager: PluginManager, prefer: Any) -> None:
-        """Look for a plan on disk, for an interpreter of plain settings."""
-        if manager.recipe() is None:  # a build has none
-            return
-        from oplet.runtime.stored.stored_plan import StoredPlans
-
-        self._stored_plans = StoredPlans(self._model, manager, prefer)
-        self._stored_plan = self._stored_plans.find()
-
-    def _adopt_stored(self, subgraph: Subgraph) -> bool:
-        """Take over the plan from disk, if this interpreter is as new as the file and there is one."""
-        plan, self._stored_plan = self._stored_plan, None
-        if plan is None or self._has_delegates or subgraph.generation:
-            return False
-        self._session.enter(subgraph)
+    def _adopt_stored(self, plans: StoredPlans) -> bool:
+        """Take over the plan from disk, if there is one."""
+        executor = self._executors[0]
+        self._session.enter(executor.subgraph)
         try:
-            if not plan.adopt(subgraph, self._executors[0].rebind):
-                return False
+            return plans.adopt(executor.subgraph, partial(executor.rebind, constants=True))
         finally:
             self._session.leave()
-        subgraph.generation += 1
-        subgraph.stored, subgraph.ready = plan, True
-        return True
-
-    def _store_plan(self, *, now: bool = False) -> None:
-        """Store the plan on disk once all nodes have their best thunks, if another process may have it.
-
-        Args:
-            now: whether to store it although the model was opened for the first time.
-        """
-        plans = self._stored_plans
-        if plans is None or len(self._subgraphs) != 1 or self._has_delegates:
-            return
-        [subgraph] = self._subgraphs
-        if subgraph.stored is not None or subgraph.generation != 1 or not subgraph.segments or subgraph.segments[0].can_improve:
-            return
-        self._stored_plans = None
-        if is_plain(subgraph, self._session.resources):
-            plans.store(subgraph, now=now)
 
     @property
     def _plan_key(self) -> tuple[Any, ...]:
@@ -240,7 +224,7 @@ class ModelRuntime(Descriptions):
         with KernelNumpySettings():
             self._session.runners[subgraph_index].invoke()
             if self._stored_plans is not None:
-                self._store_plan()
+                self._stored_plans.store(self._subgraphs, self._session.resources)
             if subgraph.delegation_reports and not self.allow_buffer_handle_output:
                 for index in subgraph.read:
                     ensure_readable(self._executors[subgraph_index].context, subgraph.tensors[index])
@@ -276,6 +260,19 @@ class ModelRuntime(Descriptions):
             with KernelNumpySettings():
                 for executor in self._executors:
                     executor.improve(told)
+
+    def _keep_plan(self) -> None:
+        """Run the model once, on zeros or whatever the inputs are, and store its plan on disk, as it is otherwise done when it is opened again.
+
+        Nothing happens where no plan can be stored: see docs/how-it-runs.md.
+        """
+        if self._stored_plans is None or not self._subgraphs[0].ready:
+            return
+        with suppress(InvokeError):  # not all models run on any inputs
+            if not self._subgraphs[0].segments[0].seconds:
+                with KernelNumpySettings():
+                    self._executors[0].invoke()
+            self._stored_plans.store(self._subgraphs, self._session.resources, now=True)
 
     def _resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
         self._ensure_idle()

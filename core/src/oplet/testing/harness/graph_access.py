@@ -35,7 +35,8 @@ def graph(interpreter: Interpreter) -> Subgraph:
 
 def keep_plan(interpreter: Interpreter) -> Interpreter:
     """The interpreter, which neither takes over the bound plan of another one nor leaves its own, whose parts a test may change."""
-    interpreter._plan_key = None
+    interpreter._shares_plans = False
+    interpreter._rebind()
     return interpreter
 
 

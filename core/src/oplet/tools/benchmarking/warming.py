@@ -43,7 +43,7 @@ def warm_up(
     delegates: Sequence[Any] = (),
     progress: Callable[[str, float], None] | None = None,
 ) -> Warmed:
-    """Open a model, prepare what its signatures run (without any, its first subgraph), and wait until its kernels are compiled.
+    """Open a model, prepare what its signatures run (without any, its first subgraph), wait until its kernels are compiled, and store its plan.
 
     Args:
         model: the model's path.
@@ -61,6 +61,7 @@ def warm_up(
     for index in sorted({interpreter._subgraph_of(key) for key in signatures} | ({0} if not signatures else set())):
         interpreter._allocate(index)
     waited = with_progress(interpreter, progress)
+    interpreter._keep_plan()
     return Warmed(str(model), waited, time.perf_counter() - start)
 
 

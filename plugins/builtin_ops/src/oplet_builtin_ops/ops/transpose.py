@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Shape, Thunk, copier
+from oplet.kernels.arrays import Shape, Thunk, copier, copies
 from oplet.kernels.axes import read_ints, resolve_axis
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
-from oplet_builtin_ops.layers.program import run_calls
 
 #: The least values for which a copy in a few calls is faster; the most positions of the last axis, and the least of the axis
 #: before, for that.
@@ -46,7 +43,7 @@ def _bind(node: Node) -> Thunk:
     if not pays or source.strides[-1] == source.itemsize:
         return copier(output, source)
     # Numpy's innermost loop would be too short, so that each position of this axis is copied by a call of its own.
-    return run_calls([(np.copyto, (output[..., i], source[..., i])) for i in range(output.shape[-1])])
+    return copies([(output[..., i], source[..., i]) for i in range(output.shape[-1])])
 
 
 def bind(context: Context, node: Node) -> Thunk:

@@ -17,7 +17,7 @@ from oplet_numba_ops.convolution.products import plan_quantized_tiles, plan_tile
 from oplet_numba_ops.overriding import Bind, override
 
 #: The most weights of a layer of one row of floats.
-_LARGEST_OF_ONE = 1 << 16
+_LARGEST_OF_ONE = 1 << 22
 
 
 def plan(context: Context, node: Node) -> Bind:

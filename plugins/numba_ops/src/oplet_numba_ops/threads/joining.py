@@ -143,9 +143,7 @@ class _Joiner:
     def store(self, runs: Sequence[Sequence[Any]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
         from oplet_numba_ops.threads.storing import store_thunks  # here, as it is rarely needed
 
-        kept = [_kept(thunk) for thunks in runs for thunk in thunks]
-        marks = [[failure.mark for failure in _failures(thunks)] for thunks in runs]
-        return store_thunks([_addresses(thunks) for thunks in runs], kept, marks, places, arrays)
+        return store_thunks(runs, places, arrays)
 
     def loop(self, loop: Loop) -> Callable[[int, bool], int] | None:
         pieces: tuple[Sequence[Any], ...] = [loop.before], loop.condition, loop.body, [loop.step], [loop.after]
@@ -167,14 +165,6 @@ class _Joiner:
 def _addresses(thunks: Sequence[Any]) -> list[int]:
     """The addresses of the jobs of thunks."""
     return [where for thunk in thunks for where in (thunk if isinstance(thunk, _Copied) else thunk.jobs).addresses]
-
-
-def _kept(thunk: Any) -> tuple[Any, ...]:
-    """What a thunk keeps alive, among it all arrays that its jobs read or write."""
-    if isinstance(thunk, _Copied):
-        return thunk.copies, *thunk.keep
-    kept: tuple[Any, ...] = thunk.jobs.kept
-    return kept
 
 
 def _failures(thunks: Sequence[Any]) -> list[Failure]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from oplet import Places, StoredThunks
 from oplet.kernels.arrays import Copies, spans
+from oplet_numba_ops.compiling.kernels import Entry
 from oplet_numba_ops.compiling.machine_code.description import description
 from oplet_numba_ops.compiling.machine_code.memory import Loaded, address_of, images
 from oplet_numba_ops.compiling.memory import Array, address
@@ -48,22 +49,59 @@ class _Region:
         self.place = -1  # the offset at which it is stored; -1 as long as nothing points to it
 
 
-def store_thunks(
-    runs: Sequence[Sequence[int]], kept: Iterable[Any], marks: Sequence[Sequence[Array]], places: Places, arrays: Sequence[Array]
-) -> StoredThunks | None:
+class _Run(NamedTuple):
+    """What becomes one thunk.
+
+    Attributes:
+        jobs: the addresses of its jobs.
+        marks: the marks of nodes that may fail (`failing`).
+    """
+
+    jobs: Sequence[int]
+    marks: Sequence[Array] = ()
+
+
+def store_thunks(runs: Sequence[Sequence[Any]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
     """Thunks as data, which `restoring.restore` makes thunks again; None where that is impossible.
 
     Args:
-        runs: for each thunk the addresses of its jobs.
-        kept: what the thunks keep alive.
-        marks: for each thunk the marks of nodes that may fail (`failing`).
+        runs: the thunks, of which each run becomes one; one that runs in turns becomes several.
         places: the arena and the model's bytes.
         arrays: further arrays to store.
     """
     try:
-        return _Storing(kept, places, [*arrays, *(mark for some in marks for mark in some)]).stored(runs, marks, arrays)
+        kept: list[Any] = []
+        found = [run for thunks in runs for run in _found(thunks, kept)]
+        return _Storing(kept, places, [*arrays, *(mark for run in found for mark in run.marks)]).stored(found, arrays)
     except _NotStored:
         return None
+
+
+def _found(thunks: Sequence[Any], kept: list[Any]) -> list[_Run]:
+    """What becomes of thunks; `kept` gets what they keep alive, among it all arrays that their jobs read or write."""
+    jobs: list[int] = []
+    marks: list[Array] = []
+    for thunk in thunks:
+        if (turns := getattr(thunk, "turns", None)) is not None:
+            kept += turns.kept
+            return [_turn(turns.entry, parts, kept) for parts in turns.turns]
+        if hasattr(thunk, "copies"):
+            kept += (thunk.copies, *thunk.keep)
+            jobs += thunk.addresses
+        elif hasattr(thunk, "jobs"):
+            kept += thunk.jobs.kept
+            jobs += thunk.jobs.addresses
+            marks += [failure.mark for failure in thunk.jobs.failures]
+        else:
+            raise _NotStored("a thunk is not one of machine code")
+    return [_Run(jobs, marks)]
+
+
+def _turn(entry: Entry, parts: Sequence[tuple[Any, ...]], kept: list[Any]) -> _Run:
+    words: Array = np.array([entry.pack(arguments) for arguments in parts], np.int64)
+    job: Array = np.array([entry.address, address(words), words.strides[0], len(words), 1], np.int64)
+    kept += (words, job, *(value for arguments in parts for value in arguments if isinstance(value, np.ndarray)))
+    return _Run([address(job)])
 
 
 class _Storing:
@@ -98,16 +136,16 @@ class _Storing:
         self._waiting: list[_Region] = []
         self._moved: dict[str, list[Array]] = {"arena": [], "model": [], "code": [], "own": []}
 
-    def stored(self, runs: Sequence[Sequence[int]], marks: Sequence[Sequence[Array]], arrays: Sequence[Array]) -> StoredThunks:
-        words, own, calls = _jobs(runs)
+    def stored(self, runs: Sequence[_Run], arrays: Sequence[Array]) -> StoredThunks:
+        words, own, calls = _jobs([run.jobs for run in runs])
         values = np.array(words, np.int64)
         self._place(values.nbytes, 0)
         self._resolve(values, np.setdiff1d(np.arange(len(values)), own), 0)
         self._moved["own"].append(np.array(own, np.int64))
         self._pieces.append((0, values.tobytes()))
         offsets = [self._offset(array) for array in arrays]
-        failing = [[self._offset(mark) for mark in some] for some in marks]
-        run = self._offset_of(RUN.entry().direct)
+        failing = [[self._offset(mark) for mark in run.marks] for run in runs]
+        start = self._offset_of(RUN.entry().direct)
         while self._waiting:
             region = self._waiting.pop()
             content = bytearray(ctypes.string_at(region.start, region.end - region.start))
@@ -118,8 +156,18 @@ class _Storing:
         memory = bytearray(self._size)
         for place, piece in self._pieces:
             memory[place : place + len(piece)] = piece
-        moved = {kind: np.concatenate(found or [np.empty(0, np.int64)]).astype(np.int32).tobytes() for kind, found in self._moved.items()}
-        facts = {"processor": description(), "calls": calls, "marks": failing, "run": run, "moved": moved, **self._machine_code()}
+        moved = {
+            kind: np.concatenate(found or [np.empty(0, np.int64)]).astype(np.int32).tobytes()
+            for kind, found in self._moved.items()
+        }
+        facts = {
+            "processor": description(),
+            "calls": calls,
+            "marks": failing,
+            "run": start,
+            "moved": moved,
+            **self._machine_code(),
+        }
         return StoredThunks("oplet_numba_ops.threads.restoring:restore", facts, bytes(memory), offsets)
 
     def _place(self, nbytes: int, residue: int) -> int:
@@ -170,7 +218,8 @@ class _Storing:
         [number], [inside] = self._find(np.array([where], np.int64))
         if not inside:
             raise _NotStored("an address is unknown")
-        return where - self._regions[number].start + self._offset_in(self._regions[number])
+        region: _Region = self._regions[number]
+        return where - region.start + self._offset_in(region)
 
     def _offset(self, array: Array) -> int:
         """The offset of an array in stored memory."""

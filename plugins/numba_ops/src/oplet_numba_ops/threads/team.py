@@ -245,6 +245,20 @@ class Step(NamedTuple):
 _common = [RUN, RUN_GRAPH, SERVE, CHAIN, COPY]
 
 
+class Turns(NamedTuple):
+    """What a thunk runs that can be stopped in between; it has it as its attribute `turns`.
+
+    Attributes:
+        entry: the kernel's machine code.
+        turns: the arguments of the parts that are run together, turn by turn.
+        kept: further arrays that they read.
+    """
+
+    entry: Entry
+    turns: Sequence[Sequence[tuple[Any, ...]]]
+    kept: tuple[Array, ...]
+
+
 def ready(*kernels: Kernel) -> None:
     """Load or compile, in a plan, the kernels of its thunk, or have them compiled in the background.
 
@@ -400,6 +414,8 @@ def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> 
             run(team.address, where, 1)
 
     weakref.finalize(run_in_turn, team.give_back, [job]).atexit = False
+    result: Any = run_in_turn
+    result.turns = Turns(entry, [parts[start : start + several] for start in range(0, len(parts), several)], arrays)
     return run_in_turn
 
 

@@ -40,7 +40,7 @@ _LEFT_OUT = frozenset(
         "oplet.runtime.asynchronous.async_subgraph",
         "oplet.runtime.delegation.delegation",
         "oplet.runtime.delegation.load",
-        "oplet.runtime.stored.stored_plan",
+        "oplet.runtime.memory.stored.stored_plan",
         "oplet.versions.runtime_version",
     )
 )

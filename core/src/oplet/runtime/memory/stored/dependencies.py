@@ -61,7 +61,9 @@ def _package(module: str) -> str:
 def _file_of(package: str) -> str:
     """The file that a top-level package is imported from; "" if that cannot be told without importing it."""
     loaded = sys.modules.get(package)
-    found = loaded.__spec__ if loaded is not None else next(filter(None, (f.find_spec(package, None) for f in sys.meta_path)), None)
+    found = (
+        loaded.__spec__ if loaded is not None else next(filter(None, (f.find_spec(package, None) for f in sys.meta_path)), None)
+    )
     return (found is not None and found.has_location and found.origin) or ""
 
 

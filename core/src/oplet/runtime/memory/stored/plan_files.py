@@ -54,7 +54,7 @@ class PlanName(NamedTuple):
     @property
     def number(self) -> bytes:
         """Bytes that tell plans apart; where two have the same, the later one replaces the first."""
-        some = zlib.crc32(self.model[::_STEP].tobytes(), zlib.crc32(self.model[:_PAGE]))
+        some = zlib.crc32(self.model[::_STEP].tobytes(), zlib.crc32(self.model[:_PAGE].data))
         return struct.pack("<III", zlib.crc32(self.settings.encode()), some, len(self.model) & 0xFFFFFFFF)
 
     def path(self, folder: str) -> str:
@@ -85,10 +85,17 @@ def find_plan(name: PlanName) -> PlanFile | None:
         return None
     try:
         with open(name.path(folder), "rb") as file:
+            if not _is_own(os.fstat(file.fileno())):
+                return None
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         return _read(pages, name)
     except (OSError, ValueError, EOFError, TypeError, KeyError, struct.error):
         return None
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Whether nobody else can have written a file, which is run; root can do so anyway."""
+    return not hasattr(os, "geteuid") or (status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022)
 
 
 def _read(pages: mmap.mmap, name: PlanName) -> PlanFile | None:
@@ -100,7 +107,7 @@ def _read(pages: mmap.mmap, name: PlanName) -> PlanFile | None:
     if not _equal(content[model_at : model_at + model_size], name.model):
         return None
     told, memory = content[facts_at : facts_at + facts_size], content[memory_at : memory_at + memory_size]
-    if zlib.crc32(memory, zlib.crc32(told)) != checksum:
+    if zlib.crc32(memory.data, zlib.crc32(told.data)) != checksum:
         return None
     if hasattr(mmap, "MADV_DONTNEED") and model_size >= mmap.PAGESIZE:  # the copy of the model is not read again
         pages.madvise(mmap.MADV_DONTNEED, model_at, model_size)
@@ -121,7 +128,8 @@ def _places(facts: int, memory: int, model: int) -> tuple[int, int, int, int]:
 def _equal(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
     """Whether two arrays have the same bytes, without a copy of them all."""
     return len(one) == len(other) and all(
-        np.array_equal(one[start : start + _TOGETHER], other[start : start + _TOGETHER]) for start in range(0, len(one), _TOGETHER)
+        np.array_equal(one[start : start + _TOGETHER], other[start : start + _TOGETHER])
+        for start in range(0, len(one), _TOGETHER)
     )
 
 
@@ -145,8 +153,10 @@ def keep_plan(name: PlanName, facts: dict[str, Any], memory: bytes) -> bool:
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with atomic_write(name.path(folder)) as file:
+            if hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), 0o600)  # whatever the umask allows: see `_is_own`
             file.write(_HEAD.pack(_MAGIC, zlib.crc32(memory, zlib.crc32(told)), len(told), len(memory), len(name.model)))
-            for place, part in ((facts_at, told), (memory_at, memory), (model_at, memoryview(name.model))):
+            for place, part in ((facts_at, told), (memory_at, memory), (model_at, name.model.data)):
                 file.seek(place)
                 file.write(part)
         _keep_newest(folder)
@@ -182,7 +192,9 @@ def note_opened(name: PlanName) -> bool:
     try:
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        with open(os.open(os.path.join(folder, _OPENED), os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600), "r+b") as file:
+        with open(
+            os.open(os.path.join(folder, _OPENED), os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600), "r+b"
+        ) as file:
             file.seek(place)
             if file.read(_NOTE) == number:
                 return True

@@ -7,7 +7,7 @@ Source of what is stored: `runtime.memory.remembered`, which does the same withi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +17,18 @@ from numpy.typing import NDArray
 from oplet.ops.serving.joining import Places, storable
 from oplet.ops.shared_values import address_of
 from oplet.ops.tensor import Allocation, Tensor, numpy_dtype
+from oplet.plugins.selection import Preference
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.runtime.memory.arrays import aligned_bytes
-from oplet.runtime.stored.dependencies import all_sources, are_unchanged, files_of, settings_of, stores_plans
-from oplet.runtime.stored.plan_files import MOST_BYTES, PlanFile, PlanName, find_plan, keep_plan, note_opened
+from oplet.runtime.memory.remembered import is_plain
+from oplet.runtime.memory.stored.dependencies import all_sources, are_unchanged, files_of, settings_of, stores_plans
+from oplet.runtime.memory.stored.plan_files import MOST_BYTES, PlanFile, PlanName, find_plan, keep_plan, note_opened
 from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import TensorType
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.plugins.manager import PluginManager
-    from oplet.plugins.selection import Preference
 
 __all__ = ["StoredPlan", "StoredPlans"]
 
@@ -38,7 +39,7 @@ _TEMPORARY = Tensor(-1, "", TensorType.UINT8, ())
 
 
 class StoredPlans:
-    """The access of one interpreter to the stored plan of its model.
+    """The access of one interpreter to the plan of its model on disk.
 
     Args:
         model: the model.
@@ -46,46 +47,70 @@ class StoredPlans:
         prefer: its preference among them.
     """
 
-    def __init__(self, model: Model, manager: PluginManager, prefer: Preference) -> None:
+    def __init__(self, model: Model, manager: PluginManager, prefer: Any) -> None:
         self._model = model
         self._manager = manager
         self._name: PlanName | None = None
+        self._found: StoredPlan | None = None
         if stores_plans() and len(model.data) <= MOST_BYTES:
-            settings = settings_of(manager, prefer)
+            settings = settings_of(manager, Preference.read(prefer))
             if settings is not None:
                 self._name = PlanName(settings, np.frombuffer(model.data, np.uint8))
+                self._find(self._name)
 
-    def find(self) -> StoredPlan | None:
-        """The plan of the model's first subgraph; None if there is none, or code that it was made by has changed since."""
-        if self._name is None:
-            return None
-        found = find_plan(self._name)
+    def _find(self, name: PlanName) -> None:
+        found = find_plan(name)
         self._model.release_pages()
-        if found is None or not are_unchanged(found.facts["sources"], found.facts["packages"]):
-            return None
-        return StoredPlan(found, self._model)
+        if found is not None and are_unchanged(found.facts["sources"], found.facts["packages"]):
+            self._found = StoredPlan(found, self._model)
 
-    def store(self, subgraph: Subgraph, *, now: bool = False) -> bool:
-        """Store the plan of a subgraph that is bound to its best thunks; False where that is impossible, or the model was opened for the first time.
+    @property
+    def has_found(self) -> bool:
+        """Whether there is a plan that nobody has taken yet, made by the same code as there is now."""
+        return self._found is not None
+
+    def forget(self) -> None:
+        """Take no plan, and store none."""
+        self._name = self._found = None
+
+    def adopt(self, subgraph: Subgraph, compute: Callable[[], None]) -> bool:
+        """Make the plan that of the model's first subgraph, if there is one and the subgraph is as new as the file.
 
         Args:
-            subgraph: the model's only subgraph, plain (`remembered.is_plain`) and of the file's shapes, which has run.
+            subgraph: the subgraph, which nobody else uses now.
+            compute: as for `StoredPlan.adopt`.
+        """
+        plan, self._found = self._found, None
+        if plan is None or subgraph.index or subgraph.generation or not plan.adopt(subgraph, compute):
+            return False
+        subgraph.generation += 1
+        subgraph.stored, subgraph.ready = plan, True
+        self._name = None
+        return True
+
+    def store(self, subgraphs: Sequence[Subgraph], resources: Collection[Any], *, now: bool = False) -> None:
+        """Store the plan of the model's only subgraph once it has run by its best thunks; models are stored that are opened again.
+
+        Args:
+            subgraphs: those of the model.
+            resources: the owners of the session's resources.
             now: whether to store it although the model may never be opened again.
         """
-        name, self._name = self._name, None  # once is enough
-        if name is None or self._model.lazy_root.external_buffers or not (note_opened(name) or now):
-            return False
-        stamps = all_sources(self._manager)
-        facts = None if stamps is None else _facts(subgraph, name.model)
-        if facts is None:
-            return False
-        told, memory = facts
-        # The packages whose kernels have made it; others have a say in which kernels serve, and are told by `sources`.
+        subgraph, name = subgraphs[0], self._name
+        if name is None or not subgraph.segments or subgraph.segments[0].can_improve:
+            return
+        self._name = None  # once is enough
+        is_as_the_file = len(subgraphs) == 1 and subgraph.generation == 1 and not self._model.lazy_root.external_buffers
+        if not is_as_the_file or not is_plain(subgraph, resources) or not (note_opened(name) or now):
+            return
+        # The packages whose kernels have made it; others have a say in which kernels serve, and are told by their sources.
         kernels = [node.registration for node in subgraph.nodes]
         packages = files_of({kernel.provenance.module.partition(".")[0] for kernel in kernels if kernel is not None})
-        if not all(packages.values()):
-            return False
-        return keep_plan(name, {"sources": [tuple(stamp) for stamp in stamps or ()], "packages": packages, **told}, memory)
+        stamps = all_sources(self._manager)
+        facts = _facts(subgraph, name.model) if stamps and all(packages.values()) else None
+        if facts is not None:
+            told, memory = facts
+            keep_plan(name, {"sources": [tuple(stamp) for stamp in stamps or ()], "packages": packages, **told}, memory)
 
 
 def _facts(subgraph: Subgraph, model: NDArray[np.uint8]) -> tuple[dict[str, Any], bytes] | None:
@@ -205,8 +230,8 @@ class StoredPlan:
 
             tensor.set_loader(load)
 
-    def undo(self, subgraph: Subgraph) -> NDArray[np.uint8] | None:
-        """Make the subgraph one that is not prepared, and return the arena."""
+    def undo(self, subgraph: Subgraph) -> None:
+        """Make the subgraph one that is not prepared."""
         subgraph.part_absorbed()
         for tensor in subgraph.tensors:
             if tensor.allocation is not _CONSTANT:
@@ -216,6 +241,3 @@ class StoredPlan:
             tensor.shape, tensor.allocation = shape, allocation
             tensor.type, tensor.dtype = type, numpy_dtype(type)
         self._before.clear()
-        [segment] = subgraph.segments
-        subgraph.segments = []
-        return segment.arena

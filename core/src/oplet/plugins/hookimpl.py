@@ -1,0 +1,30 @@
+"""The mark of the functions that implement a plugin's hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+__all__ = ["hookimpl"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@overload
+def hookimpl(function: Function) -> Function: ...
+@overload
+def hookimpl(function: None = None, **options: Any) -> Callable[[Function], Function]: ...
+def hookimpl(function: Any = None, **options: Any) -> Any:
+    """A decorator: the function implements the hook of its name. It marks as `pluggy.HookimplMarker("oplet")` does, which may be used as well,
+    but does not import pluggy: a process that takes a model's plan from disk calls no hooks.
+
+    Args:
+        function: the function.
+        options: pluggy's: `optionalhook`, `specname`, `tryfirst`, `trylast`, `wrapper`.
+    """
+
+    def marked(function: Any) -> Any:
+        function.oplet_impl = options
+        return function
+
+    return marked if function is None else marked(function)
