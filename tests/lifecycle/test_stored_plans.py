@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -380,6 +381,19 @@ def test_memory_is_released_and_allocated_again() -> None:
         restored.invoke()
     restored.allocate_tensors()
     np.testing.assert_array_equal(answer(restored), answer(prepared))
+
+
+def test_it_goes_with_all_it_holds_when_it_is_dropped() -> None:
+    kept(model())
+    restored = opened(model())
+    answer(restored)
+    held = [weakref.ref(thing) for thing in (restored, restored._subgraphs[0], restored._subgraphs[0].segments[0].arena)]
+    gc.disable()
+    try:
+        del restored
+        assert [thing() for thing in held] == [None] * 3
+    finally:
+        gc.enable()
 
 
 def test_a_closed_one_runs_no_more() -> None:

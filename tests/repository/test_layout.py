@@ -21,6 +21,7 @@ TOWER = (
     "texts",
     "errors",
     "installed",
+    "hookimpl",
     "schema",
     "ops",
     "kernels",

@@ -102,6 +102,8 @@ def test_nothing_that_is_shipped_reads_what_runs_code() -> None:
     assert found.pop("oplet/tools/building/packing/bytecode.py") == ["marshal"]
     # It reads what a process of its own wrote into a pipe that nobody else has.
     assert found.pop("oplet/runtime/calling/worker_process.py") == ["pickle"]
+    # It reads files that nobody else may have written, and whose machine code is run.
+    assert found.pop("oplet/runtime/memory/stored/plan_files.py") == ["marshal"]
     assert {path: names for path, names in found.items() if names} == {}
     calling = {
         (path.name, dotted(node.func))

@@ -9,6 +9,7 @@ from oplet.delegates.delegate import kernel_registration as kernel_registration
 from oplet.delegates.delegate import largest_partitions as largest_partitions
 from oplet.delegates.partition import NodeSubset as NodeSubset
 from oplet.delegates.registry import DelegateRegistry as DelegateRegistry
+from oplet.hookimpl import hookimpl as hookimpl
 from oplet.interpreter import InterpreterWithCustomOps as InterpreterWithCustomOps
 from oplet.model.builders.model_builder import ModelBuilder as ModelBuilder
 from oplet.model.files.atomic_write import write_atomically as write_atomically
@@ -62,14 +63,13 @@ from oplet.ops.tensor import Quantization as Quantization
 from oplet.ops.tensor import Tensor as Tensor
 from oplet.ops.tensor import TensorBuilder as TensorBuilder
 from oplet.plugins.commands import CommandRegistry as CommandRegistry
-from oplet.plugins.hookimpl import hookimpl as hookimpl
 from oplet.plugins.manager import PluginManager as PluginManager
 from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner as AsyncSignatureRunner
-from oplet.runtime.calling.op_resolver_type import OpResolverType as OpResolverType
 from oplet.runtime.calling.predictor import Predictor as Predictor
 from oplet.runtime.delegation.load import load_delegate as load_delegate
 from oplet.runtime.describe.profiler import Profiler as Profiler
 from oplet.runtime.interpreter import Interpreter as Interpreter
+from oplet.runtime.interpreter import OpResolverType as OpResolverType
 from oplet.runtime.interpreter import SignatureRunner as SignatureRunner
 from oplet.runtime.limits import Limits as Limits
 from oplet.schema.enums import BuiltinOperator as BuiltinOperator

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,12 +19,11 @@ from oplet.model.verify.signatures import signature_faults
 from oplet.model.verify.verifier import verify
 from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
 from oplet.plugins.registered_chooser import registered_chooser
-from oplet.runtime.calling.op_resolver_type import OpResolverType, check_types
 from oplet.runtime.calling.signature_runner import SignatureRunner
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session
 from oplet.runtime.limits import Limits
-from oplet.runtime.loading import open_model
+from oplet.runtime.loading import OpResolverType, check_types, open_model
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict
 from oplet.runtime.resolving import manager_of
@@ -156,17 +155,16 @@ class Interpreter(ModelRuntime):
             )
             self._choice, delegates, prefer = registered_chooser()(delegates, self._model, self._manager, again, prefer)
         self._prefer = prefer
-        self._op_resolver = op_resolver
-        if self._stored_plans is None or not self._stored_plans.has_found:
-            self._resolver  # noqa: B018  # plugins that fail say so when an interpreter is made
         self._session = Session(
             self._model,
-            lambda: self._resolver,
+            partial(_resolver_of, self._manager, prefer, op_resolver),
             num_threads=num_threads or 1,
             preserve_all_tensors=experimental_preserve_all_tensors,
             profiler=profiler,
             limits=limits,
         )
+        if self._stored_plans is None or not self._stored_plans.has_found:
+            self._resolver  # noqa: B018  # plugins that fail say so when an interpreter is made
         self._session.release_dynamic_tensors = release_dynamic_tensors
         self._session.checks = checks
         self._session.force_delegate_profiling = experimental_force_delegate_node_profiling
@@ -176,10 +174,9 @@ class Interpreter(ModelRuntime):
         for delegate in delegates:
             self.modify_graph_with_delegate(delegate)
 
-    @cached_property
+    @property
     def _resolver(self) -> OpResolver:  # type: ignore[override]
-        found: OpResolver = self._manager.resolver(self._prefer)
-        return found if self._op_resolver is None else ChainOpResolver([self._op_resolver, found])
+        return self._session.resolver
 
     # Running -------------------------------------------------------------------------------------------------
 
@@ -389,3 +386,8 @@ class Interpreter(ModelRuntime):
         """The handle of the buffer that is bound to a tensor, and its delegate; (None, None) if there is none."""
         tensor = self._tensor(tensor_index, subgraph_index)
         return tensor.buffer_handle, tensor.delegate
+
+
+def _resolver_of(manager: PluginManager, prefer: Any, own: OpResolver | None) -> OpResolver:
+    found: OpResolver = manager.resolver(prefer)
+    return found if own is None else ChainOpResolver([own, found])

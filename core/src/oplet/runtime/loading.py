@@ -1,4 +1,4 @@
-"""Loading: makes the tensors and nodes that run from the tables of a model file."""
+"""Loading: what an interpreter is given becomes a model, and its tables the tensors and nodes that run."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import itertools
 import math
 import os
 from collections.abc import Hashable, Iterator, Sequence
+from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import ModelError
+from oplet.errors import ModelError, TensorError
 from oplet.model.model import Model
 from oplet.model.reachability import observable_tensors
 from oplet.model.save.sizes import ELEMENT_BITS, PACKED_BITS
@@ -28,11 +29,44 @@ from oplet.schema.enums import TensorType
 if TYPE_CHECKING:
     from oplet.runtime.memory.accounting import MemoryAccount
 
-__all__ = ["load_nodes", "load_subgraph", "load_tensors", "open_model", "read_strings", "unpack"]
+__all__ = [
+    "OpResolverType",
+    "check_types",
+    "load_nodes",
+    "load_subgraph",
+    "load_tensors",
+    "open_model",
+    "read_strings",
+    "unpack",
+]
 
 Array = NDArray[Any]
 #: The types whose values have the same layout in a file as in memory.
 _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
+
+
+class OpResolverType(Enum):
+    """LiteRT's names of kernel sets. oplet has one set of kernels, which each of these names stands for."""
+
+    AUTO = 0
+    BUILTIN = 1
+    BUILTIN_REF = 2
+    BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
+
+
+def check_types(op_resolver_type: object, num_threads: object) -> None:
+    """Check the types of arguments as LiteRT does.
+
+    Raises:
+        TensorError: one is wrong, in LiteRT's words.
+    """
+    if not isinstance(op_resolver_type, Enum) or op_resolver_type.name not in OpResolverType.__members__:
+        raise TensorError(f"Unrecognized passed in op resolver type: {op_resolver_type}")
+    if num_threads is not None:
+        if not isinstance(num_threads, int):
+            raise TensorError("type of num_threads should be int")
+        if num_threads < 1:
+            raise TensorError("num_threads should >= 1")
 
 
 def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview | None, use_mmap: bool = True) -> Model:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +35,7 @@ from oplet.runtime.execution.subgraph_callee import SubgraphCallee
 from oplet.runtime.loading import load_subgraph
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.buffer_handles import ensure_readable
+from oplet.runtime.memory.letting_go import weakly
 from oplet.runtime.memory.remembered import remember_plan, take_plan
 from oplet.runtime.memory.values import as_tensor_value
 from oplet.runtime.memory.views import Views
@@ -80,7 +80,7 @@ class ModelRuntime(Descriptions):
         session.runners = list(self._executors)
         session.callees = [SubgraphCallee(session, subgraph) for subgraph in self._subgraphs]
         if self._stored_plans is not None and self._stored_plans.has_found:
-            unresolved = Unresolved(self._resolve_late)
+            unresolved = Unresolved(weakly(self._resolve_late))
             for node in self._subgraphs[0].nodes:
                 node.registration = unresolved
             return
@@ -143,7 +143,7 @@ class ModelRuntime(Descriptions):
         executor = self._executors[0]
         self._session.enter(executor.subgraph)
         try:
-            return plans.adopt(executor.subgraph, partial(executor.rebind, constants=True))
+            return plans.adopt(executor.subgraph, weakly(executor.rebind, constants=True))
         finally:
             self._session.leave()
 

@@ -98,6 +98,7 @@ class Session:
     ) -> None:
         self.model = model
         self._resolver = resolver
+        self._found_resolver: OpResolver | None = None
         self.chains: dict[Any, Any] = {}
         self.inlined_model: tuple[int, Model] | None = None
         self.subgraphs: list[Subgraph] = []
@@ -126,7 +127,9 @@ class Session:
     @property
     def resolver(self) -> OpResolver:
         """The resolver that gives the nodes' registrations; plugins are imported when it is first asked for."""
-        return self._resolver()
+        if self._found_resolver is None:
+            self._found_resolver = self._resolver()
+        return self._found_resolver
 
     def lock(self) -> None:
         """Take the interpreter's lock for this thread, without waiting; reentrant. Every `lock` needs its `unlock`.

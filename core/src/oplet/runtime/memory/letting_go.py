@@ -1,14 +1,16 @@
-"""Letting go of large constants that were computed, once nobody needs them."""
+"""Letting go: of large constants that were computed, once nobody needs them, and of what would keep an interpreter."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["let_go"]
+__all__ = ["let_go", "weakly"]
 
 _COMPUTED = Allocation.COMPUTED
 #: Constants of fewer bytes are not let go.
@@ -43,3 +45,14 @@ def _has_read(subgraph: Subgraph, node: Node, tensor: Tensor) -> bool:
     if registration is None or registration.library:
         return False
     return node.index in subgraph.folded or node.has_made_of(tensor)
+
+
+def weakly(method: Callable[..., None], **arguments: Any) -> Callable[[], None]:
+    """A function that calls a method as long as its object is there, and does not keep it: nodes and tensors are freed with their interpreter."""
+    found = weakref.WeakMethod(method)
+
+    def call() -> None:
+        if (alive := found()) is not None:
+            alive(**arguments)
+
+    return call

@@ -225,6 +225,7 @@ class StoredPlan:
         if allocation is _COMPUTED:
 
             def load() -> NDArray[Any]:
+                tensor.set_loader(None)
                 compute()
                 return tensor.data
 

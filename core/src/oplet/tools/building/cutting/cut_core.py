@@ -100,7 +100,7 @@ def cut_core(
             roots += [cut.module(name, path) for name in _oplet_names(ast.parse(content, path))]
     generated = {
         "oplet.plugins.manager": _MANAGER.format(package=package, distribution=distribution, version=version),
-        "oplet.plugins.hookimpl": _HOOKIMPL,
+        "oplet.hookimpl": _HOOKIMPL,
     }
     kept = cut.closure([*roots, *generated], generated)
     files: dict[str, bytes] = {}
