@@ -1,0 +1,71 @@
+"""Every recorded model whose nodes have compiled kernels gives the same bits, or the same error, from a plan on disk in another process."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.lifecycle import stored_answers
+from tests.places import CONFORMANCE
+from tests.recorded_cases import GROUPS, here
+
+from oplet.runtime.memory import remembered
+from oplet.runtime.memory.stored.dependencies import STORE_VARIABLE
+
+pytest.importorskip("numba")
+
+#: Fewer than have plans; and how many models are opened in one child.
+_LEAST, _BATCH = 1500, 300
+
+
+@here
+@pytest.mark.slow
+def test_another_process_gives_the_same_bits_from_plans(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(STORE_VARIABLE, "")
+    monkeypatch.setenv("OPLET_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(stored_answers.plan_files, "_ALL_FILES", 1 << 30)
+    monkeypatch.setattr(stored_answers.plan_files, "_ALL_BYTES", 1 << 50)
+    restored = 0
+    wrong = []
+    for models in _batches():
+        expected = {model: found for model in models if (found := stored_answers.keep(model)) is not None}
+        remembered.forget_plans()
+        gc.collect()
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        child = subprocess.run(
+            [sys.executable, stored_answers.__file__],
+            input=json.dumps(list(expected)),
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        assert child.returncode == 0, (models[0], child.stderr[-2000:])
+        for (model, answers), found in zip(expected.items(), json.loads(child.stdout)):
+            if found is not None:
+                restored += 1
+                if found != answers:
+                    wrong.append((model, answers, found))
+        for plan in tmp_path.rglob("*.plan"):
+            plan.unlink()
+    assert not wrong
+    assert restored >= _LEAST
+
+
+def _batches() -> Iterator[list[tuple[str, str]]]:
+    """All recorded models, each with its archive, some hundreds at a time."""
+    batch: list[tuple[str, str]] = []
+    for group in GROUPS:
+        with zipfile.ZipFile(CONFORMANCE / group) as archive:
+            batch += [(str(CONFORMANCE / group), name) for name in archive.namelist() if name.endswith("model.tflite")]
+        if len(batch) >= _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
