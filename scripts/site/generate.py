@@ -26,6 +26,7 @@ _ROOMS = {
     "ops": ("operators", "Operators"),
     "delegates": ("delegates", "Delegates"),
     "plugins": ("plugins", "Plugins"),
+    "hookimpl": ("plugins", "Plugins"),
     "model": ("models", "Models"),
     "schema": ("models", "Models"),
     "tuning": ("plugins", "Plugins"),

@@ -140,6 +140,9 @@ def test_only_one_module_writes_files() -> None:
     # A file whose bytes are locked, and that stays empty.
     [locks] = found.pop(str(ROOT / "plugins/numba_ops/src/oplet_numba_ops/compiling/machine_code/storage.py"))
     assert locks.startswith("open(os.path.join(place, _LOCKS), 'ab', buffering=0)")
+    # A file of fixed places, of which a few bytes are written; what stands there decides no more than whether a plan is stored.
+    [notes] = found.pop("oplet/runtime/memory/stored/plan_files.py")
+    assert notes.startswith("os.open(os.path.join(folder, _OPENED), os.O_RDWR | os.O_CREAT")
     assert {path: calls for path, calls in found.items() if calls} == {}, "use oplet.model.files.atomic_write"
 
 

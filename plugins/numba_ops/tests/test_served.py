@@ -33,7 +33,7 @@ def test_layers_of_constant_weights_are_compiled(op: str, kind: str) -> None:
     assert is_compiled(one_op_model(op, [x, weights, None], [y], options))
 
 
-@pytest.mark.parametrize(("rows", "units", "served"), [(1, 64, True), (2, 4096, True), (1, 4096, False)])
+@pytest.mark.parametrize(("rows", "units", "served"), [(1, 4096, True), (2, 1 << 17, True), (1, 1 << 17, False)])
 def test_a_single_row_of_floats_is_compiled_where_the_weights_are_few(rows: int, units: int, served: bool) -> None:
     weights = np.ones((units, 64), np.float32)
     model = one_op_model(
