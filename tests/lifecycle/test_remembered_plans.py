@@ -307,7 +307,7 @@ def test_old_plans_and_more_than_a_few_are_forgotten(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(remembered, "_SECONDS", -1.0)
     opened(contents[-1]).allocate_tensors()
     assert len(remembered._plans) <= 1
-    monkeypatch.setattr(remembered, "_MOST_BYTES", 100)
+    monkeypatch.setattr(remembered, "MOST_BYTES", 100)
     remembered.forget_plans()
     ran(contents[0])
     assert not remembered._plans

@@ -18,7 +18,7 @@ import pytest
 from oplet import Interpreter, Limits, ModelBuilder, MutableOpResolver, Profiler, load_delegate
 from oplet.errors import InvokeError, OpletError, StateError, TensorError
 from oplet.runtime.memory import remembered
-from oplet.runtime.memory.stored import plan_files
+from oplet.runtime.memory.stored import dependencies, plan_files
 from oplet.runtime.memory.stored.dependencies import STORE_VARIABLE, are_unchanged
 from oplet.runtime.memory.stored.plan_files import PlanName, note_opened
 from oplet.schema.options import Conv2DOptions, GatherOptions
@@ -205,6 +205,7 @@ def test_a_damaged_file_is_no_plan(folder: Path) -> None:
     for variant in variants:
         path.unlink()
         path.write_bytes(variant)
+        remembered.forget_plans()
         interpreter = opened(content)
         refused += not is_restored(interpreter)
         np.testing.assert_array_equal(answer(interpreter), expected)
@@ -217,8 +218,10 @@ def test_a_file_that_others_may_write_is_no_plan(folder: Path) -> None:
     [path] = plans(folder)
     assert path.stat().st_mode & 0o777 == 0o600
     path.chmod(0o660)
+    remembered.forget_plans()
     assert not is_restored(opened(model()))
     path.chmod(0o600)
+    remembered.forget_plans()
     assert is_restored(opened(model()))
 
 
@@ -391,9 +394,30 @@ def test_it_goes_with_all_it_holds_when_it_is_dropped() -> None:
     gc.disable()
     try:
         del restored
-        assert [thing() for thing in held] == [None] * 3
+        assert [thing() is None for thing in held] == [True, True, False]  # the arena is left to the next one
+        remembered.forget_plans()
+        assert held[2]() is None
     finally:
         gc.enable()
+
+
+def test_the_next_one_has_the_arena_and_the_answers_of_the_dropped_one() -> None:
+    content = model()
+    prepared, restored = both(content)
+    expected = answer(prepared, 3)
+    for number in range(3):
+        arena = restored._subgraphs[0].segments[0].arena
+        np.testing.assert_array_equal(answer(restored, 3), expected)
+        if number == 1:  # a constant that was computed: the nodes are prepared
+            np.testing.assert_array_equal(restored.get_tensor(2), prepared.get_tensor(2))
+        stays = is_restored(restored)
+        assert stays is (number != 1)
+        del restored
+        restored = opened(content)
+        assert is_restored(restored)
+        assert (restored._subgraphs[0].segments[0].arena is arena) is stays
+        assert not restored.get_tensor(X).any()
+        assert not restored.get_tensor(OUT).any()
 
 
 def test_a_closed_one_runs_no_more() -> None:
@@ -427,6 +451,7 @@ def test_another_thread_is_refused_while_one_has_it() -> None:
 
 
 def test_sources_that_changed_make_a_plan_worthless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dependencies, "_SECONDS", 0.0)
     package = tmp_path / "a_package"
     package.mkdir()
     source = package / "__init__.py"

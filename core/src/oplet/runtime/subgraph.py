@@ -118,6 +118,9 @@ class Stored(Protocol):
     def undo(self, subgraph: Subgraph) -> None:
         """Make the subgraph one that is not prepared."""
 
+    def leave(self) -> bool:
+        """Leave the plan to the next interpreter of the same model, if it may have it."""
+
 
 class InlinedPiece(NamedTuple):
     """The nodes and tensors that a decomposition has in the subgraph that calls it.

@@ -177,10 +177,10 @@ class ModelRuntime(Descriptions):
         if not self._shares_plans or len(self._subgraphs) != 1 or self._closed or self._has_delegates:
             return False
         (subgraph,), session = self._subgraphs, self._session
-        if subgraph.stored is not None or not subgraph.ready:
-            return False
         if self._views.any_alive() or session.num_threads > 1 or session.is_running:
             return False
+        if subgraph.stored is not None:
+            return not closed and subgraph.ready and subgraph.stored.leave()
         if not remember_plan(self._plan_key, self._model, subgraph, session.memory, session.resources, closed=closed):
             return False
         self._closed = True
@@ -188,10 +188,14 @@ class ModelRuntime(Descriptions):
             self._part_from(subgraph)
         return True
 
+    def _loaded_anew(self) -> Subgraph:
+        """The model's only subgraph, as the file has it."""
+        [table] = self._model.lazy_root.subgraphs or []
+        return load_subgraph(self._model, 0, table, MemoryAccount(self._session.limits, self._model))
+
     def _part_from(self, left: Subgraph) -> None:
         """Have a subgraph of its own, without memory, in place of one that was left: a closed interpreter still describes its model."""
-        session, (table,) = self._session, self._model.lazy_root.subgraphs or []
-        own = load_subgraph(self._model, 0, table, MemoryAccount(session.limits, self._model))
+        session, own = self._session, self._loaded_anew()
         for tensor, its in zip(own.tensors, left.tensors):
             tensor.take_over(its)
             if tensor.allocation is not Allocation.CONSTANT:
@@ -224,7 +228,7 @@ class ModelRuntime(Descriptions):
         with KernelNumpySettings():
             self._session.runners[subgraph_index].invoke()
             if self._stored_plans is not None:
-                self._stored_plans.store(self._subgraphs, self._session.resources)
+                self._store_plan(self._stored_plans)
             if subgraph.delegation_reports and not self.allow_buffer_handle_output:
                 for index in subgraph.read:
                     ensure_readable(self._executors[subgraph_index].context, subgraph.tensors[index])
@@ -262,17 +266,14 @@ class ModelRuntime(Descriptions):
                     executor.improve(told)
 
     def _keep_plan(self) -> None:
-        """Run the model once, on zeros or whatever the inputs are, and store its plan on disk, as it is otherwise done when it is opened again.
+        """Run the model once, on whatever the inputs are, and store its plan on disk, where it has one, as when it is opened again."""
+        if self._stored_plans is not None and self._subgraphs[0].ready:
+            with suppress(InvokeError), KernelNumpySettings():  # not all models run on any inputs
+                self._executors[0].invoke()
+                self._store_plan(self._stored_plans, now=True)
 
-        Nothing happens where no plan can be stored: see docs/how-it-runs.md.
-        """
-        if self._stored_plans is None or not self._subgraphs[0].ready:
-            return
-        with suppress(InvokeError):  # not all models run on any inputs
-            if not self._subgraphs[0].segments[0].seconds:
-                with KernelNumpySettings():
-                    self._executors[0].invoke()
-            self._stored_plans.store(self._subgraphs, self._session.resources, now=True)
+    def _store_plan(self, plans: StoredPlans, *, now: bool = False) -> None:
+        plans.store(self._subgraphs, self._session.resources, lambda: self._loaded_anew().tensors, now=now)
 
     def _resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
         self._ensure_idle()

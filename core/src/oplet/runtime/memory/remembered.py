@@ -18,7 +18,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Hashable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from oplet.ops.tensor import Allocation
 from oplet.runtime.memory.arrays import give_back_pages
@@ -30,13 +30,35 @@ if TYPE_CHECKING:
     from oplet.ops.tensor import Tensor
     from oplet.runtime.memory.accounting import MemoryAccount
 
-__all__ = ["forget_plans", "free_origin", "is_plain", "remember_plan", "take_plan"]
+__all__ = ["MOST_BYTES", "forget_plans", "free_origin", "is_plain", "leave", "remember_plan", "take", "take_plan"]
 
 #: The most plans that are remembered, the most bytes of their memory and files together, and for how many seconds.
-_MOST, _MOST_BYTES, _SECONDS = 8, 64 << 20, 60.0
+_MOST, MOST_BYTES, _SECONDS = 8, 64 << 20, 60.0
 #: The most bytes of the plans of interpreters that were closed, together.
 _MOST_CLOSED_BYTES = 32 << 20
 _CONSTANT, _DYNAMIC, _PERSISTENT = Allocation.CONSTANT, Allocation.DYNAMIC, Allocation.PERSISTENT
+
+
+class Left(Protocol):
+    """What an interpreter that was dropped leaves.
+
+    Attributes:
+        nbytes: the bytes that it keeps from being freed.
+        since: when it was remembered, on the clock of `time.monotonic`.
+        closed: whether its interpreter was closed.
+    """
+
+    @property
+    def nbytes(self) -> int: ...
+
+    @property
+    def since(self) -> float: ...
+
+    @property
+    def closed(self) -> bool: ...
+
+    def discard(self) -> None:
+        """Free it, as nobody takes it over."""
 
 
 class BoundPlan(NamedTuple):
@@ -127,7 +149,7 @@ def _free(subgraph: Subgraph) -> None:
 
 
 _lock = threading.RLock()  # reentrant: a destructor may run anywhere
-_plans: OrderedDict[Hashable, BoundPlan] = OrderedDict()
+_plans: OrderedDict[Hashable, Left] = OrderedDict()
 
 
 def remember_plan(
@@ -152,7 +174,7 @@ def remember_plan(
     # Windows lets no one replace or delete a file that is mapped.
     if model.shared_values is None or os.name == "nt" or sys.is_finalizing() or not is_plain(subgraph, resources):
         return False
-    most = _MOST_CLOSED_BYTES if closed else _MOST_BYTES
+    most = _MOST_CLOSED_BYTES if closed else MOST_BYTES
     nbytes = memory.total + (0 if closed and model.is_mapped else len(model.data))  # pages of a file are the system's to take
     if nbytes + (0 if closed else subgraph.arena_bytes) > most:
         return False
@@ -161,21 +183,36 @@ def remember_plan(
             nbytes += give_back_pages(segment.arena) if closed else segment.arena.nbytes
     if nbytes > most:
         return False
-    plan = BoundPlan(model, subgraph, memory, resources, nbytes, time.monotonic(), closed)
-    with _lock:
-        dropped = _expired(plan.since)
-        before = _plans.pop((model.shared_values, key), None)
-        if before is not None:
-            dropped.append(before)
-        _plans[model.shared_values, key] = plan
-        dropped += _too_many()
-    _discard(dropped)
+    leave((model.shared_values, key), BoundPlan(model, subgraph, memory, resources, nbytes, time.monotonic(), closed))
     return True
 
 
-def _too_many() -> list[BoundPlan]:
+def leave(key: Hashable, plan: Left) -> None:
+    """Remember what was left, in place of what was left under this key before."""
+    with _lock:
+        dropped = _expired(plan.since)
+        before = _plans.pop(key, None)
+        if before is not None:
+            dropped.append(before)
+        _plans[key] = plan
+        dropped += _too_many()
+    _discard(dropped)
+
+
+def take(key: Hashable) -> Left | None:
+    """What was left under a key, which is the caller's from now on; None if there is nothing, or it is too old."""
+    if not _plans:
+        return None
+    with _lock:
+        dropped = _expired(time.monotonic())
+        found = _plans.pop(key, None)
+    _discard(dropped)
+    return found
+
+
+def _too_many() -> list[Left]:
     """Take the oldest plans out of those that are remembered until they are no more than may be, and return them."""
-    dropped: list[BoundPlan] = []
+    dropped: list[Left] = []
     closed = sum(plan.nbytes for plan in _plans.values() if plan.closed)
     for key, plan in list(_plans.items()):
         if closed <= _MOST_CLOSED_BYTES:
@@ -184,7 +221,7 @@ def _too_many() -> list[BoundPlan]:
             dropped.append(_plans.pop(key))
             closed -= plan.nbytes
     total = sum(plan.nbytes for plan in _plans.values())
-    while len(_plans) > _MOST or total > _MOST_BYTES:
+    while len(_plans) > _MOST or total > MOST_BYTES:
         dropped.append(_plans.popitem(last=False)[1])
         total -= dropped[-1].nbytes
     return dropped
@@ -192,15 +229,12 @@ def _too_many() -> list[BoundPlan]:
 
 def take_plan(key: tuple[Any, ...], model: Model, subgraph: Subgraph) -> BoundPlan | None:
     """The bound plan that was remembered for a model and settings, which is the caller's from now on; None if there is none that fits."""
-    if not _plans or model.shared_values is None:
+    found = None if model.shared_values is None else take((model.shared_values, key))
+    if not isinstance(found, BoundPlan):
         return None
-    with _lock:
-        found = _plans.pop((model.shared_values, key), None)
-        dropped = _expired(time.monotonic())
-    if found is not None and not found.fits(subgraph):
-        dropped.append(found)
-        found = None
-    _discard(dropped)
+    if not found.fits(subgraph):
+        found.discard()
+        return None
     return found
 
 
@@ -212,13 +246,13 @@ def forget_plans() -> None:
     _discard(dropped)
 
 
-def _discard(plans: list[BoundPlan]) -> None:
+def _discard(plans: list[Left]) -> None:
     """Free plans, outside of the lock."""
     for plan in plans:
         plan.discard()
 
 
-def _expired(now: float) -> list[BoundPlan]:
+def _expired(now: float) -> list[Left]:
     """Take the plans that are too old out of those that are remembered, and return them."""
     old = [key for key, plan in _plans.items() if now - plan.since > _SECONDS]
     return [_plans.pop(key) for key in old]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["STORE_VARIABLE", "Stamp", "all_sources", "are_unchanged", "files_of", "settings_of", "stores_plans"]
 
+#: Sources that were found unchanged, and when; for so many seconds they are not looked at again, as this process has its code anyway.
+_looked: tuple[Sequence[Sequence[object]], float] = (), 0.0
+_SECONDS = 1.0
 #: The environment variable that switches stored plans off, with "off".
 STORE_VARIABLE = "OPLET_PLANS"
 
@@ -107,6 +111,10 @@ def are_unchanged(stamps: Sequence[Sequence[object]], packages: Mapping[str, str
         stamps: the files.
         packages: by package the file that it was imported from.
     """
+    global _looked
+    same, when = _looked
+    if same == stamps and time.monotonic() - when < _SECONDS:
+        return True
     if any(_file_of(package) != path for package, path in packages.items()):
         return False
     stat = os.stat
@@ -117,4 +125,5 @@ def are_unchanged(stamps: Sequence[Sequence[object]], packages: Mapping[str, str
                 return False
     except OSError:
         return False
+    _looked = stamps, time.monotonic()
     return True

@@ -7,9 +7,12 @@ Source of what is stored: `runtime.memory.remembered`, which does the same withi
 
 from __future__ import annotations
 
+import os
+import sys
+import time
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +23,8 @@ from oplet.ops.tensor import Allocation, Tensor, numpy_dtype
 from oplet.plugins.selection import Preference
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.runtime.memory.arrays import aligned_bytes
-from oplet.runtime.memory.remembered import is_plain
+from oplet.runtime.memory.remembered import MOST_BYTES as MOST_LEFT
+from oplet.runtime.memory.remembered import is_plain, leave, take
 from oplet.runtime.memory.stored.dependencies import all_sources, are_unchanged, files_of, settings_of, stores_plans
 from oplet.runtime.memory.stored.plan_files import MOST_BYTES, PlanFile, PlanName, find_plan, keep_plan, note_opened
 from oplet.runtime.subgraph import Segment, Subgraph
@@ -59,10 +63,15 @@ class StoredPlans:
                 self._find(self._name)
 
     def _find(self, name: PlanName) -> None:
+        if self._model.shared_values is not None:
+            left = take((self._model.shared_values, name.settings))
+            if isinstance(left, _LeftPlan):
+                self._found = left.plan
+                return
         found = find_plan(name)
         self._model.release_pages()
         if found is not None and are_unchanged(found.facts["sources"], found.facts["packages"]):
-            self._found = StoredPlan(found, self._model)
+            self._found = StoredPlan(found, self._model, name.settings)
 
     @property
     def has_found(self) -> bool:
@@ -88,12 +97,20 @@ class StoredPlans:
         self._name = None
         return True
 
-    def store(self, subgraphs: Sequence[Subgraph], resources: Collection[Any], *, now: bool = False) -> None:
+    def store(
+        self,
+        subgraphs: Sequence[Subgraph],
+        resources: Collection[Any],
+        load: Callable[[], Sequence[Tensor]],
+        *,
+        now: bool = False,
+    ) -> None:
         """Store the plan of the model's only subgraph once it has run by its best thunks; models are stored that are opened again.
 
         Args:
             subgraphs: those of the model.
             resources: the owners of the session's resources.
+            load: loads the tensors of the first one anew.
             now: whether to store it although the model may never be opened again.
         """
         subgraph, name = subgraphs[0], self._name
@@ -107,14 +124,20 @@ class StoredPlans:
         kernels = [node.registration for node in subgraph.nodes]
         packages = files_of({kernel.provenance.module.partition(".")[0] for kernel in kernels if kernel is not None})
         stamps = all_sources(self._manager)
-        facts = _facts(subgraph, name.model) if stamps and all(packages.values()) else None
+        facts = _facts(subgraph, load(), name.model) if stamps and all(packages.values()) else None
         if facts is not None:
             told, memory = facts
             keep_plan(name, {"sources": [tuple(stamp) for stamp in stamps or ()], "packages": packages, **told}, memory)
 
 
-def _facts(subgraph: Subgraph, model: NDArray[np.uint8]) -> tuple[dict[str, Any], bytes] | None:
-    """What a plan is, as data, and its thunks' memory; None where the thunks cannot be stored."""
+def _facts(subgraph: Subgraph, as_in_file: Sequence[Tensor], model: NDArray[np.uint8]) -> tuple[dict[str, Any], bytes] | None:
+    """What a plan is, as data, and its thunks' memory; None where the thunks cannot be stored.
+
+    Args:
+        subgraph: the subgraph.
+        as_in_file: its tensors as they are when it is loaded.
+        model: the model's bytes.
+    """
     [segment] = subgraph.segments
     arena, seconds = segment.arena, segment.seconds
     if arena is None or seconds is None:
@@ -146,7 +169,12 @@ def _facts(subgraph: Subgraph, model: NDArray[np.uint8]) -> tuple[dict[str, Any]
             for node in subgraph.absorbing
         ],
         "last_use": subgraph.last_use,
-        "tensors": [(tensor.shape, int(tensor.type), _ALLOCATIONS.index(tensor.allocation)) for tensor in subgraph.tensors],
+        "changed": [
+            (tensor.index, tensor.shape, int(tensor.type), _ALLOCATIONS.index(tensor.allocation))
+            for tensor, its in zip(subgraph.tensors, as_in_file)
+            if tensor.allocation is _COMPUTED
+            or (tensor.shape, tensor.type, tensor.allocation) != (its.shape, its.type, its.allocation)
+        ],
         "outside": [(tensor.index, offset) for tensor, offset in zip(outside, thunks.offsets)],
         "arena": arena.nbytes,
         "requests": [
@@ -157,18 +185,34 @@ def _facts(subgraph: Subgraph, model: NDArray[np.uint8]) -> tuple[dict[str, Any]
     return facts, thunks.memory
 
 
+class _LeftPlan(NamedTuple):
+    """A plan that an interpreter has left which was dropped: see `remembered`, of whose `Left` it is one."""
+
+    plan: StoredPlan
+    nbytes: int
+    since: float
+    closed: bool = False
+
+    def discard(self) -> None:
+        """Nothing to do: no part of it refers to another one that refers to it."""
+
+
 class StoredPlan:
     """A plan from disk.
 
     Args:
         file: its file.
         model: the model, whose bytes are those that it was made for.
+        settings: the settings that it was made for.
     """
 
-    def __init__(self, file: PlanFile, model: Model) -> None:
+    def __init__(self, file: PlanFile, model: Model, settings: str) -> None:
         self._file = file
         self._model = model
+        self._settings = settings
         self._before: list[tuple[Tensor, Any, Any, Any]] = []
+        #: The arena, and what runs the nodes there, once it was adopted; the next interpreter that adopts it has them as they are.
+        self._made: tuple[NDArray[np.uint8], list[Callable[[], None]]] | None = None
 
     def adopt(self, subgraph: Subgraph, compute: Callable[[], None]) -> bool:
         """Make the plan that of a subgraph as new as the file; False if it cannot run here.
@@ -178,6 +222,40 @@ class StoredPlan:
             compute: prepares the subgraph as always, in the same memory; called where a constant is read that was computed.
         """
         facts, memory = self._file
+        if self._made is None and not self._make():
+            return False
+        arena, steps = cast("tuple[NDArray[np.uint8], list[Callable[[], None]]]", self._made)
+        subgraph.execution_plan = list(facts["execution_plan"])
+        subgraph.last_use = dict(facts["last_use"])
+        for index, absorbed, main in facts["absorbing"]:
+            node = subgraph.nodes[index]
+            node.absorbed = tuple(subgraph.nodes[other] for other in absorbed)
+            node.main = None if main < 0 else subgraph.nodes[main]
+            subgraph.absorbing.append(node)
+        tensors = subgraph.tensors
+        for index, shape, type, number in facts["changed"]:
+            self._change(tensors[index], shape, type, _ALLOCATIONS[number], compute)
+        segment = Segment(len(subgraph.execution_plan), [subgraph.nodes[index] for index in facts["nodes"]], [])
+        end = segment.end
+        requests = []
+        for index, nbytes, first, last, offset in facts["requests"]:
+            tensor = tensors[index] if index >= 0 else _TEMPORARY
+            requests.append((tensor, Lifetime(nbytes, first, last)))
+            if index >= 0:
+                tensor.set_memory(np.ndarray(tensor.shape, tensor.dtype, arena, offset))
+                if last == end:  # the caller may read it before the first invoke
+                    tensor.data.fill(0)
+        for index, offset in facts["outside"]:
+            tensor = tensors[index]
+            tensor.set_memory(np.ndarray(tensor.shape, tensor.dtype, memory, offset))
+        segment.requests, segment.offsets, segment.arena = requests, [request[-1] for request in facts["requests"]], arena
+        segment.steps, segment.seconds, segment.is_one_step = (steps, [0] * len(steps)), [], True
+        subgraph.segments = [segment]
+        return True
+
+    def _make(self) -> bool:
+        """Make an arena, and the thunks that run in it; False if they cannot run here."""
+        facts, memory = self._file
         arena = aligned_bytes(facts["arena"], zeroed=False)
         data = np.frombuffer(self._model.data, np.uint8)
         places = Places((address_of(arena), arena.nbytes), (address_of(data), data.nbytes))
@@ -186,33 +264,19 @@ class StoredPlan:
             steps = getattr(import_module(module), name)(facts["thunks"], memory, places)
         except ImportError:
             return False
-        if steps is None:
+        if steps is not None:
+            self._made = arena, steps
+        return steps is not None
+
+    def leave(self) -> bool:
+        """Leave the plan to the next interpreter of the same model; False where nobody may have it. The one that has adopted it is being dropped."""
+        if self._made is None or self._model.shared_values is None or os.name == "nt" or sys.is_finalizing():
             return False
-        subgraph.execution_plan = list(facts["execution_plan"])
-        subgraph.last_use = dict(facts["last_use"])
-        for index, absorbed, main in facts["absorbing"]:
-            node = subgraph.nodes[index]
-            node.absorbed = tuple(subgraph.nodes[other] for other in absorbed)
-            node.main = None if main < 0 else subgraph.nodes[main]
-            subgraph.absorbing.append(node)
-        for tensor, (shape, type, number) in zip(subgraph.tensors, facts["tensors"]):
-            self._change(tensor, shape, type, _ALLOCATIONS[number], compute)
-        segment = Segment(len(subgraph.execution_plan), [subgraph.nodes[index] for index in facts["nodes"]], [])
-        end = segment.end
-        requests = []
-        for index, nbytes, first, last, offset in facts["requests"]:
-            tensor = subgraph.tensors[index] if index >= 0 else _TEMPORARY
-            requests.append((tensor, Lifetime(nbytes, first, last)))
-            if index >= 0:
-                tensor.set_memory(np.ndarray(tensor.shape, tensor.dtype, arena, offset))
-                if last == end:  # the caller may read it before the first invoke
-                    tensor.data.fill(0)
-        for index, offset in facts["outside"]:
-            tensor = subgraph.tensors[index]
-            tensor.set_memory(np.ndarray(tensor.shape, tensor.dtype, memory, offset))
-        segment.requests, segment.offsets, segment.arena = requests, [request[-1] for request in facts["requests"]], arena
-        segment.steps, segment.seconds, segment.is_one_step = (steps, [0] * len(steps)), [], True
-        subgraph.segments = [segment]
+        nbytes = self._made[0].nbytes + self._file.memory.nbytes + (0 if self._model.is_mapped else len(self._model.data))
+        if nbytes > MOST_LEFT:
+            return False
+        self._before.clear()
+        leave((self._model.shared_values, self._settings), _LeftPlan(self, nbytes, time.monotonic()))
         return True
 
     def _change(self, tensor: Tensor, shape: Any, type: int, allocation: Allocation, compute: Callable[[], None]) -> None:
