@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import DelegateApplicationError, DelegateError, SignatureError, StateError, TensorError, text_of
 from oplet.model.verify.signatures import signature_faults
-from oplet.model.verify.verifier import verify
-from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
+from oplet.plugins.manager import manager_of
 from oplet.plugins.registered_chooser import registered_chooser
 from oplet.runtime.calling.signature_runner import SignatureRunner
 from oplet.runtime.execution.model_runtime import ModelRuntime
@@ -27,12 +26,12 @@ from oplet.runtime.limits import Limits
 from oplet.runtime.loading import open_model
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict
-from oplet.runtime.resolving import manager_of
 from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
+    from oplet.ops.serving.resolver import OpResolver
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
     from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
@@ -136,6 +135,8 @@ class Interpreter(ModelRuntime):
         limits.check_nodes(self._model)
         if is_new := not self._model.is_verified:
             if self._stored_plan is None:  # of the same bytes, which were verified before it was made
+                from oplet.model.verify.verifier import verify
+
                 verify(self._model)
             self._model.set_verified()
         for fault in signature_faults(self._model):
@@ -182,7 +183,11 @@ class Interpreter(ModelRuntime):
     @cached_property
     def _resolver(self) -> OpResolver:  # type: ignore[override]
         found: OpResolver = self._manager.resolver(self._prefer)
-        return found if self._op_resolver is None else ChainOpResolver([self._op_resolver, found])
+        if self._op_resolver is None:
+            return found
+        from oplet.ops.serving.resolver import ChainOpResolver
+
+        return ChainOpResolver([self._op_resolver, found])
 
     # Running -------------------------------------------------------------------------------------------------
 

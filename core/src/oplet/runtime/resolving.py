@@ -7,22 +7,19 @@ from typing import TYPE_CHECKING
 
 from oplet.errors import OpNotFoundError, OpVersionError, UnresolvedOpError, UnservedNodeError
 from oplet.model.reachability import named_subgraphs
-from oplet.ops.composite import Composite
 from oplet.ops.context import Node
-from oplet.ops.serving.resolver import OpResolver
 from oplet.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from oplet.ops.serving.registration import Registration
-    from oplet.plugins.manager import PluginManager
+    from oplet.ops.serving.resolver import OpResolver
     from oplet.runtime.subgraph import Subgraph
 
 __all__ = [
     "find_providers",
     "find_registration",
-    "manager_of",
     "resolve_nodes",
     "running_nodes",
     "unresolved",
@@ -37,15 +34,6 @@ _SELECT_GUIDE = "https://www.tensorflow.org/lite/guide/ops_select"
 
 #: The version of STABLEHLO_COMPOSITE that is known; in another one the options may mean something else.
 _COMPOSITE_VERSION = 1
-
-
-def manager_of(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
-    """The plugin manager for the interpreter's argument `plugins`; None stands for all installed plugins."""
-    from oplet.plugins.manager import PluginManager, default_manager
-
-    if plugins is None:
-        return default_manager()
-    return plugins if isinstance(plugins, PluginManager) else PluginManager.named(plugins, "plugins")
 
 
 def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[[str], str], model: str) -> None:
@@ -104,6 +92,8 @@ def find_providers(node: Node, resolver: OpResolver) -> Iterator[Registration]:
     """The node's providers in the order of precedence; a composite's decomposition comes last."""
     name, version = _composite(node)
     if name and node.version == _COMPOSITE_VERSION:
+        from oplet.ops.composite import Composite
+
         yield from resolver.candidates(Composite(name), version)
     yield from resolver.candidates(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
 

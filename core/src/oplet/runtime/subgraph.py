@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from oplet.kernels.arrays import spans
 from oplet.ops.context import Node
+from oplet.ops.node import Thunk
 from oplet.ops.serving.absorbing import absorb
 from oplet.ops.serving.joining import Touched, joined
-from oplet.ops.serving.registration import Thunk
 from oplet.ops.shared_values import Derived, SharedValues
 from oplet.ops.tensor import Tensor
 from oplet.runtime.memory.arena_planner import Lifetime

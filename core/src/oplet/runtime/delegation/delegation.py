@@ -16,7 +16,7 @@ from typing import NamedTuple, NoReturn
 from oplet.delegates.delegate import Delegate, DelegateFlags
 from oplet.errors import DelegateApplicationError, DelegateError, OpletError, failures, text_of
 from oplet.ops.context import Node
-from oplet.ops.serving.registration import Thunk
+from oplet.ops.node import Thunk
 from oplet.ops.tensor import Shape, Tensor
 from oplet.runtime.delegation.delegate_context import SubgraphDelegateContext
 from oplet.runtime.delegation.inlining import Decompositions, InlinedNodes

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from oplet.errors import PrepareError, StateError
 from oplet.model.reachability import entry_subgraphs
 from oplet.ops.context import Node
+from oplet.ops.node import Thunk
 from oplet.ops.serving.absorbing import UnforeseenShapeError
 from oplet.ops.serving.joining import RunAnew
-from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor
 from oplet.runtime.execution.binding import bind_segment, improve
 from oplet.runtime.execution.checks import checked_shape

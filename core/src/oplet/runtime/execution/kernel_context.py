@@ -11,7 +11,7 @@ import numpy as np
 from oplet.errors import ImmutableGraphError, OpletError
 from oplet.ops.callee import Callee
 from oplet.ops.context import Context, EnsureError, Node, ensure
-from oplet.ops.serving.registration import Thunk
+from oplet.ops.node import Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, tensor_type
 from oplet.runtime.describe.node_errors import node_error
 from oplet.runtime.execution.checks import checked_shape, ensure_temporary

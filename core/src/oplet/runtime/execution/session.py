@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from oplet.model.model import Model
     from oplet.ops.callee import Callee
-    from oplet.ops.serving.registration import Thunk
+    from oplet.ops.node import Thunk
     from oplet.ops.serving.resolver import OpResolver
     from oplet.ops.tensor import Shape
     from oplet.runtime.describe.profiler import Profiler
