@@ -19,7 +19,6 @@ from oplet.errors import DelegateApplicationError, DelegateError, SignatureError
 from oplet.model.verify.signatures import signature_faults
 from oplet.plugins.manager import manager_of
 from oplet.plugins.registered_chooser import registered_chooser
-from oplet.runtime.calling.signature_runner import SignatureRunner
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session
 from oplet.runtime.limits import Limits
@@ -35,11 +34,12 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
     from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
+    from oplet.runtime.calling.signature_runner import SignatureRunner
     from oplet.runtime.delegation.delegations import Delegations
     from oplet.runtime.delegation.serving_delegates import ServingDelegates
     from oplet.runtime.describe.profiler import Profiler
 
-__all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
+__all__ = ["Interpreter", "OpResolverType"]
 
 
 class OpResolverType(Enum):
@@ -291,6 +291,8 @@ class Interpreter(ModelRuntime):
                     "None is only allowed when the model has 1 SignatureDef"
                 )
             signature_key = keys[0]
+        from oplet.runtime.calling.signature_runner import SignatureRunner
+
         return SignatureRunner(self, signature_key)
 
     def get_async_signature_runner(self, signature_key: str | None = None) -> AsyncSignatureRunner:

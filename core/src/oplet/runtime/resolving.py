@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from oplet.errors import OpNotFoundError, OpVersionError, UnresolvedOpError, UnservedNodeError
-from oplet.model.reachability import named_subgraphs
+from oplet.model.reachability import entry_subgraphs, named_subgraphs, reachable_subgraphs
 from oplet.ops.context import Node
 from oplet.schema.enums import BuiltinOperator
 
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from oplet.ops.serving.registration import Registration
     from oplet.ops.serving.resolver import OpResolver
     from oplet.runtime.subgraph import Subgraph
+    from oplet.schema import tables
 
 __all__ = [
     "find_providers",
     "find_registration",
     "resolve_nodes",
+    "resolve_subgraphs",
     "running_nodes",
     "unresolved",
     "unserved_custom_ops",
@@ -65,6 +67,19 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
     first_op, first_version = next(iter(missing))
     cls = OpVersionError if all(resolver.versions(op) for op, _ in missing) else OpNotFoundError
     raise cls(" ".join(sentences) + f" Registration failed. The model is {model}.", first_op.name, first_version)
+
+
+def resolve_subgraphs(
+    subgraphs: Sequence[Subgraph], root: tables.Model, resolver: OpResolver, advice: Callable[[str], str], model: str
+) -> None:
+    """Set the registrations of the nodes of all subgraphs of a model; errors as of `resolve_nodes`.
+
+    Subgraphs that nothing calls may lack kernels: a build for one model leaves them out.
+    """
+    live = reachable_subgraphs(root.subgraphs or [], entry_subgraphs(root))
+    resolve_nodes([node for subgraph in subgraphs if subgraph.index in live for node in subgraph.nodes], resolver, advice, model)
+    for node in (node for subgraph in subgraphs if subgraph.index not in live for node in subgraph.nodes):
+        node.registration = find_registration(node, resolver)
 
 
 def running_nodes(subgraphs: Sequence[Subgraph], start: int) -> Iterator[Node]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,7 +11,6 @@ from oplet.errors import LimitError, StateError
 from oplet.ops.context import EnsureError, Node
 from oplet.runtime.limits import Limits, RunMeter
 from oplet.runtime.memory.accounting import MemoryAccount
-from oplet.runtime.threads.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from oplet.ops.tensor import Shape
     from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.subgraph import Subgraph
+    from oplet.runtime.threads.workers import Workers
     from oplet.schema.enums import TensorType
 
 __all__ = ["Backend", "Runner", "Session"]
@@ -77,7 +78,6 @@ class Session:
         force_delegate_profiling: whether delegates' kernels are profiled as a whole, also where they report single operators.
         release_dynamic_tensors: whether the memory of tensors of dynamic shape is released at the end of each invoke.
         checks: whether to check after each node that its kernel changed nothing that it may only read.
-        workers: the threads beside the one that invokes.
         resources: state that outlives an invoke and has no tensor: resource variables, hash tables.
         limits: the limits of the interpreter.
         memory: the account of the bytes that are allocated.
@@ -117,7 +117,6 @@ class Session:
         self._deepest = limits.max_call_depth or _ENDLESS
         self._most_calls = limits.max_subgraph_calls or _ENDLESS
         self._calls = 0
-        self.workers = Workers(num_threads)
         self._active: list[Subgraph] = []
         self._owner: int | None = None  # the thread that has the interpreter to itself now
         self._locked = 0
@@ -127,6 +126,18 @@ class Session:
     def resolver(self) -> OpResolver:
         """The resolver that gives the nodes' registrations; plugins are imported when it is first asked for."""
         return self._resolver()
+
+    @cached_property
+    def workers(self) -> Workers:
+        """The threads beside the one that invokes."""
+        from oplet.runtime.threads.workers import Workers  # imported late: most interpreters have one thread
+
+        return Workers(self.num_threads)
+
+    def end_workers(self) -> None:
+        """End the threads beside the one that invokes, if there are any."""
+        if "workers" in vars(self):
+            self.workers.close()
 
     def lock(self) -> None:
         """Take the interpreter's lock for this thread, without waiting; reentrant. Every `lock` needs its `unlock`.
