@@ -21,8 +21,8 @@ from oplet.plugins.manager import manager_of
 from oplet.plugins.registered_chooser import registered_chooser
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session
-from oplet.runtime.limits import Limits
 from oplet.runtime.loading import open_model
+from oplet.runtime.memory.accounting import USUAL, Bounds
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict
 from oplet.runtime.threads.numpy_settings import KernelNumpySettings
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from oplet.runtime.delegation.delegations import Delegations
     from oplet.runtime.delegation.serving_delegates import ServingDelegates
     from oplet.runtime.describe.profiler import Profiler
+    from oplet.runtime.limits import Limits
 
 __all__ = ["Interpreter", "OpResolverType"]
 
@@ -131,8 +132,8 @@ class Interpreter(ModelRuntime):
         changes = experimental_delegates or profiler or limits or experimental_preserve_all_tensors or release_dynamic_tensors
         if self._shares_plans and not changes and (num_threads or 1) == 1 and not isinstance(plugins, Sequence):
             self._find_stored_plan(manager_of(plugins), prefer)
-        limits = Limits() if limits is None else limits
-        limits.check_nodes(self._model)
+        bounds: Bounds = USUAL if limits is None else limits
+        bounds.check_nodes(self._model)
         if is_new := not self._model.is_verified:
             if self._stored_plan is None:  # of the same bytes, which were verified before it was made
                 from oplet.model.verify.verifier import verify
@@ -145,6 +146,8 @@ class Interpreter(ModelRuntime):
         self._applied: list[tuple[Delegate, Collection[int] | None]] = []
         delegates = experimental_delegates or ()
         if isinstance(delegates, str):
+            from oplet.runtime.limits import Limits
+
             again = partial(
                 Interpreter,
                 model_path,
@@ -155,7 +158,7 @@ class Interpreter(ModelRuntime):
                 experimental_disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
                 op_resolver=op_resolver,
                 plugins=self._manager,
-                limits=limits,
+                limits=limits or Limits(),
                 use_mmap=use_mmap,
             )
             self._choice, delegates, prefer = registered_chooser()(delegates, self._model, self._manager, again, prefer)
@@ -169,7 +172,7 @@ class Interpreter(ModelRuntime):
             num_threads=num_threads or 1,
             preserve_all_tensors=experimental_preserve_all_tensors,
             profiler=profiler,
-            limits=limits,
+            limits=bounds,
         )
         self._session.release_dynamic_tensors = release_dynamic_tensors
         self._session.checks = checks

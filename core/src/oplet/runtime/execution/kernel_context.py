@@ -76,6 +76,10 @@ class KernelContext(Context):
         subgraphs = self.session.subgraphs
         ensure(0 <= index < len(subgraphs), f"there is no subgraph {index} to call; the model has {len(subgraphs)}.")
         self.session.check_not_active(subgraphs[index])
+        if not self.session.callees:
+            from oplet.runtime.execution.subgraph_callee import SubgraphCallee  # imported late: few models have calls
+
+            self.session.callees = [SubgraphCallee(self.session, subgraph) for subgraph in subgraphs]
         return self.session.callees[index]
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:

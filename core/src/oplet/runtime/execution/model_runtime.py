@@ -17,7 +17,6 @@ from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.describe.descriptions import Descriptions
 from oplet.runtime.execution.executor import Executor
 from oplet.runtime.execution.session import Backend, Session
-from oplet.runtime.execution.subgraph_callee import SubgraphCallee
 from oplet.runtime.loading import load_subgraph
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.buffer_handles import ensure_readable
@@ -64,7 +63,6 @@ class ModelRuntime(Descriptions):
             self._executors.append(Executor(session, subgraph))
         session.subgraphs = self._subgraphs
         session.runners = list(self._executors)
-        session.callees = [SubgraphCallee(session, subgraph) for subgraph in self._subgraphs]
         if self._stored_plan is not None:
             unresolved = Unresolved(self._resolve_late)
             for node in self._subgraphs[0].nodes:

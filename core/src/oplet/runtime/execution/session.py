@@ -1,16 +1,19 @@
-"""The session: the state that an interpreter's subgraphs share, such as model, limits, memory account, threads and call stack."""
+"""The session: the state that an interpreter's subgraphs share, such as model, limits, memory account, threads and call stack; and the meter
+that ends a run.
+"""
 
 from __future__ import annotations
 
 import threading
+import time
 from functools import cached_property
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Protocol
 
-from oplet.errors import LimitError, StateError
+from oplet.errors import CancelledError, DeadlineError, LimitError, StateError
+from oplet.ops.checkpoint import Meter, swap_meter
 from oplet.ops.context import EnsureError, Node
-from oplet.runtime.limits import Limits, RunMeter
-from oplet.runtime.memory.accounting import MemoryAccount
+from oplet.runtime.memory.accounting import Bounds, MemoryAccount
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from oplet.runtime.threads.workers import Workers
     from oplet.schema.enums import TensorType
 
-__all__ = ["Backend", "Runner", "Session"]
+__all__ = ["Backend", "RunMeter", "Runner", "Session"]
 
 #: A number in place of no limit.
 _ENDLESS = 2**62
@@ -63,6 +66,55 @@ class Backend(Protocol):
         """Finish every task; nothing can be started afterwards."""
 
 
+class RunMeter:
+    """The `Meter` of an interpreter's runs: ends a run that was cancelled or is out of time, and refuses memory beyond the limits.
+
+    Attributes:
+        reasons: why the run is to end, empty while it is not; a list, since the check between nodes is then cheap.
+        charge: charges the memory that kernels allocate for themselves.
+        has_deadline: whether `max_seconds` is set.
+    """
+
+    def __init__(self, limits: Bounds, model: Model, charge: Callable[[int], None]) -> None:
+        self.charge = charge
+        self.reasons: list[str] = []
+        self.has_deadline = limits.max_seconds is not None
+        self._seconds = limits.max_seconds
+        self._end = float("inf")
+        self._model = model
+        self._outer: Meter | None = None
+
+    def begin(self) -> None:
+        """Begin a run: reset what ended the run before, start the clock, and become this thread's meter."""
+        self.reasons.clear()
+        if self._seconds is not None:
+            self._end = time.monotonic() + self._seconds
+        self._outer = swap_meter(self)
+
+    def end(self) -> None:
+        """End a run: restore the meter of the enclosing run, if a kernel made this one."""
+        swap_meter(self._outer)
+        self._outer = None
+
+    def stop(self) -> None:
+        """End the run before its next node. Any thread may call it."""
+        self.reasons.append("Client requested cancel during Invoke()")
+
+    def check(self) -> None:
+        """Check whether the run is to end.
+
+        Raises:
+            CancelledError: another thread called `stop`.
+            DeadlineError: the run took longer than `max_seconds`.
+        """
+        if self.reasons:
+            raise CancelledError(f"{self.reasons[0]}. {self._model.name} was stopped; it can be invoked again.")
+        if self.has_deadline and time.monotonic() > self._end:
+            raise DeadlineError(
+                f"{self._model.name} took longer than Limits(max_seconds={self._seconds}) allows; it was stopped, and can be invoked again."
+            )
+
+
 class Session:
     """The shared state of one interpreter's subgraphs.
 
@@ -71,7 +123,7 @@ class Session:
         chains: providers by op and version; `execution.fallback` fills it.
         subgraphs: the model's subgraphs, by index.
         runners: the runner of each subgraph.
-        callees: each subgraph as the nodes that call it see it.
+        callees: each subgraph as the nodes that call it see it; empty until one asks.
         num_threads: the number of threads that a kernel may use.
         preserve_all_tensors: whether every tensor keeps memory of its own.
         profiler: records an event per node run; None for no profiling.
@@ -94,7 +146,7 @@ class Session:
         num_threads: int,
         preserve_all_tensors: bool,
         profiler: Profiler | None,
-        limits: Limits,
+        limits: Bounds,
     ) -> None:
         self.model = model
         self._resolver = resolver
