@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from mmap import mmap
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import LimitError, ModelError
 from oplet.model.files.mapping import MappedFile, ensure_not_truncated, map_file
@@ -19,9 +18,12 @@ from oplet.schema.columns import LazyTables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.naming import shown
 
-__all__ = ["SCHEMA_VERSION", "Model"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-Bytes = NDArray[np.uint8]
+    Bytes = NDArray[np.uint8]
+
+__all__ = ["SCHEMA_VERSION", "Model"]
 
 
 class Model:

@@ -13,7 +13,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import DelegateApplicationError, DelegateError, SignatureError, StateError, TensorError, text_of
 from oplet.model.verify.signatures import signature_faults
@@ -29,6 +28,8 @@ from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from oplet.delegates.delegate import Delegate
     from oplet.ops.serving.resolver import OpResolver
     from oplet.plugins.manager import PluginManager

@@ -7,10 +7,9 @@ import math
 import os
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
@@ -19,18 +18,19 @@ from oplet.model.save.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
 from oplet.ops.shared_values import NodeValues, SharedValues, address_of
 from oplet.ops.strings import strings_nbytes
-from oplet.ops.tensor import Allocation, Quantization, Tensor, numpy_dtype
+from oplet.ops.tensor import Allocation, Array, Quantization, Tensor, numpy_dtype
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema import tables
 from oplet.schema.columns import Columns, LazyTables, as_lazy_tables
 from oplet.schema.enums import TensorType
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from oplet.runtime.memory.accounting import MemoryAccount
 
 __all__ = ["load_nodes", "load_subgraph", "load_tensors", "open_model", "read_strings", "unpack"]
 
-Array = NDArray[Any]
 #: The types whose values have the same layout in a file as in memory.
 _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 

@@ -11,7 +11,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.ops.context import Node
 from oplet.ops.node import Thunk
@@ -24,6 +23,8 @@ from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from oplet.delegates.delegate import Delegate, DelegateParams
     from oplet.runtime.describe.delegation_report import DelegationReport
 

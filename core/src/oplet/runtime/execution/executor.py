@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import StateError
 from oplet.ops.node import Thunk
@@ -25,6 +25,9 @@ from oplet.runtime.memory.buffer_handles import free_handles, with_readable_inpu
 from oplet.runtime.memory.remembered import free_origin
 from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Executor"]
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import LimitError, OpletError, PrepareError, StateError, TensorError, UnservedNodeError, failures, text_of
 from oplet.ops.context import EnsureError
@@ -27,6 +26,8 @@ from oplet.runtime.subgraph import Subgraph
 from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.stored.stored_plan import StoredPlan, StoredPlans
 
