@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oplet.errors import ImmutableGraphError, OpletError, PrepareError, failures
-from oplet.ops.callee import Callee
 from oplet.ops.context import Context, EnsureError, Node, ensure
 from oplet.ops.node import Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, tensor_type
@@ -17,6 +16,9 @@ from oplet.runtime.execution.checks import checked_shape, ensure_temporary
 from oplet.runtime.execution.session import Session
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from oplet.ops.callee import Callee
 
 __all__ = ["KernelContext"]
 

@@ -11,7 +11,6 @@ import numpy as np
 from oplet.errors import LimitError, OpletError, PrepareError, StateError, TensorError, UnservedNodeError, failures, text_of
 from oplet.ops.context import EnsureError
 from oplet.ops.node import Unresolved
-from oplet.ops.serving.improving import can_improve
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.describe.descriptions import Descriptions
 from oplet.runtime.execution.executor import Executor
@@ -255,6 +254,8 @@ class ModelRuntime(Descriptions):
         Examples:
             >>> interpreter.warm_up()  # doctest: +SKIP
         """
+        from oplet.ops.serving.improving import can_improve
+
         self._ensure_idle()
         total = sum(
             can_improve(thunk) for subgraph in self._subgraphs for segment in subgraph.segments for thunk in segment.thunks
