@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from oplet.plugins.commands import CommandRegistry
     from oplet.plugins.merged_resolver import MergedResolver, PluginOps
 
-__all__ = ["API_VERSION", "GROUP", "PluginInfo", "PluginManager", "default_manager", "manager_of"]
+__all__ = ["API_VERSION", "GROUP", "PluginInfo", "PluginManager", "default_manager"]
 
 #: The entry-point group of plugins.
 GROUP = "oplet"
@@ -344,13 +344,6 @@ class PluginManager:
 def default_manager() -> PluginManager:
     """The manager of the installed plugins, which interpreters use by default."""
     return PluginManager()
-
-
-def manager_of(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
-    """The plugin manager for an interpreter's argument `plugins`; None stands for all installed plugins."""
-    if plugins is None:
-        return default_manager()
-    return plugins if isinstance(plugins, PluginManager) else PluginManager.named(plugins, "plugins")
 
 
 def _op(op: Op | int) -> Op:

@@ -16,11 +16,10 @@ import numpy as np
 
 from oplet.errors import DelegateApplicationError, DelegateError, SignatureError, StateError, TensorError, text_of
 from oplet.model.verify.signatures import signature_faults
-from oplet.plugins.manager import manager_of
 from oplet.plugins.registered_chooser import registered_chooser
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session
-from oplet.runtime.loading import open_model
+from oplet.runtime.loading import manager_of, open_model
 from oplet.runtime.memory.accounting import USUAL, Bounds
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict

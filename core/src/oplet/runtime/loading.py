@@ -27,9 +27,10 @@ from oplet.schema.enums import TensorType
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from oplet.plugins.manager import PluginManager
     from oplet.runtime.memory.accounting import MemoryAccount
 
-__all__ = ["load_nodes", "load_subgraph", "load_tensors", "open_model", "read_strings", "unpack"]
+__all__ = ["load_nodes", "load_subgraph", "load_tensors", "manager_of", "open_model", "read_strings", "unpack"]
 
 #: The types whose values have the same layout in a file as in memory.
 _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
@@ -48,6 +49,15 @@ def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview 
     if content:
         return Model.from_bytes(content, verified=True)
     raise ModelError("`model_path` or `model_content` must be specified.")
+
+
+def manager_of(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
+    """The plugin manager for an interpreter's argument `plugins`; None stands for all installed plugins."""
+    from oplet.plugins.manager import PluginManager, default_manager
+
+    if plugins is None:
+        return default_manager()
+    return plugins if isinstance(plugins, PluginManager) else PluginManager.named(plugins, "plugins")
 
 
 def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: MemoryAccount) -> Subgraph:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from oplet.delegates.delegate import Delegate
 from oplet.delegates.specifier import is_auto, parse_delegate
 from oplet.errors import DelegateError, ModelError, PluginError, TensorError, failures, text_of
-from oplet.plugins.manager import PluginManager, manager_of
+from oplet.plugins.manager import PluginManager
 from oplet.runtime.interpreter import Interpreter
 from oplet.runtime.limits import Limits
+from oplet.runtime.loading import manager_of
 
 if TYPE_CHECKING:
     from oplet.plugins.selection import Preference
