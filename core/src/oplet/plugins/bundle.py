@@ -69,6 +69,9 @@ class Bundle:
             self._resolver = resolver
         return self._resolver
 
+    def recipe(self) -> None:
+        """No recipe: another process cannot make this manager, nor store plans of it."""
+
     def registry(self) -> DelegateRegistry:
         """Refuse a request for delegates.
 
