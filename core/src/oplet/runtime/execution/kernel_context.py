@@ -12,6 +12,7 @@ from oplet.errors import ImmutableGraphError, OpletError, PrepareError, failures
 from oplet.ops.context import Context, EnsureError, Node, ensure
 from oplet.ops.node import Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, tensor_type
+from oplet.runtime.describe.node_errors import node_error
 from oplet.runtime.execution.checks import checked_shape, ensure_temporary
 from oplet.runtime.execution.session import Session
 from oplet.runtime.subgraph import Subgraph
@@ -210,8 +211,6 @@ class KernelContext(Context):
 
     def node_error(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
         """An error that names one of the subgraph's nodes; arguments as for `describe.node_errors.node_error`."""
-        from oplet.runtime.describe.node_errors import node_error  # imported late: few runs fail
-
         return node_error(cls, node, error, what, f"subgraph {self.subgraph.index} of {self.session.model.name}")
 
     def free(self, nodes: Iterable[Node]) -> None:

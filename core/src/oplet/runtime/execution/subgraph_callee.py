@@ -13,6 +13,7 @@ from oplet.ops.node import Thunk
 from oplet.ops.serving.absorbing import UnforeseenShapeError
 from oplet.ops.serving.joining import LONGEST, Loop, Rounds, looped
 from oplet.ops.tensor import Shape
+from oplet.runtime.describe.node_errors import node_error
 from oplet.runtime.execution.session import Session
 from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import BuiltinOperator, TensorType
@@ -133,8 +134,6 @@ class _Rounds:
 
     def _failure(self, error: BaseException) -> OpletError:
         """The error of the node that failed."""
-        from oplet.runtime.describe.node_errors import node_error  # imported late: few runs fail
-
         position: int = getattr(self._run, "failed_at", 0)
         in_condition = len(self._segments[0].thunks)
         number, position = (0, position) if position < in_condition else (1, position - in_condition)
