@@ -61,7 +61,7 @@ _HOMES = {
     "Reconciliation": "oplet.ops.asynchronous.attributes",
     "Registration": "oplet.ops.serving.registration",
     "RunAnew": "oplet.ops.serving.joining",
-    "SignatureRunner": "oplet.runtime.interpreter",
+    "SignatureRunner": "oplet.runtime.calling.signature_runner",
     "SimpleDelegate": "oplet.delegates.delegate",
     "StoredThunks": "oplet.ops.serving.joining",
     "StoringJoiner": "oplet.ops.serving.joining",

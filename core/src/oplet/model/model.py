@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from mmap import mmap
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import LimitError, ModelError
-from oplet.model.files.external_paths import locate, open_external
 from oplet.model.files.mapping import MappedFile, ensure_not_truncated, map_file
 from oplet.model.reading import SCHEMA_VERSION, decoded
 from oplet.ops.shared_values import SharedValues, values_of_bytes
@@ -20,9 +18,12 @@ from oplet.schema.columns import LazyTables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.naming import shown
 
-__all__ = ["SCHEMA_VERSION", "Model"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-Bytes = NDArray[np.uint8]
+    Bytes = NDArray[np.uint8]
+
+__all__ = ["SCHEMA_VERSION", "Model"]
 
 
 class Model:
@@ -297,6 +298,8 @@ class Model:
         """
         mapped = self._external.get(name)
         if mapped is None:
+            from oplet.model.files.external_paths import open_external  # imported late, as below: few models have such files
+
             self.external_path(name)
             mapped = open_external(self._folder(), name, self.name, use_mmap=self._use_mmap)
             self._external[name] = mapped
@@ -311,6 +314,8 @@ class Model:
         """
         if self.path is None:
             raise ModelError(f"The model keeps constants in the file '{shown(name)}'; open it by path, not as bytes.")
+        from oplet.model.files.external_paths import locate
+
         return locate(self._folder(), name, self.name)
 
     def _folder(self) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from oplet.ops.callee import Callee
 from oplet.ops.ensure import Declined, EnsureError, decline, ensure, ensure_eq
 from oplet.ops.node import KernelCache, Node
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, numpy_dtype, tensor_type
 from oplet.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from oplet.ops.callee import Callee
 
 __all__ = ["Context", "Declined", "EnsureError", "KernelCache", "Node", "decline", "ensure", "ensure_eq", "ensure_type"]
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from oplet.ops.checkpoint import charge
 from oplet.ops.ensure import EnsureError
-from oplet.ops.serving.provenance import Provenance
 from oplet.ops.shared_values import Derived, NodeValues, Source, nbytes_of
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator
-from oplet.schema.flexbuffers import flexbuffer_map
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.table import Table
 from oplet.texts import shown
 
-__all__ = ["Kernel", "KernelCache", "Node", "ProviderChain", "Thunk", "Unresolved"]
+if TYPE_CHECKING:
+    from oplet.ops.serving.kernel import Kernel, ProviderChain
+
+__all__ = ["KernelCache", "Node", "Thunk", "Unresolved"]
 
 #: A function without arguments or result that runs a node, bound to the node's arrays.
 Thunk = Callable[[], None]
@@ -26,90 +27,6 @@ Options = TypeVar("Options", bound=Table)
 Value = TypeVar("Value")
 #: Values that a kernel keeps for a node between prepares: those of `Node.cached`, and persistent temporaries by their position.
 KernelCache = tuple["dict[Hashable, Derived] | None", "dict[int, Tensor] | None"]
-
-
-class Kernel(Protocol):
-    """The part of `Registration` that nodes and the runtime use; a protocol, as that module imports this one."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def builtin_code(self) -> BuiltinOperator: ...
-
-    @property
-    def custom_name(self) -> str: ...
-
-    @property
-    def init(self) -> Callable[[Any, Any], Any] | None: ...
-
-    @property
-    def free(self) -> Callable[[Any, Any], None] | None: ...
-
-    @property
-    def prepare(self) -> Callable[[Any, Any], None] | None: ...
-
-    @property
-    def bind(self) -> Callable[[Any, Any], Thunk] | None: ...
-
-    @property
-    def invoke(self) -> Callable[[Any, Any], None] | None: ...
-
-    @property
-    def async_kernel(self) -> Callable[[Any, Any], Any] | None: ...
-
-    @property
-    def profiling_string(self) -> Callable[[Any, Any], str] | None: ...
-
-    @property
-    def library(self) -> str: ...
-
-    @property
-    def user_data(self) -> Any: ...
-
-    @property
-    def pure(self) -> bool: ...
-
-    @property
-    def absorbs(self) -> Callable[[Any, Any], Sequence[Any]] | None: ...
-
-    @property
-    def fuses(self) -> Callable[[Any, Any], Sequence[Any]] | None: ...
-
-    @property
-    def absorbable(self) -> bool: ...
-
-    @property
-    def sparse(self) -> frozenset[int]: ...
-
-    @property
-    def limits(self) -> Any: ...
-
-    @property
-    def decomposes(self) -> bool: ...
-
-    @property
-    def provenance(self) -> Provenance: ...
-
-
-class ProviderChain(Protocol):
-    """The providers of a node, in order; a protocol, as `Providers` imports this module."""
-
-    @property
-    def declined(self) -> Sequence[tuple[Kernel, str]]: ...
-
-    @property
-    def started(self) -> bool: ...
-
-    def start(self) -> None: ...
-
-    def restart(self) -> None: ...
-
-    def advance(self, reason: str) -> bool: ...
-
-    def move_to(self, node: Node) -> None: ...
-
-    def initialized(self) -> Sequence[tuple[Kernel, Any]]: ...
 
 
 class Unresolved(NamedTuple):
@@ -242,6 +159,8 @@ class Node:
         Raises:
             CustomOptionsError: the bytes are not a FlexBuffers map.
         """
+        from oplet.schema.flexbuffers import flexbuffer_map  # imported late, as below: few nodes have them
+
         return flexbuffer_map(bytes(self.custom_options), "custom options", "hold")
 
     @property
@@ -260,6 +179,8 @@ class Node:
         Raises:
             CustomOptionsError: the bytes are not a FlexBuffers map.
         """
+        from oplet.schema.flexbuffers import flexbuffer_map
+
         attributes = self._composite.composite_attributes
         return flexbuffer_map(b"" if attributes is None else attributes.tobytes(), "composite attributes", "are")
 

@@ -8,14 +8,18 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from ctypes import c_size_t
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 __all__ = ["Computed", "Derived", "NodeValues", "SharedValues", "Source", "address_of", "nbytes_of", "values_of_bytes"]
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+else:  # importing numpy.typing takes as long as opening a small model
+    Array = np.ndarray
 Kept = TypeVar("Kept")
 #: Keys whose values are gone are swept out when there are so many more than were left the last time.
 _SWEPT = 1024

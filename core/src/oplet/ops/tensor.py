@@ -8,18 +8,16 @@ from enum import Enum
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import ModelError, PluginError, StateError
 from oplet.ops.ensure import EnsureError
-from oplet.ops.shared_values import Computed
+from oplet.ops.shared_values import Array, Computed
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 from oplet.schema.tables import SparsityParameters
 
-__all__ = ["Allocation", "Quantization", "Tensor", "TensorBuilder", "numpy_dtype", "tensor_type"]
+__all__ = ["Allocation", "Array", "Quantization", "Tensor", "TensorBuilder", "numpy_dtype", "tensor_type"]
 
-Array = NDArray[Any]
 Shape = tuple[int, ...]
 
 _DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {

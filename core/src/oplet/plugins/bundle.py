@@ -70,7 +70,7 @@ class Bundle:
         return self._resolver
 
     def recipe(self) -> None:
-        """No recipe: another process has no way to make the same."""
+        """No recipe: another process cannot make this manager, nor store plans of it."""
 
     def registry(self) -> DelegateRegistry:
         """Refuse a request for delegates.

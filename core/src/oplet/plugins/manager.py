@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from oplet import installed
 from oplet.errors import OpConflictError, PluginError
-from oplet.ops.serving.entry import Op, op_key, op_label
-from oplet.plugins.plugin import API_VERSION, APPLICATION_RANK, Operators, Plugin, PluginInfo, PluginOutline, warn
+from oplet.plugins.plugin import API_VERSION, APPLICATION_RANK, Operators, Plugin, PluginInfo, PluginOutline, note_namesakes, warn
 from oplet.plugins.selection import PREFER_VARIABLE, Preference, Switches, misspelt_variables, normalised
 from oplet.schema.enums import BuiltinOperator
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
     from oplet.delegates.registry import DelegateEntry, DelegateRegistry
+    from oplet.ops.serving.entry import Op
     from oplet.ops.serving.work import WorkTable
     from oplet.plugins.commands import CommandRegistry
     from oplet.plugins.merged_resolver import MergedResolver, PluginOps
@@ -151,6 +151,7 @@ class PluginManager:
         Raises:
             OpletError: no plugin opens such files, this one cannot be used, or a file that was added before serves an op of it.
         """
+        from oplet.ops.serving.entry import op_label
         from oplet.plugins.advice import no_opener
         from oplet.plugins.merged_resolver import PluginOps
 
@@ -317,7 +318,7 @@ class PluginManager:
             warn("%s names '%s', and no plugin is called so.", self._switches.load_source, name)
         for name, source in self._switches.needless(names).items():
             warn("%s%s names nothing: no plugin is called so.", source if source.endswith(("=", ":")) else f"{source}=", name)
-        _note_namesakes(plugins)
+        note_namesakes(plugins)
         return plugins
 
     def _load_ops(self) -> list[Plugin]:
@@ -347,6 +348,8 @@ def default_manager() -> PluginManager:
 
 def _op(op: Op | int) -> Op:
     """The key of an op; a built-in operator may be given by its name."""
+    from oplet.ops.serving.entry import op_key
+
     return BuiltinOperator[op] if isinstance(op, str) and op in BuiltinOperator.__members__ else op_key(op)
 
 
@@ -356,6 +359,8 @@ def _complaints(wanted: Preference, plugins: Sequence[Plugin]) -> Iterator[str]:
         yield f"names '{name}', and no plugin is called so"
     if not wanted.names and not wanted.by_op:
         return
+    from oplet.ops.serving.entry import op_label
+
     served = {plugin: {op_label(entry.op) for entry in plugin.ops.entries()} for plugin in plugins if plugin.ops is not None}
     everything = set().union(*served.values())
     for name in wanted.names:
@@ -373,18 +378,3 @@ def _complaints(wanted: Preference, plugins: Sequence[Plugin]) -> Iterator[str]:
 
 def _position(plugin: Plugin) -> tuple[str, str, str]:
     return normalised(plugin.distribution), plugin.name, plugin.entry_point.value
-
-
-def _note_namesakes(plugins: Iterable[Plugin]) -> None:
-    """Note for plugins that share a name that switches by this name affect all of them."""
-    by_name: dict[str, list[Plugin]] = {}
-    for plugin in plugins:
-        if plugin.state != "blocked":
-            by_name.setdefault(normalised(plugin.name), []).append(plugin)
-    for namesakes in by_name.values():
-        if len(namesakes) > 1:
-            who = " and ".join(map(str, namesakes))
-            note = f"the plugin name '{namesakes[0].name}' is used by {who}"
-            for plugin in namesakes:
-                plugin.notes.append(note)
-            warn("%s; tell them apart by distribution, as in -p no:%s.", note.capitalize(), namesakes[-1].distribution)

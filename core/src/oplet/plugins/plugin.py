@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from oplet.errors import OpletError, PluginError, failures, text_of
-from oplet.ops.serving.entry import op_label
-from oplet.ops.serving.registration import Provenance
-from oplet.ops.serving.resolver import MutableOpResolver
+from oplet.ops.serving.provenance import Provenance
 from oplet.plugins.selection import normalised
 from oplet.schema.enums import BuiltinOperator
 from oplet.texts import logger_of
@@ -18,11 +16,23 @@ if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
     from oplet.delegates.registry import DelegateRegistry
+    from oplet.ops.serving.resolver import MutableOpResolver
     from oplet.ops.serving.work import WorkTable
     from oplet.plugins.commands import CommandRegistry
     from oplet.versions.runtime_version import RuntimeVersions
 
-__all__ = ["API_VERSION", "APPLICATION_RANK", "Operators", "Plugin", "PluginInfo", "PluginOutline", "State", "api_range", "warn"]
+__all__ = [
+    "API_VERSION",
+    "APPLICATION_RANK",
+    "Operators",
+    "Plugin",
+    "PluginInfo",
+    "PluginOutline",
+    "State",
+    "api_range",
+    "note_namesakes",
+    "warn",
+]
 
 #: The version of the plugin contract (hooks, Registration, Context) that this oplet offers.
 API_VERSION = 1
@@ -158,6 +168,10 @@ class Plugin:
     def load_ops(self) -> None:
         """Register the plugin's ops, once; it is imported if necessary."""
         if self.ops is None:
+            # Imported late, here and below: a plan that is taken from disk resolves no ops.
+            from oplet.ops.serving.entry import op_label
+            from oplet.ops.serving.resolver import MutableOpResolver
+
             # A resolver of its own, so that a hook that fails half way registers nothing.
             resolver = MutableOpResolver(self.provenance)
             self.ops = resolver if self._call("register_ops", resolver=resolver) else MutableOpResolver(self.provenance)
@@ -204,12 +218,16 @@ class Plugin:
             raise
         except failures() as error:
             raise PluginError(f"The plugin '{self.name}' of {self} fails to open '{path}': {_one_line(error)}") from error
+        from oplet.ops.serving.resolver import MutableOpResolver
+
         if found is not None and not isinstance(found, MutableOpResolver):
             raise PluginError(f"The plugin '{self.name}' of {self} gives {found!r} for '{path}', which is no MutableOpResolver.")
         return found
 
     def adopted(self, opened: MutableOpResolver, name: str) -> MutableOpResolver:
         """Operators that the plugin opened, under the name of their file and as of the plugin's package, which runs them."""
+        from oplet.ops.serving.resolver import MutableOpResolver
+
         resolver = MutableOpResolver(self.provenance._replace(plugin=name))
         resolver.add_all(opened, resolver.provenance)
         return resolver
@@ -246,6 +264,8 @@ class Plugin:
 
     def info(self) -> PluginInfo:
         """The information that is known so far."""
+        from oplet.ops.serving.entry import op_label
+
         served = sorted({c.op for c in self.ops.entries()}, key=op_label) if self.ops else []
         return PluginInfo(
             name=self.name,
@@ -328,6 +348,21 @@ class Plugin:
             note = f"it implements the hook '{name}', which oplet does not have" + (f" (meant: '{close[0]}'?)" if close else "")
             self._note(note)
         self.hooks = tuple(known)
+
+
+def note_namesakes(plugins: Iterable[Plugin]) -> None:
+    """Note for plugins that share a name that switches by this name affect all of them."""
+    by_name: dict[str, list[Plugin]] = {}
+    for plugin in plugins:
+        if plugin.state != "blocked":
+            by_name.setdefault(normalised(plugin.name), []).append(plugin)
+    for namesakes in by_name.values():
+        if len(namesakes) > 1:
+            who = " and ".join(map(str, namesakes))
+            note = f"the plugin name '{namesakes[0].name}' is used by {who}"
+            for plugin in namesakes:
+                plugin.notes.append(note)
+            warn("%s; tell them apart by distribution, as in -p no:%s.", note.capitalize(), namesakes[-1].distribution)
 
 
 def _distribution(entry_point: EntryPoint) -> tuple[str, str]:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from oplet.errors import PluginError
-from oplet.ops.custom_prefix import matches
 
 __all__ = [
     "DISABLE_VARIABLE",
@@ -198,4 +197,6 @@ class Preference(NamedTuple):
 
     def for_op(self, op: str) -> tuple[str, ...]:
         """The names of plugins to try for an op, in order."""
+        from oplet.ops.custom_prefix import matches  # imported late: a plan that is taken from disk resolves no ops
+
         return tuple(name for of, name in self.by_op if matches(of, op)) + self.names

@@ -12,34 +12,34 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import DelegateApplicationError, DelegateError, SignatureError, StateError, TensorError, text_of
 from oplet.model.verify.signatures import signature_faults
-from oplet.model.verify.verifier import verify
-from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
 from oplet.plugins.registered_chooser import registered_chooser
-from oplet.runtime.calling.signature_runner import SignatureRunner
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session
-from oplet.runtime.limits import Limits
-from oplet.runtime.loading import OpResolverType, check_types, open_model
+from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model, resolver_of
+from oplet.runtime.memory.accounting import USUAL, Bounds
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict
-from oplet.runtime.resolving import manager_of
 from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from oplet.delegates.delegate import Delegate
+    from oplet.ops.serving.resolver import OpResolver
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
     from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
+    from oplet.runtime.calling.signature_runner import SignatureRunner
     from oplet.runtime.delegation.delegations import Delegations
     from oplet.runtime.delegation.serving_delegates import ServingDelegates
     from oplet.runtime.describe.profiler import Profiler
+    from oplet.runtime.limits import Limits
 
-__all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
+__all__ = ["Interpreter", "OpResolverType"]
 
 
 class Interpreter(ModelRuntime):
@@ -126,12 +126,13 @@ class Interpreter(ModelRuntime):
                 from oplet.runtime.memory.stored.stored_plan import StoredPlans
 
                 self._stored_plans = StoredPlans(self._model, manager, prefer)
-        limits = Limits() if limits is None else limits
-        limits.check_nodes(self._model)
+        is_restored = self._stored_plans is not None and self._stored_plans.has_found
+        bounds: Bounds = USUAL if limits is None else limits
+        bounds.check_nodes(self._model)
         if is_new := not self._model.is_verified:
-            if (
-                self._stored_plans is None or not self._stored_plans.has_found
-            ):  # of the same bytes, which were verified before it was made
+            if not is_restored:  # it is of the same bytes, which were verified before its plan was made
+                from oplet.model.verify.verifier import verify
+
                 verify(self._model)
             self._model.set_verified()
         for fault in signature_faults(self._model):
@@ -140,6 +141,8 @@ class Interpreter(ModelRuntime):
         self._applied: list[tuple[Delegate, Collection[int] | None]] = []
         delegates = experimental_delegates or ()
         if isinstance(delegates, str):
+            from oplet.runtime.limits import Limits
+
             again = partial(
                 Interpreter,
                 model_path,
@@ -150,20 +153,20 @@ class Interpreter(ModelRuntime):
                 experimental_disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
                 op_resolver=op_resolver,
                 plugins=self._manager,
-                limits=limits,
+                limits=limits or Limits(),
                 use_mmap=use_mmap,
             )
             self._choice, delegates, prefer = registered_chooser()(delegates, self._model, self._manager, again, prefer)
         self._prefer = prefer
         self._session = Session(
             self._model,
-            partial(_resolver_of, self._manager, prefer, op_resolver),
+            partial(resolver_of, self._manager, prefer, op_resolver),
             num_threads=num_threads or 1,
             preserve_all_tensors=experimental_preserve_all_tensors,
             profiler=profiler,
-            limits=limits,
+            limits=bounds,
         )
-        if self._stored_plans is None or not self._stored_plans.has_found:
+        if not is_restored:
             self._resolver  # noqa: B018  # plugins that fail say so when an interpreter is made
         self._session.release_dynamic_tensors = release_dynamic_tensors
         self._session.checks = checks
@@ -280,6 +283,8 @@ class Interpreter(ModelRuntime):
                     "None is only allowed when the model has 1 SignatureDef"
                 )
             signature_key = keys[0]
+        from oplet.runtime.calling.signature_runner import SignatureRunner
+
         return SignatureRunner(self, signature_key)
 
     def get_async_signature_runner(self, signature_key: str | None = None) -> AsyncSignatureRunner:
@@ -386,8 +391,3 @@ class Interpreter(ModelRuntime):
         """The handle of the buffer that is bound to a tensor, and its delegate; (None, None) if there is none."""
         tensor = self._tensor(tensor_index, subgraph_index)
         return tensor.buffer_handle, tensor.delegate
-
-
-def _resolver_of(manager: PluginManager, prefer: Any, own: OpResolver | None) -> OpResolver:
-    found: OpResolver = manager.resolver(prefer)
-    return found if own is None else ChainOpResolver([own, found])

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import ModelError, TensorError
 from oplet.model.model import Model
@@ -20,13 +19,17 @@ from oplet.model.save.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
 from oplet.ops.shared_values import NodeValues, SharedValues, address_of
 from oplet.ops.strings import strings_nbytes
-from oplet.ops.tensor import Allocation, Quantization, Tensor, numpy_dtype
+from oplet.ops.tensor import Allocation, Array, Quantization, Tensor, numpy_dtype
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema import tables
 from oplet.schema.columns import Columns, LazyTables, as_lazy_tables
 from oplet.schema.enums import TensorType
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from oplet.ops.serving.resolver import OpResolver
+    from oplet.plugins.manager import PluginManager
     from oplet.runtime.memory.accounting import MemoryAccount
 
 __all__ = [
@@ -35,12 +38,13 @@ __all__ = [
     "load_nodes",
     "load_subgraph",
     "load_tensors",
+    "manager_of",
     "open_model",
     "read_strings",
+    "resolver_of",
     "unpack",
 ]
 
-Array = NDArray[Any]
 #: The types whose values have the same layout in a file as in memory.
 _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
@@ -82,6 +86,25 @@ def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview 
     if content:
         return Model.from_bytes(content, verified=True)
     raise ModelError("`model_path` or `model_content` must be specified.")
+
+
+def manager_of(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
+    """The plugin manager for an interpreter's argument `plugins`; None stands for all installed plugins."""
+    from oplet.plugins.manager import PluginManager, default_manager
+
+    if plugins is None:
+        return default_manager()
+    return plugins if isinstance(plugins, PluginManager) else PluginManager.named(plugins, "plugins")
+
+
+def resolver_of(manager: PluginManager, prefer: Any, own: OpResolver | None) -> OpResolver:
+    """The resolver of an interpreter: of the plugins, after the application's own registrations."""
+    found: OpResolver = manager.resolver(prefer)
+    if own is None:
+        return found
+    from oplet.ops.serving.resolver import ChainOpResolver
+
+    return ChainOpResolver([own, found])
 
 
 def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: MemoryAccount) -> Subgraph:

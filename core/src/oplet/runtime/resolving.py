@@ -6,24 +6,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from oplet.errors import OpNotFoundError, OpVersionError, UnresolvedOpError, UnservedNodeError
-from oplet.model.reachability import named_subgraphs
-from oplet.ops.composite import Composite
+from oplet.model.reachability import entry_subgraphs, named_subgraphs, reachable_subgraphs
 from oplet.ops.context import Node
-from oplet.ops.serving.resolver import OpResolver
 from oplet.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from oplet.ops.serving.registration import Registration
-    from oplet.plugins.manager import PluginManager
+    from oplet.ops.serving.resolver import OpResolver
     from oplet.runtime.subgraph import Subgraph
+    from oplet.schema import tables
 
 __all__ = [
     "find_providers",
     "find_registration",
-    "manager_of",
     "resolve_nodes",
+    "resolve_subgraphs",
     "running_nodes",
     "unresolved",
     "unserved_custom_ops",
@@ -37,15 +36,6 @@ _SELECT_GUIDE = "https://www.tensorflow.org/lite/guide/ops_select"
 
 #: The version of STABLEHLO_COMPOSITE that is known; in another one the options may mean something else.
 _COMPOSITE_VERSION = 1
-
-
-def manager_of(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
-    """The plugin manager for the interpreter's argument `plugins`; None stands for all installed plugins."""
-    from oplet.plugins.manager import PluginManager, default_manager
-
-    if plugins is None:
-        return default_manager()
-    return plugins if isinstance(plugins, PluginManager) else PluginManager.named(plugins, "plugins")
 
 
 def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[[str], str], model: str) -> None:
@@ -79,6 +69,19 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
     raise cls(" ".join(sentences) + f" Registration failed. The model is {model}.", first_op.name, first_version)
 
 
+def resolve_subgraphs(
+    subgraphs: Sequence[Subgraph], root: tables.Model, resolver: OpResolver, advice: Callable[[str], str], model: str
+) -> None:
+    """Set the registrations of the nodes of all subgraphs of a model; errors as of `resolve_nodes`.
+
+    Subgraphs that nothing calls may lack kernels: a build for one model leaves them out.
+    """
+    live = reachable_subgraphs(root.subgraphs or [], entry_subgraphs(root))
+    resolve_nodes([node for subgraph in subgraphs if subgraph.index in live for node in subgraph.nodes], resolver, advice, model)
+    for node in (node for subgraph in subgraphs if subgraph.index not in live for node in subgraph.nodes):
+        node.registration = find_registration(node, resolver)
+
+
 def running_nodes(subgraphs: Sequence[Subgraph], start: int) -> Iterator[Node]:
     """The nodes that run when a subgraph does: those of its plan, and of the subgraphs that they call, recursively.
 
@@ -104,6 +107,8 @@ def find_providers(node: Node, resolver: OpResolver) -> Iterator[Registration]:
     """The node's providers in the order of precedence; a composite's decomposition comes last."""
     name, version = _composite(node)
     if name and node.version == _COMPOSITE_VERSION:
+        from oplet.ops.composite import Composite
+
         yield from resolver.candidates(Composite(name), version)
     yield from resolver.candidates(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
 

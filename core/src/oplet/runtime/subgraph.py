@@ -7,22 +7,24 @@ at the plan's end. It has an arena of its own, and a thunk (`oplet.ops.node.Thun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from oplet.kernels.arrays import spans
 from oplet.ops.context import Node
+from oplet.ops.node import Thunk
 from oplet.ops.serving.absorbing import absorb
 from oplet.ops.serving.joining import Touched, joined
-from oplet.ops.serving.registration import Thunk
 from oplet.ops.shared_values import Derived, SharedValues
 from oplet.ops.tensor import Tensor
 from oplet.runtime.memory.arena_planner import Lifetime
+from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from oplet.delegates.delegate import Delegate, DelegateParams
     from oplet.runtime.describe.delegation_report import DelegationReport
 
@@ -109,6 +111,8 @@ class Segment:
 
 def _spans(tensors: Sequence[Tensor]) -> list[tuple[int, int]]:
     """The memory of tensors, but for constants, which nobody writes."""
+    from oplet.kernels.arrays import spans  # imported late: only interpreters of several threads ask
+
     return spans(tensor.data for tensor in tensors if tensor.has_data and not tensor.is_constant)
 
 
@@ -312,6 +316,13 @@ class Subgraph:
             else:
                 found.append(index)
         return found
+
+    def reset_variables(self) -> None:
+        """Set every variable tensor to zero (int8 ones to their zero point, as LiteRT does), persistent temporaries with `is_variable` too."""
+        kept = (tensor for node in self.nodes for tensor in node.temporaries)
+        for tensor in chain(self.variables, kept):
+            if tensor.is_variable and tensor.has_data and not tensor.is_constant:
+                tensor.data.fill(tensor.zero_point if tensor.type is TensorType.INT8 else 0)
 
     def forget_folded(self, nodes: Iterable[Node]) -> None:
         """Mark nodes as not folded, so that they run again: a delegate's kernel writes, or wrote, their outputs."""

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.schema.enums import (
     ActivationFunctionType,
@@ -19,6 +20,9 @@ from oplet.schema.enums import (
     TensorType,
 )
 from oplet.schema.table import Table, boolean, enum, float32, int32, int64, string, uint32, vector
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Conv2DOptions(Table):

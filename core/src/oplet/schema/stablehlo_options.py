@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.schema.enums import (
     CustomOptionsFormat,
@@ -14,6 +15,9 @@ from oplet.schema.enums import (
     StablehloPrecisionConfig,
 )
 from oplet.schema.table import Table, boolean, enum, int32, int64, string, vector
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class StablehloConcatenateOptions(Table):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
+from operator import attrgetter
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -60,7 +61,7 @@ class Field:
         self.kind = kind
         self.number = number
         self.format = _FORMATS.get(number, "")
-        self.dtype: Any = np.dtype(f"<{self.format}") if number else None
+        self.dtype: Any = _DTYPES[number] if number else None
         self.default = default
         self.enum = enum
         self.table = table
@@ -85,6 +86,8 @@ _FORMATS: Final = {
     "uint64": "Q",
     "float32": "f",
 }
+#: The types themselves, little-endian, once for hundreds of fields.
+_DTYPES: Final = {number: np.dtype(f"<{format}") for number, format in _FORMATS.items()}
 
 
 # The functions below return Any so that `stride_w: int = int32(1)` type-checks: the class attribute that remains
@@ -167,10 +170,11 @@ class Table:
     fields: ClassVar[tuple[Field, ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        declared = sorted((v for v in vars(cls).values() if isinstance(v, Field)), key=lambda field: field.id)
-        cls.fields = tuple(declared)
-        for field in declared:
-            setattr(cls, field.name, field.default)
+        declared = [value for value in vars(cls).values() if value.__class__ is Field]
+        if declared:  # every other table of options has none
+            cls.fields = tuple(sorted(declared, key=attrgetter("id")))
+            for field in declared:
+                setattr(cls, field.name, field.default)
 
     def __init__(self, **values: Any) -> None:
         for name, value in values.items():

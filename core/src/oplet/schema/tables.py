@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.schema.enums import BuiltinOperator, CustomOptionsFormat, DimensionType, TensorType
 from oplet.schema.options import BuiltinOptions
 from oplet.schema.stablehlo_options import BuiltinOptions2
 from oplet.schema.table import Table, boolean, enum, int8, int32, string, table, tables, uint32, uint64, union, vector
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class CustomQuantization(Table):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from oplet.delegates.delegate import Delegate, DelegateContext, DelegateFlags, D
 from oplet.errors import StateError
 from oplet.ops.callee import Callee
 from oplet.ops.context import Context, Declined, Node
-from oplet.ops.node import Kernel, Thunk
+from oplet.ops.node import Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder
 from oplet.runtime.execution.checks import checked_shape
 from oplet.runtime.execution.fallback import fall_back
@@ -24,6 +24,9 @@ from oplet.runtime.execution.initialization import initialize_provider
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.memory.arrays import new_array
 from oplet.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from oplet.ops.serving.kernel import Kernel
 
 __all__ = ["WrappingDelegate"]
 

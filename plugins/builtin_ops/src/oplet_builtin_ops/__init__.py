@@ -6,7 +6,12 @@ is imported when a model needs it.
 
 from __future__ import annotations
 
-from oplet import MutableOpResolver, WorkTable, hookimpl
+from typing import TYPE_CHECKING
+
+from oplet import hookimpl
+
+if TYPE_CHECKING:  # a process that takes a model's plan from disk imports packages, but registers nothing
+    from oplet import MutableOpResolver, WorkTable
 
 #: Precedence: any other plugin's kernel goes before a built-in one.
 OPLET_TIER = "builtin"

@@ -6,10 +6,13 @@ and with it numba, is imported when a model needs it.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from oplet import MutableOpResolver, hookimpl
+from oplet import hookimpl
 from oplet_builtin_ops import VERSIONS as BUILTIN_VERSIONS
+
+if TYPE_CHECKING:  # a process that takes a model's plan from disk imports this package, and registers nothing
+    from oplet import MutableOpResolver
 
 #: Precedence: before the built-in kernels, after plugins that a user installs for the ops they add.
 OPLET_TIER = "fast"
@@ -129,6 +132,8 @@ VERSIONS: dict[str, tuple[int, int]] = {name: BUILTIN_VERSIONS[name] for name in
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
     """Register the operators; their modules are imported when they are first used."""
+    from importlib.util import find_spec
+
     for name, (first, last) in VERSIONS.items():
         resolver.add_builtin(name, f"oplet_numba_ops.ops.{name.lower()}:REGISTRATION", first, last)
     for name, (module, first, last) in (CUSTOM | MEDIAPIPE if find_spec("oplet_mediapipe_ops") else CUSTOM).items():

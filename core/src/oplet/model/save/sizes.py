@@ -1,13 +1,15 @@
-"""Sizes of values in a file."""
+"""Sizes of values in a file, and of what can be read."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 
+import numpy as np
+
 from oplet.schema.enums import TensorType
 
-__all__ = ["ELEMENT_BITS", "LARGEST", "PACKED_BITS", "bytes_needed", "values_in"]
+__all__ = ["ELEMENT_BITS", "LARGEST", "MAX_RANK", "PACKED_BITS", "bytes_needed", "values_in"]
 
 #: Bits per value of the packed types.
 PACKED_BITS = {TensorType.INT4: 4, TensorType.UINT4: 4, TensorType.INT2: 2}
@@ -21,6 +23,8 @@ ELEMENT_BITS = {
 
 #: The most bytes that can be addressed.
 LARGEST = 2**63 - 1
+#: The most dimensions of a numpy array.
+MAX_RANK: int = getattr(np, "MAXDIMS", 64)
 
 
 def bytes_needed(shape: Iterable[int], type: TensorType) -> int | None:

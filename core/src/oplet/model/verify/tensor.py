@@ -13,19 +13,16 @@ from numpy.typing import NDArray
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
-from oplet.model.save.sizes import ELEMENT_BITS, LARGEST, bytes_needed
+from oplet.model.save.sizes import ELEMENT_BITS, LARGEST, MAX_RANK, bytes_needed
 from oplet.model.verify.sparsity import verify_sparsity
 from oplet.schema import tables
 from oplet.schema.columns import Columns, LazyTables, Vectors
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 
-__all__ = ["MAX_RANK", "TensorRules", "verify_strings"]
+__all__ = ["TensorRules", "verify_strings"]
 
 Array = NDArray[Any]
-
-#: The most dimensions of a numpy array.
-MAX_RANK: int = getattr(np, "MAXDIMS", 64)
 
 #: The most scales that are checked at once; in a damaged file many tensors may share the same bytes.
 _MOST_SCALES = 1 << 22

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oplet.errors import OpletError
-from oplet.ops.node import Kernel, KernelCache, Node
+from oplet.ops.node import KernelCache, Node
+
+if TYPE_CHECKING:
+    from oplet.ops.serving.kernel import Kernel
 
 __all__ = ["Chain", "Providers"]
 

@@ -13,7 +13,7 @@ from oplet.errors import DelegateError, ModelError, PluginError, TensorError, fa
 from oplet.plugins.manager import PluginManager
 from oplet.runtime.interpreter import Interpreter
 from oplet.runtime.limits import Limits
-from oplet.runtime.resolving import manager_of
+from oplet.runtime.loading import manager_of
 
 if TYPE_CHECKING:
     from oplet.plugins.selection import Preference

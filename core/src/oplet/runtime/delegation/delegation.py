@@ -16,14 +16,13 @@ from typing import NamedTuple, NoReturn
 from oplet.delegates.delegate import Delegate, DelegateFlags
 from oplet.errors import DelegateApplicationError, DelegateError, OpletError, failures, text_of
 from oplet.ops.context import Node
-from oplet.ops.serving.registration import Thunk
+from oplet.ops.node import Thunk
 from oplet.ops.tensor import Shape, Tensor
 from oplet.runtime.delegation.delegate_context import SubgraphDelegateContext
 from oplet.runtime.delegation.inlining import Decompositions, InlinedNodes
 from oplet.runtime.delegation.serving_delegates import left_alone
 from oplet.runtime.describe.delegation_report import DelegationReport
 from oplet.runtime.execution.executor import Executor
-from oplet.runtime.execution.initialization import free
 from oplet.runtime.execution.preparation import propagate_shapes
 from oplet.runtime.memory.buffer_handles import ensure_readable, free_handles
 from oplet.schema.enums import TensorType
@@ -202,7 +201,7 @@ class Delegation:
         try:
             free_handles(self._executor.context, [tensor for kernel in kernels for tensor in kernel.outputs])
         finally:
-            free(self._executor.context, kernels)
+            self._executor.context.free(kernels)
 
     def _redo(self) -> None:
         """Apply the delegates again that `_undo` took away.

@@ -7,8 +7,8 @@ from functools import partial
 
 from oplet.errors import OpletError, PluginError, PrepareError, StateError, failures
 from oplet.ops.context import Node
+from oplet.ops.node import Thunk
 from oplet.ops.serving.improving import can_improve
-from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Tensor
 from oplet.runtime.execution.checks import with_write_check
 from oplet.runtime.execution.kernel_context import KernelContext

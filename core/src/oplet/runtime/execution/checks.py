@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from oplet.errors import PluginError
-from oplet.model.verify.tensor import MAX_RANK
+from oplet.model.save.sizes import MAX_RANK
 from oplet.ops.context import EnsureError, Node, ensure
 from oplet.ops.node import Thunk
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor

@@ -1,43 +1,37 @@
 """The executor of one subgraph: `allocate` prepares, folds, plans and binds, `invoke` runs the thunks, segment by segment.
 
-`ops.node` defines thunk, `runtime.subgraph`, whose data it works on, segment.
+`ops.node` defines thunk, `runtime.subgraph`, whose data it works on, segment. What prepares and binds is imported when a subgraph is first
+allocated: one that runs a stored plan never is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from oplet.errors import PrepareError, StateError
-from oplet.model.reachability import entry_subgraphs
-from oplet.ops.context import Node
+from oplet.errors import StateError
+from oplet.ops.node import Thunk
 from oplet.ops.serving.absorbing import UnforeseenShapeError
 from oplet.ops.serving.joining import RunAnew
-from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor
-from oplet.runtime.execution.binding import bind_segment, improve
 from oplet.runtime.execution.checks import checked_shape
-from oplet.runtime.execution.folding import fold, is_folded
-from oplet.runtime.execution.initialization import free
 from oplet.runtime.execution.kernel_context import KernelContext
-from oplet.runtime.execution.preparation import prepare_node, prepare_or_defer
 from oplet.runtime.execution.segment_run import run_joined, run_segment
 from oplet.runtime.execution.session import Session
-from oplet.runtime.memory.allocation import SegmentAllocation, allocate_own
 from oplet.runtime.memory.buffer_handles import free_handles, with_readable_inputs
 from oplet.runtime.memory.remembered import free_origin
 from oplet.runtime.subgraph import Segment, Subgraph
-from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Executor"]
 
 _DYNAMIC = Allocation.DYNAMIC
-#: Operators that do nothing but call subgraphs, whose nodes are looked at on their own.
-_CALLS = (BuiltinOperator.WHILE, BuiltinOperator.IF)
 
 
 class Executor:
@@ -53,7 +47,6 @@ class Executor:
         self.session = session
         self.subgraph = subgraph
         self.context = KernelContext(session, subgraph)
-        self._preparing: Node | None = None
         self._arena_there: NDArray[np.uint8] | None = None
 
     # Allocate ------------------------------------------------------------------------------------------------
@@ -68,6 +61,8 @@ class Executor:
         subgraph = self.subgraph
         if subgraph.ready:
             return
+        from oplet.runtime.execution.preparation import allocate_first
+
         self.session.enter(subgraph)
         try:
             subgraph.generation += 1
@@ -77,7 +72,7 @@ class Executor:
                 stored.undo(subgraph)
             subgraph.segments.clear()
             free_origin(subgraph)
-            while not self._allocate_first():
+            while not allocate_first(self.context, self._arena_there):
                 pass  # a node absorbs others no more
             for tensor, value in given:  # an input that keeps its shape keeps its value
                 if tensor.data is not value and tensor.data.shape == value.shape and tensor.dtype == value.dtype:
@@ -105,107 +100,6 @@ class Executor:
             self._arena_there = None
         for tensor, value in kept:
             np.copyto(tensor.data, value)
-
-    def _allocate_first(self) -> bool:
-        """Allocate the first segment; False if a node was refused and one or all of those that absorb others are to run alone from now on."""
-        subgraph, session = self.subgraph, self.session
-        if session.checks or any(session.kept):
-            subgraph.part_absorbed()
-        else:
-            subgraph.absorb(self._can_restart)
-        self.context.readers = None
-        subgraph.find_last_uses()
-        try:
-            self._allocate_segment(0)
-        except PrepareError:
-            if not subgraph.absorbing:
-                raise
-            refused = self._preparing
-            # The first that refuses is set apart. Where another one does, too, or a node that absorbs none, all are.
-            apart = [refused] if refused in subgraph.absorbing and not subgraph.apart else subgraph.absorbing
-            subgraph.apart.update(node.index for node in apart)
-            return False
-        return True
-
-    def _can_restart(self) -> bool:
-        """Whether a run may be given up and begun again: nothing but the values of tensors is changed by it."""
-        session = self.session
-        if len(entry_subgraphs(session.model.lazy_root)) > 1:
-            return False
-        for subgraph in session.subgraphs:
-            if subgraph.variables:
-                return False
-            for index in subgraph.execution_plan:
-                node = subgraph.nodes[index]
-                if node.op not in _CALLS and (node.registration is None or not node.registration.pure):
-                    return False
-        return True
-
-    def _allocate_segment(self, start: int, *, first: bool = True) -> None:
-        """Prepare, fold, plan and bind from position `start` of the plan to the first node with a dynamic output.
-
-        Args:
-            start: the position.
-            first: whether the segment that begins at position 0 is the first one, which has the inputs' memory.
-        """
-        subgraph, context, session = self.subgraph, self.context, self.session
-        context.offered.clear()
-        if start or not first:  # nodes that were refused in `allocate` are not asked again here
-            subgraph.part_absorbed(start)
-        allocation = SegmentAllocation(subgraph, session.memory, preserve_all=session.preserve_all_tensors)
-        if start == 0 and first:
-            for index in subgraph.inputs:
-                allocation.request_input(subgraph.tensors[index])
-            for tensor in subgraph.variables:
-                allocate_own(session.memory, tensor)
-            self.reset_variables()
-        segment = self._prepare_segment(start, allocation, late=start > 0 or not first)
-        allocation.allocate(segment, context.offered, session.subgraphs, context.num_threads, self._arena_there)
-        context.offered.clear()
-        bind_segment(context, segment, start)
-        subgraph.segments.append(segment)
-
-    def _prepare_segment(self, start: int, allocation: SegmentAllocation, *, late: bool) -> Segment:
-        """Prepare the segment's nodes, fold those with constant inputs, and request memory for what the others write.
-
-        Args:
-            start: its position in the plan.
-            allocation: takes the requests.
-            late: whether this is in `invoke`, where every node has to be prepared.
-        """
-        subgraph, context, session = self.subgraph, self.context, self.session
-        nodes: list[Node] = []
-        dynamic: list[Tensor] = []
-        absorbed = {other for node in subgraph.absorbing for other in node.absorbed}
-        position = start
-        for position in range(start, len(subgraph.execution_plan)):
-            node = subgraph.nodes[subgraph.execution_plan[position]]
-            if node in absorbed:
-                for tensor in node.outputs:
-                    session.memory.release(tensor)
-                    tensor.set_memory(None)
-                    tensor.allocation = Allocation.ARENA
-                continue
-            if not node.absorbed and is_folded(subgraph, node):
-                continue
-            session.meter.check()
-            self._preparing = node
-            if late:
-                prepare_node(context, node)
-            elif not prepare_or_defer(context, node):
-                position -= 1
-                break
-            folded = not node.absorbed and fold(context, node)
-            if not start:
-                context.let_go(node, position)
-            if folded:
-                continue
-            nodes.append(node)
-            allocation.request_node(node, position)
-            dynamic = [tensor for tensor in node.outputs if tensor.allocation is _DYNAMIC]
-            if dynamic:
-                break
-        return Segment(position + 1 if subgraph.execution_plan else 0, nodes, dynamic)
 
     def _input_values(self) -> list[tuple[Tensor, Array]]:
         inputs = (self.subgraph.tensors[index] for index in self.subgraph.inputs)
@@ -272,8 +166,10 @@ class Executor:
                 number = 0
             number += 1
             if segment.end < end and (number == len(segments) or any(tensor.resized for tensor in segment.dynamic)):
+                from oplet.runtime.execution.preparation import allocate_segment
+
                 del segments[number:]
-                self._allocate_segment(segment.end, first=False)
+                allocate_segment(self.context, segment.end, first=False)
                 for tensor in segment.dynamic:
                     tensor.resized = False
         if self.session.release_dynamic_tensors:
@@ -315,6 +211,8 @@ class Executor:
 
     def improve(self, told: Callable[[], None]) -> None:
         """Wait until the nodes have their best thunks; `told` is called after each that was waited for."""
+        from oplet.runtime.execution.binding import improve
+
         for segment in self.subgraph.segments:
             improve(self.context, segment, True, told)
 
@@ -347,10 +245,7 @@ class Executor:
 
     def reset_variables(self) -> None:
         """Set every variable tensor to zero (int8 ones to their zero point, as LiteRT does), persistent temporaries with `is_variable` too."""
-        kept = (tensor for node in self.subgraph.nodes for tensor in node.temporaries)
-        for tensor in chain(self.subgraph.variables, kept):
-            if tensor.is_variable and tensor.has_data and not tensor.is_constant:
-                tensor.data.fill(tensor.zero_point if tensor.type is TensorType.INT8 else 0)
+        self.subgraph.reset_variables()
 
     def restart(self) -> None:
         """Reset variables and the state of kernels to what they are after `allocate`."""
@@ -389,7 +284,7 @@ class Executor:
             try:
                 free_handles(self.context, subgraph.tensors)
             finally:
-                free(self.context, list(subgraph.initialized))
+                self.context.free(list(subgraph.initialized))
         finally:
             for node in subgraph.nodes:
                 node.release()

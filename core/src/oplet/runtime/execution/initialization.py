@@ -1,15 +1,15 @@
-"""`init` and `free` of the nodes' registrations: each `init` is followed by exactly one `free`, whatever fails in between."""
+"""`init` of the nodes' registrations; each is followed by exactly one `free` (`KernelContext.free`), whatever fails in between."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from oplet.errors import OpletError, PrepareError, failures
+from oplet.errors import PrepareError, failures
 from oplet.ops.context import Node
 from oplet.runtime.execution.fallback import defer_init, fall_back, refusal
 from oplet.runtime.execution.kernel_context import KernelContext
 
-__all__ = ["free", "initialize", "initialize_provider"]
+__all__ = ["initialize", "initialize_provider"]
 
 
 def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
@@ -45,23 +45,3 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
         initialize(context, [node])
         node.providers.start()
     return True
-
-
-def free(context: KernelContext, nodes: Iterable[Node]) -> None:
-    """Call `free` for each of the nodes that is initialized, in node order; the first error is raised at the end."""
-    initialized = context.subgraph.initialized
-    failure: OpletError | None = None
-    for node in sorted(nodes, key=lambda node: node.index):
-        if node not in initialized:
-            continue
-        del initialized[node]
-        called = [(node.registration, node.user_data)] if node.providers is None else node.providers.initialized()
-        for registration, user_data in called:
-            if registration is not None and registration.init is not None and registration.free is not None:
-                try:
-                    registration.free(context, user_data)
-                except failures() as error:
-                    failure = failure or context.node_error(PrepareError, node, error, "failed to free")
-        node.user_data = None
-    if failure is not None:
-        raise failure

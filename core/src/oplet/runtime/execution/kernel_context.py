@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oplet.errors import ImmutableGraphError, OpletError
-from oplet.ops.callee import Callee
+from oplet.errors import ImmutableGraphError, OpletError, PrepareError, failures
 from oplet.ops.context import Context, EnsureError, Node, ensure
-from oplet.ops.serving.registration import Thunk
+from oplet.ops.node import Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, tensor_type
 from oplet.runtime.describe.node_errors import node_error
 from oplet.runtime.execution.checks import checked_shape, ensure_temporary
 from oplet.runtime.execution.session import Session
-from oplet.runtime.memory.letting_go import let_go
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from oplet.ops.callee import Callee
 
 __all__ = ["KernelContext"]
 
@@ -36,6 +37,7 @@ class KernelContext(Context):
         session: the state that the subgraphs of the interpreter share.
         subgraph: the subgraph.
         preparing: whether a kernel's `prepare` runs now.
+        asked: the node that is being prepared while the subgraph is allocated; None otherwise, as a node may hold its context.
         offered: memory that the segment's kernels offered for tensors.
         readers: by tensor index, the nodes of the plan that read a computed constant; None until they are asked for.
         were_dynamic: outputs of the node that is being prepared that were dynamic before.
@@ -46,6 +48,7 @@ class KernelContext(Context):
         self.subgraph = subgraph
         self.num_threads = session.num_threads
         self.preparing = False
+        self.asked: Node | None = None
         self.offered: dict[Tensor, Array] = {}
         self.readers: dict[int, list[Node]] | None = None
         self.were_dynamic: set[Tensor] = set()
@@ -76,6 +79,10 @@ class KernelContext(Context):
         subgraphs = self.session.subgraphs
         ensure(0 <= index < len(subgraphs), f"there is no subgraph {index} to call; the model has {len(subgraphs)}.")
         self.session.check_not_active(subgraphs[index])
+        if not self.session.callees:
+            from oplet.runtime.execution.subgraph_callee import SubgraphCallee  # imported late: few models have calls
+
+            self.session.callees = [SubgraphCallee(self.session, subgraph) for subgraph in subgraphs]
         return self.session.callees[index]
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
@@ -197,9 +204,30 @@ class KernelContext(Context):
         for tensor in (tensor for reader in (node, *node.absorbed) for tensor in reader.inputs):
             if tensor is not None and tensor.allocation is _COMPUTED:
                 if not (self.session.checks or self.session.preserve_all_tensors):
+                    from oplet.runtime.memory.letting_go import let_go
+
                     let_go(self.subgraph, node, position, self.readers_of)
                 return
 
     def node_error(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
         """An error that names one of the subgraph's nodes; arguments as for `describe.node_errors.node_error`."""
         return node_error(cls, node, error, what, f"subgraph {self.subgraph.index} of {self.session.model.name}")
+
+    def free(self, nodes: Iterable[Node]) -> None:
+        """Call `free` for each of the nodes that is initialized, in node order; the first error is raised at the end."""
+        initialized = self.subgraph.initialized
+        failure: OpletError | None = None
+        for node in sorted(nodes, key=lambda node: node.index):
+            if node not in initialized:
+                continue
+            del initialized[node]
+            called = [(node.registration, node.user_data)] if node.providers is None else node.providers.initialized()
+            for registration, user_data in called:
+                if registration is not None and registration.init is not None and registration.free is not None:
+                    try:
+                        registration.free(self, user_data)
+                    except failures() as error:
+                        failure = failure or self.node_error(PrepareError, node, error, "failed to free")
+            node.user_data = None
+        if failure is not None:
+            raise failure

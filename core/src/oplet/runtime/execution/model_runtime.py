@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import (
     InvokeError,
@@ -21,17 +20,12 @@ from oplet.errors import (
     failures,
     text_of,
 )
-from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
 from oplet.ops.context import EnsureError
 from oplet.ops.node import Unresolved
-from oplet.ops.serving.improving import can_improve
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.describe.descriptions import Descriptions
 from oplet.runtime.execution.executor import Executor
-from oplet.runtime.execution.folding import attach_folded
-from oplet.runtime.execution.initialization import initialize
 from oplet.runtime.execution.session import Backend, Session
-from oplet.runtime.execution.subgraph_callee import SubgraphCallee
 from oplet.runtime.loading import load_subgraph
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.buffer_handles import ensure_readable
@@ -39,11 +33,12 @@ from oplet.runtime.memory.letting_go import weakly
 from oplet.runtime.memory.remembered import remember_plan, take_plan
 from oplet.runtime.memory.values import as_tensor_value
 from oplet.runtime.memory.views import Views
-from oplet.runtime.resolving import find_registration, resolve_nodes, running_nodes, unresolved, unserved_custom_ops, unserved_op
 from oplet.runtime.subgraph import Subgraph
 from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.memory.stored.stored_plan import StoredPlans
 
@@ -78,12 +73,13 @@ class ModelRuntime(Descriptions):
             self._executors.append(Executor(session, subgraph))
         session.subgraphs = self._subgraphs
         session.runners = list(self._executors)
-        session.callees = [SubgraphCallee(session, subgraph) for subgraph in self._subgraphs]
         if self._stored_plans is not None and self._stored_plans.has_found:
             unresolved = Unresolved(weakly(self._resolve_late))
             for node in self._subgraphs[0].nodes:
                 node.registration = unresolved
             return
+        from oplet.runtime.execution.initialization import initialize
+
         self._resolve()
         try:
             for executor in self._executors:
@@ -94,13 +90,9 @@ class ModelRuntime(Descriptions):
 
     def _resolve(self) -> None:
         """Give the nodes their registrations."""
-        session, root = self._session, self._model.lazy_root
-        live = reachable_subgraphs(root.subgraphs or [], entry_subgraphs(root))
-        nodes = [node for subgraph in self._subgraphs if subgraph.index in live for node in subgraph.nodes]
-        resolve_nodes(nodes, session.resolver, self._manager.advice, self._model.name)
-        # Subgraphs that nothing calls may lack kernels: a build for one model leaves them out.
-        for node in (node for subgraph in self._subgraphs if subgraph.index not in live for node in subgraph.nodes):
-            node.registration = find_registration(node, session.resolver)
+        from oplet.runtime.resolving import resolve_subgraphs  # imported late: a plan from disk needs none
+
+        resolve_subgraphs(self._subgraphs, self._model.lazy_root, self._session.resolver, self._manager.advice, self._model.name)
 
     def _resolve_late(self) -> None:
         """Give the nodes their registrations, and prepare them, in an interpreter that has run without."""
@@ -123,6 +115,8 @@ class ModelRuntime(Descriptions):
             self._model.check_files()
             if self._stored_plans is not None and self._adopt_stored(self._stored_plans):
                 return
+            from oplet.runtime.resolving import running_nodes, unresolved, unserved_custom_ops, unserved_op
+
             ops = unserved_custom_ops(self._subgraphs, subgraph_index)
             if ops and self._apply_delegates_for(ops):
                 ops = unserved_custom_ops(self._subgraphs, subgraph_index)
@@ -161,6 +155,8 @@ class ModelRuntime(Descriptions):
         plan = take_plan(self._plan_key, self._model, subgraph)
         if plan is None:
             return False
+        from oplet.runtime.execution.folding import attach_folded
+
         session.enter(subgraph)
         try:
             subgraph.generation += 1
@@ -246,6 +242,8 @@ class ModelRuntime(Descriptions):
         Examples:
             >>> interpreter.warm_up()  # doctest: +SKIP
         """
+        from oplet.ops.serving.improving import can_improve
+
         self._ensure_idle()
         total = sum(
             can_improve(thunk) for subgraph in self._subgraphs for segment in subgraph.segments for thunk in segment.thunks
@@ -377,7 +375,7 @@ class ModelRuntime(Descriptions):
                 self._backends.popitem()[1].close()
         finally:
             if self._executors:
-                self._session.workers.close()
+                self._session.end_workers()
             failure: OpletError | None = None
             for executor in self._executors:
                 try:

@@ -1,23 +1,151 @@
-"""Preparation: a node's kernel checks its inputs, sets its outputs' shapes and types, and requests scratch memory."""
+"""Preparation: of a node, whose kernel checks its inputs, sets its outputs' shapes and types, and requests scratch memory; and of a
+segment, whose nodes are prepared, folded, given memory by one plan, and bound.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from oplet.errors import PrepareError, UnservedNodeError, failures
+from oplet.model.reachability import entry_subgraphs
 from oplet.ops.context import Declined, Node
 from oplet.ops.tensor import Allocation, Tensor
+from oplet.runtime.execution.binding import bind_segment
 from oplet.runtime.execution.checks import check_inputs, check_prepared
 from oplet.runtime.execution.fallback import fall_back
 from oplet.runtime.execution.folding import fold, is_folded, reads_folded_shapes
 from oplet.runtime.execution.initialization import initialize_provider
 from oplet.runtime.execution.kernel_context import KernelContext
-from oplet.runtime.memory.allocation import allocate_own
+from oplet.runtime.execution.session import Session
+from oplet.runtime.memory.allocation import SegmentAllocation, allocate_own
+from oplet.runtime.subgraph import Segment
 from oplet.schema.enums import BuiltinOperator
 
-__all__ = ["prepare_node", "prepare_or_defer", "propagate_shapes"]
+__all__ = ["allocate_first", "allocate_segment", "prepare_node", "prepare_or_defer", "propagate_shapes"]
 
 _ARENA, _COMPUTED, _DYNAMIC = Allocation.ARENA, Allocation.COMPUTED, Allocation.DYNAMIC
+#: Operators that do nothing but call subgraphs, whose nodes are looked at on their own.
+_CALLS = (BuiltinOperator.WHILE, BuiltinOperator.IF)
+
+
+def allocate_first(context: KernelContext, arena_there: NDArray[np.uint8] | None) -> bool:
+    """Allocate the first segment; False if a node was refused and one or all of those that absorb others are to run alone from now on.
+
+    Args:
+        context: the subgraph's context.
+        arena_there: an arena of the same plan, which is used with the values in it.
+    """
+    subgraph, session = context.subgraph, context.session
+    if session.checks or any(session.kept):
+        subgraph.part_absorbed()
+    else:
+        subgraph.absorb(lambda: _can_restart(session))
+    context.readers = None
+    subgraph.find_last_uses()
+    try:
+        allocate_segment(context, 0, arena_there=arena_there)
+    except PrepareError:
+        if not subgraph.absorbing:
+            raise
+        refused = context.asked
+        # The first that refuses is set apart. Where another one does, too, or a node that absorbs none, all are.
+        apart = [refused] if refused in subgraph.absorbing and not subgraph.apart else subgraph.absorbing
+        subgraph.apart.update(node.index for node in apart)
+        return False
+    finally:
+        context.asked = None
+    return True
+
+
+def _can_restart(session: Session) -> bool:
+    """Whether a run may be given up and begun again: nothing but the values of tensors is changed by it."""
+    if len(entry_subgraphs(session.model.lazy_root)) > 1:
+        return False
+    for subgraph in session.subgraphs:
+        if subgraph.variables:
+            return False
+        for index in subgraph.execution_plan:
+            node = subgraph.nodes[index]
+            if node.op not in _CALLS and (node.registration is None or not node.registration.pure):
+                return False
+    return True
+
+
+def allocate_segment(
+    context: KernelContext, start: int, *, first: bool = True, arena_there: NDArray[np.uint8] | None = None
+) -> None:
+    """Prepare, fold, plan and bind from position `start` of the plan to the first node with a dynamic output.
+
+    Args:
+        context: the subgraph's context.
+        start: the position.
+        first: whether the segment that begins at position 0 is the first one, which has the inputs' memory.
+        arena_there: as for `allocate_first`.
+    """
+    subgraph, session = context.subgraph, context.session
+    context.offered.clear()
+    if start or not first:  # nodes that were refused in `allocate` are not asked again here
+        subgraph.part_absorbed(start)
+    allocation = SegmentAllocation(subgraph, session.memory, preserve_all=session.preserve_all_tensors)
+    if start == 0 and first:
+        for index in subgraph.inputs:
+            allocation.request_input(subgraph.tensors[index])
+        for tensor in subgraph.variables:
+            allocate_own(session.memory, tensor)
+        subgraph.reset_variables()
+    segment = _prepare_segment(context, start, allocation, late=start > 0 or not first)
+    allocation.allocate(segment, context.offered, session.subgraphs, context.num_threads, arena_there)
+    context.offered.clear()
+    bind_segment(context, segment, start)
+    subgraph.segments.append(segment)
+
+
+def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllocation, *, late: bool) -> Segment:
+    """Prepare the segment's nodes, fold those with constant inputs, and request memory for what the others write.
+
+    Args:
+        context: the subgraph's context.
+        start: its position in the plan.
+        allocation: takes the requests.
+        late: whether this is in `invoke`, where every node has to be prepared.
+    """
+    subgraph, session = context.subgraph, context.session
+    nodes: list[Node] = []
+    dynamic: list[Tensor] = []
+    absorbed = {other for node in subgraph.absorbing for other in node.absorbed}
+    position = start
+    for position in range(start, len(subgraph.execution_plan)):
+        node = subgraph.nodes[subgraph.execution_plan[position]]
+        if node in absorbed:
+            for tensor in node.outputs:
+                session.memory.release(tensor)
+                tensor.set_memory(None)
+                tensor.allocation = _ARENA
+            continue
+        if not node.absorbed and is_folded(subgraph, node):
+            continue
+        session.meter.check()
+        if late:
+            prepare_node(context, node)
+        else:
+            context.asked = node
+            if not prepare_or_defer(context, node):
+                position -= 1
+                break
+        folded = not node.absorbed and fold(context, node)
+        if not start:
+            context.let_go(node, position)
+        if folded:
+            continue
+        nodes.append(node)
+        allocation.request_node(node, position)
+        dynamic = [tensor for tensor in node.outputs if tensor.allocation is _DYNAMIC]
+        if dynamic:
+            break
+    return Segment(position + 1 if subgraph.execution_plan else 0, nodes, dynamic)
 
 
 def prepare_or_defer(context: KernelContext, node: Node) -> bool:

@@ -9,7 +9,6 @@ from itertools import pairwise
 from oplet.errors import CancelledError, DeadlineError, InvokeError, OpletError, failures
 from oplet.ops.serving.absorbing import UnforeseenShapeError
 from oplet.ops.serving.joining import RunAnew
-from oplet.runtime.execution.binding import improve
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.subgraph import Segment
 
@@ -35,6 +34,8 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
     session = context.session
     meter, profiler = session.meter, session.profiler
     if segment.can_improve:
+        from oplet.runtime.execution.binding import improve  # imported late: thunks of a stored plan are the best ones
+
         improve(context, segment)
     if meter.has_deadline or (profiler is not None and profiler.enabled):
         _run_timed(context, segment)

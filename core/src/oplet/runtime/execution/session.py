@@ -1,30 +1,34 @@
-"""The session: the state that an interpreter's subgraphs share, such as model, limits, memory account, threads and call stack."""
+"""The session: the state that an interpreter's subgraphs share, such as model, limits, memory account, threads and call stack; and the meter
+that ends a run.
+"""
 
 from __future__ import annotations
 
 import threading
+import time
+from functools import cached_property
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Protocol
 
-from oplet.errors import LimitError, StateError
+from oplet.errors import CancelledError, DeadlineError, LimitError, StateError
+from oplet.ops.checkpoint import Meter, swap_meter
 from oplet.ops.context import EnsureError, Node
-from oplet.runtime.limits import Limits, RunMeter
-from oplet.runtime.memory.accounting import MemoryAccount
-from oplet.runtime.threads.workers import Workers
+from oplet.runtime.memory.accounting import Bounds, MemoryAccount
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from oplet.model.model import Model
     from oplet.ops.callee import Callee
-    from oplet.ops.serving.registration import Thunk
+    from oplet.ops.node import Thunk
     from oplet.ops.serving.resolver import OpResolver
     from oplet.ops.tensor import Shape
     from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.subgraph import Subgraph
+    from oplet.runtime.threads.workers import Workers
     from oplet.schema.enums import TensorType
 
-__all__ = ["Backend", "Runner", "Session"]
+__all__ = ["Backend", "RunMeter", "Runner", "Session"]
 
 #: A number in place of no limit.
 _ENDLESS = 2**62
@@ -62,6 +66,55 @@ class Backend(Protocol):
         """Finish every task; nothing can be started afterwards."""
 
 
+class RunMeter:
+    """The `Meter` of an interpreter's runs: ends a run that was cancelled or is out of time, and refuses memory beyond the limits.
+
+    Attributes:
+        reasons: why the run is to end, empty while it is not; a list, since the check between nodes is then cheap.
+        charge: charges the memory that kernels allocate for themselves.
+        has_deadline: whether `max_seconds` is set.
+    """
+
+    def __init__(self, limits: Bounds, model: Model, charge: Callable[[int], None]) -> None:
+        self.charge = charge
+        self.reasons: list[str] = []
+        self.has_deadline = limits.max_seconds is not None
+        self._seconds = limits.max_seconds
+        self._end = float("inf")
+        self._model = model
+        self._outer: Meter | None = None
+
+    def begin(self) -> None:
+        """Begin a run: reset what ended the run before, start the clock, and become this thread's meter."""
+        self.reasons.clear()
+        if self._seconds is not None:
+            self._end = time.monotonic() + self._seconds
+        self._outer = swap_meter(self)
+
+    def end(self) -> None:
+        """End a run: restore the meter of the enclosing run, if a kernel made this one."""
+        swap_meter(self._outer)
+        self._outer = None
+
+    def stop(self) -> None:
+        """End the run before its next node. Any thread may call it."""
+        self.reasons.append("Client requested cancel during Invoke()")
+
+    def check(self) -> None:
+        """Check whether the run is to end.
+
+        Raises:
+            CancelledError: another thread called `stop`.
+            DeadlineError: the run took longer than `max_seconds`.
+        """
+        if self.reasons:
+            raise CancelledError(f"{self.reasons[0]}. {self._model.name} was stopped; it can be invoked again.")
+        if self.has_deadline and time.monotonic() > self._end:
+            raise DeadlineError(
+                f"{self._model.name} took longer than Limits(max_seconds={self._seconds}) allows; it was stopped, and can be invoked again."
+            )
+
+
 class Session:
     """The shared state of one interpreter's subgraphs.
 
@@ -70,14 +123,13 @@ class Session:
         chains: providers by op and version; `execution.fallback` fills it.
         subgraphs: the model's subgraphs, by index.
         runners: the runner of each subgraph.
-        callees: each subgraph as the nodes that call it see it.
+        callees: each subgraph as the nodes that call it see it; empty until one asks.
         num_threads: the number of threads that a kernel may use.
         preserve_all_tensors: whether every tensor keeps memory of its own.
         profiler: records an event per node run; None for no profiling.
         force_delegate_profiling: whether delegates' kernels are profiled as a whole, also where they report single operators.
         release_dynamic_tensors: whether the memory of tensors of dynamic shape is released at the end of each invoke.
         checks: whether to check after each node that its kernel changed nothing that it may only read.
-        workers: the threads beside the one that invokes.
         resources: state that outlives an invoke and has no tensor: resource variables, hash tables.
         limits: the limits of the interpreter.
         memory: the account of the bytes that are allocated.
@@ -94,7 +146,7 @@ class Session:
         num_threads: int,
         preserve_all_tensors: bool,
         profiler: Profiler | None,
-        limits: Limits,
+        limits: Bounds,
     ) -> None:
         self.model = model
         self._resolver = resolver
@@ -118,7 +170,6 @@ class Session:
         self._deepest = limits.max_call_depth or _ENDLESS
         self._most_calls = limits.max_subgraph_calls or _ENDLESS
         self._calls = 0
-        self.workers = Workers(num_threads)
         self._active: list[Subgraph] = []
         self._owner: int | None = None  # the thread that has the interpreter to itself now
         self._locked = 0
@@ -130,6 +181,18 @@ class Session:
         if self._found_resolver is None:
             self._found_resolver = self._resolver()
         return self._found_resolver
+
+    @cached_property
+    def workers(self) -> Workers:
+        """The threads beside the one that invokes."""
+        from oplet.runtime.threads.workers import Workers  # imported late: most interpreters have one thread
+
+        return Workers(self.num_threads)
+
+    def end_workers(self) -> None:
+        """End the threads beside the one that invokes, if there are any."""
+        if "workers" in vars(self):
+            self.workers.close()
 
     def lock(self) -> None:
         """Take the interpreter's lock for this thread, without waiting; reentrant. Every `lock` needs its `unlock`.

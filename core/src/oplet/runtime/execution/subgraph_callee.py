@@ -9,9 +9,9 @@ from collections.abc import Callable
 from oplet.errors import InvokeError, OpletError, failures
 from oplet.ops.callee import Callee
 from oplet.ops.context import Node, ensure
+from oplet.ops.node import Thunk
 from oplet.ops.serving.absorbing import UnforeseenShapeError
 from oplet.ops.serving.joining import LONGEST, Loop, Rounds, looped
-from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Shape
 from oplet.runtime.describe.node_errors import node_error
 from oplet.runtime.execution.session import Session

@@ -7,7 +7,6 @@ bytes than are alive at one time.
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -93,6 +92,8 @@ def plan_arena(lifetimes: list[Lifetime]) -> ArenaPlan:
 
 def _place(requests: Sequence[_Request], limit: int) -> tuple[dict[int, int], int] | None:
     """The offset of each request, placed in this order, and the size of the arena; None as soon as that reaches `limit` bytes."""
+    from bisect import insort  # imported late: whoever takes a plan from disk plans nothing
+
     offsets: dict[int, int] = {}
     total = 0
     near: Sequence[tuple[int, int, int, int]]

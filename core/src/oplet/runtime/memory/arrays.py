@@ -8,15 +8,17 @@ import math
 import mmap
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.ops.shared_values import address_of
 from oplet.ops.tensor import Array, Tensor
 from oplet.runtime.memory.arena_planner import ALIGNMENT
 from oplet.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["aligned_bytes", "give_back_pages", "new_array"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from oplet.errors import DelegateError, OpletError, failures, text_of
 from oplet.ops.context import Context, Node
-from oplet.ops.serving.registration import Thunk
+from oplet.ops.node import Thunk
 from oplet.ops.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import StateError, TensorError, failures, text_of
 from oplet.ops.strings import string_array
 from oplet.ops.tensor import Tensor, tensor_type
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["as_tensor_value", "check_strict"]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import ViewError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Views"]
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Places, RunAnew
 from oplet_numba_ops.compiling.machine_code.description import description
 from oplet_numba_ops.compiling.machine_code.memory import ImageError, executable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["restore"]
 

@@ -15,12 +15,14 @@ import os
 import struct
 import zlib
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.model.files.cache_folder import cache_folder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["MOST_BYTES", "PlanFile", "PlanName", "find_plan", "keep_plan", "note_opened"]
 

@@ -15,7 +15,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.ops.serving.joining import Places, storable
 from oplet.ops.shared_values import address_of
@@ -31,6 +30,8 @@ from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import TensorType
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from oplet.model.model import Model
     from oplet.plugins.manager import PluginManager
 

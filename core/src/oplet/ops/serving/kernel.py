@@ -1,0 +1,95 @@
+"""The interfaces by which nodes know what serves them, for type checkers: no module imports this one when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from oplet.ops.serving.provenance import Provenance
+from oplet.schema.enums import BuiltinOperator
+
+__all__ = ["Kernel", "ProviderChain"]
+
+
+class Kernel(Protocol):
+    """The part of `Registration` that nodes and the runtime use; a protocol, as `oplet.ops.serving.registration` imports `oplet.ops.node`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def builtin_code(self) -> BuiltinOperator: ...
+
+    @property
+    def custom_name(self) -> str: ...
+
+    @property
+    def init(self) -> Callable[[Any, Any], Any] | None: ...
+
+    @property
+    def free(self) -> Callable[[Any, Any], None] | None: ...
+
+    @property
+    def prepare(self) -> Callable[[Any, Any], None] | None: ...
+
+    @property
+    def bind(self) -> Callable[[Any, Any], Callable[[], None]] | None: ...
+
+    @property
+    def invoke(self) -> Callable[[Any, Any], None] | None: ...
+
+    @property
+    def async_kernel(self) -> Callable[[Any, Any], Any] | None: ...
+
+    @property
+    def profiling_string(self) -> Callable[[Any, Any], str] | None: ...
+
+    @property
+    def library(self) -> str: ...
+
+    @property
+    def user_data(self) -> Any: ...
+
+    @property
+    def pure(self) -> bool: ...
+
+    @property
+    def absorbs(self) -> Callable[[Any, Any], Sequence[Any]] | None: ...
+
+    @property
+    def fuses(self) -> Callable[[Any, Any], Sequence[Any]] | None: ...
+
+    @property
+    def absorbable(self) -> bool: ...
+
+    @property
+    def sparse(self) -> frozenset[int]: ...
+
+    @property
+    def limits(self) -> Any: ...
+
+    @property
+    def decomposes(self) -> bool: ...
+
+    @property
+    def provenance(self) -> Provenance: ...
+
+
+class ProviderChain(Protocol):
+    """The providers of a node, in order; a protocol, as `Providers` imports `oplet.ops.node`."""
+
+    @property
+    def declined(self) -> Sequence[tuple[Kernel, str]]: ...
+
+    @property
+    def started(self) -> bool: ...
+
+    def start(self) -> None: ...
+
+    def restart(self) -> None: ...
+
+    def advance(self, reason: str) -> bool: ...
+
+    def move_to(self, node: Any) -> None: ...
+
+    def initialized(self) -> Sequence[tuple[Kernel, Any]]: ...
