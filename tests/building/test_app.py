@@ -175,7 +175,7 @@ def test_what_reads_custom_options_is_there_when_kernels_read_some() -> None:
     kernels = cut_kernels(needs_of([], ops=["TransformTensorBilinear"]), "bilinear", PluginManager())
     payload = make_payload(kernels, "1")
     assert "oplet/schema/flexbuffers.py" in payload.core
-    assert b"from oplet.schema.flexbuffers import read_flexbuffer" in payload.core["oplet/ops/node.py"]
+    assert b"from oplet.schema.flexbuffers import flexbuffer_map" in payload.core["oplet/ops/node.py"]
     assert "oplet/vendored/flatbuffers/flexbuffers.py" not in payload.core  # the reader is oplet's own
 
 
