@@ -451,7 +451,7 @@ def test_another_thread_is_refused_while_one_has_it() -> None:
 
 
 def test_sources_that_changed_make_a_plan_worthless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dependencies, "_SECONDS", 0.0)
+    monkeypatch.setattr(dependencies, "_SECONDS", -1.0)
     package = tmp_path / "a_package"
     package.mkdir()
     source = package / "__init__.py"

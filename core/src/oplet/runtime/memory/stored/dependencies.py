@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["STORE_VARIABLE", "Stamp", "all_sources", "are_unchanged", "files_of", "settings_of", "stores_plans"]
 
-#: Sources that were found unchanged, and when; for so many seconds they are not looked at again, as this process has its code anyway.
-_looked: tuple[Sequence[Sequence[object]], float] = (), 0.0
-_SECONDS = 1.0
+#: Sources that were found unchanged, by path, and since when: for so many seconds they are not looked at again, as this process has its code anyway.
+_looked: dict[object, Sequence[object]] = {}
+_since, _SECONDS = 0.0, 1.0
 #: The environment variable that switches stored plans off, with "off".
 STORE_VARIABLE = "OPLET_PLANS"
 
@@ -111,19 +111,23 @@ def are_unchanged(stamps: Sequence[Sequence[object]], packages: Mapping[str, str
         stamps: the files.
         packages: by package the file that it was imported from.
     """
-    global _looked
-    same, when = _looked
-    if same == stamps and time.monotonic() - when < _SECONDS:
-        return True
+    global _since
+    now = time.monotonic()
+    if now - _since > _SECONDS:
+        _looked.clear()
+        _since = now
     if any(_file_of(package) != path for package, path in packages.items()):
         return False
     stat = os.stat
     try:
-        for path, size, changed in stamps:
+        for stamp in stamps:
+            path, size, changed = stamp
+            if _looked.get(path) == stamp:
+                continue
             status = stat(path)  # type: ignore[arg-type]
             if status.st_size != size or status.st_mtime_ns != changed:
                 return False
+            _looked[path] = stamp
     except OSError:
         return False
-    _looked = stamps, time.monotonic()
     return True
