@@ -328,6 +328,51 @@ def test_every_tensor_is_read_as_of_one_that_was_prepared() -> None:
         np.testing.assert_array_equal(read(restored, index), read(prepared, index))
 
 
+def clamped() -> bytes:
+    """A sum whose clamp is a node of its own, which the sum's kernel computes with it."""
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x = graph.add_tensor("x", "float32", (1, SIDE, SIDE, DEPTH))
+    bias = graph.add_tensor("bias", "float32", (DEPTH,), data=np.arange(DEPTH) / 8)
+    y, z = (graph.add_tensor(name, "float32", (1, SIDE, SIDE, DEPTH)) for name in "yz")
+    graph.add_operator("ADD", [x, bias], [y])
+    graph.add_operator("RELU", [y], [z])
+    graph.set_inputs(x)
+    graph.set_outputs(z)
+    return builder.to_bytes()
+
+
+def test_nodes_that_are_computed_together_are_told_as_such() -> None:
+    def run(interpreter: Interpreter) -> Any:
+        interpreter.set_tensor(0, value())
+        interpreter.invoke()
+        return interpreter.get_tensor(3)
+
+    prepared, restored = both(clamped(), run)
+    np.testing.assert_array_equal(run(restored), run(prepared))
+    for interpreter in (prepared, restored):
+        assert interpreter._subgraphs[0].absorbing
+        with pytest.raises(TensorError, match="experimental_preserve_all_tensors"):
+            interpreter.get_tensor(2)
+    assert is_restored(restored)
+    assert str(restored.explain()) == str(prepared.explain())
+    assert not is_restored(restored)
+    with pytest.raises(TensorError, match="experimental_preserve_all_tensors"):
+        restored.get_tensor(2)
+    np.testing.assert_array_equal(run(restored), run(prepared))
+
+
+def test_it_does_not_run_before_it_allocates() -> None:
+    kept(model())
+    interpreter = Interpreter(model_content=model())
+    with pytest.raises(StateError):
+        interpreter.invoke()
+    with pytest.raises(TensorError):
+        interpreter.get_tensor(OUT)
+    interpreter.allocate_tensors()
+    assert is_restored(interpreter)
+
+
 def test_a_node_that_fails_tells_it_as_always_and_the_next_run_succeeds() -> None:
     def run(interpreter: Interpreter, *rows: int) -> Any:
         interpreter.set_tensor(0, np.array(rows or (0, 1, 2, 3), np.int32))

@@ -36,12 +36,13 @@ class MappedFile:
         shared_values: what the interpreters of the file have in common; None as long as a change of the file might go unnoticed.
     """
 
-    __slots__ = ("__weakref__", "_pages", "path", "shared_values", "view")
+    __slots__ = ("__weakref__", "_pages", "_size", "path", "shared_values", "view")
 
     def __init__(self, path: str, content: mmap.mmap | bytes) -> None:
         self.path = path
         self.view = memoryview(content)
         self._pages = content if isinstance(content, mmap.mmap) else None
+        self._size = len(content)
         self.shared_values: SharedValues | None = None
 
     def check(self) -> None:
@@ -52,8 +53,9 @@ class MappedFile:
         Raises:
             ModelError: the file is shorter than when it was mapped.
         """
-        if self._pages is not None:
-            ensure_not_truncated(self._pages, self.path)
+        pages = self._pages
+        if pages is not None and pages.size() < self._size:  # asked before each run, with as few calls as can be
+            ensure_not_truncated(pages, self.path)
 
     def release_pages(self) -> None:
         """Release the pages that were read so far; they are loaded again when they are next read.

@@ -131,24 +131,21 @@ class Executor:
             False, without effect, of other plans, and where the run has to begin again: call `invoke`.
         """
         subgraph, session = self.subgraph, self.session
-        if not subgraph.ready or not subgraph.is_joined:
+        if not subgraph.ready or subgraph.delegation_reports or not subgraph.is_joined:
             return False
         segment = subgraph.segments[0]
-        if segment.can_improve:
+        if segment.can_improve or session.profiler is not None or session.meter.has_deadline or not session.enter_alone(subgraph):
             return False
-        if session.profiler is not None or session.meter.has_deadline or not session.enter_alone(subgraph):
-            return False
-        begins_again = False
         try:
             run_joined(self.context, segment)
+            return True
         except RunAnew:
-            begins_again = True  # by `invoke`, which rebinds
+            return False  # `invoke` rebinds
         except UnforeseenShapeError as error:
             self._begin_again(error)
-            begins_again = True
+            return False
         finally:
             session.leave_alone()
-        return not begins_again
 
     def _run_plan(self, subgraph: Subgraph) -> None:
         segments, end = subgraph.segments, len(subgraph.execution_plan)

@@ -217,9 +217,10 @@ class ModelRuntime(Descriptions):
 
     def _invoke(self, subgraph_index: int) -> None:
         self._model.check_files()
+        # No call of numpy would notice the settings.
+        if not self._backends and 0 <= subgraph_index < len(self._executors) and self._executors[subgraph_index].invoke_joined():
+            return
         subgraph = self._subgraph(subgraph_index)
-        if not (self._backends or subgraph.delegation_reports) and self._executors[subgraph_index].invoke_joined():
-            return  # no call of numpy would have noticed the settings
         self._ensure_idle()
         with KernelNumpySettings():
             self._session.runners[subgraph_index].invoke()

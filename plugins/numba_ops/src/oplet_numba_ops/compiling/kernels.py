@@ -101,6 +101,7 @@ class Kernel:
         self.family: tuple[str, str, tuple[Any, ...]] | None = None
         self._most_on_disk = most_on_disk
         self._compiled: Callable[..., Any] | None = None
+        self._by_words: Callable[[int], None] | None = None
         self._entry: Entry | None = None
         self._error = ""
         self._looked_for = False
@@ -159,6 +160,18 @@ class Kernel:
         if self._compiled is None:
             self._compiled = self.entry().function()
         return self._compiled
+
+    def by_words(self) -> Callable[[int], None]:
+        """The machine code as a Python function of the address of its arguments, each a word, which releases the GIL while it runs.
+
+        A call takes a third of a microsecond less than one of several arguments.
+
+        Raises:
+            CompileError: as for `entry`.
+        """
+        if self._by_words is None:
+            self._by_words = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.entry().address)
+        return self._by_words
 
     def made(self) -> bytes:
         """The machine code, compiled and stored on disk; what `adopt` takes.

@@ -36,7 +36,7 @@ class Jobs(NamedTuple):
     """The jobs of a thunk.
 
     Attributes:
-        run: runs jobs: the address of the team, that of the jobs' addresses, and their number.
+        run: runs jobs; it takes the address of words: the address of the team, that of the jobs' addresses, and their number.
         team: the address of the team.
         addresses: the addresses of the jobs.
         helpers: the helpers that share them.
@@ -45,7 +45,7 @@ class Jobs(NamedTuple):
         kept: what the thunk keeps alive.
     """
 
-    run: Callable[..., None]
+    run: Callable[[int], None]
     team: int
     addresses: Sequence[int]
     helpers: Sequence[Any]
@@ -136,8 +136,9 @@ class _Joiner:
         addresses = _addresses(thunks)
         helpers = max((jobs.helpers for jobs in known), key=len)
         jobs, memory = _gathered(addresses)
-        call: Any = partial(known[0].run, known[0].team, jobs.ctypes.data, len(jobs))
-        call.keep = jobs, memory, tuple(thunks)
+        words: Array = np.array([known[0].team, jobs.ctypes.data, len(jobs)], np.int64)
+        call: Any = partial(known[0].run, words.ctypes.data)
+        call.keep = jobs, memory, words, tuple(thunks)
         return partial(_with_helpers, call, helpers) if helpers else call
 
     def store(self, runs: Sequence[Sequence[Any]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:

@@ -38,11 +38,10 @@ def restore(facts: Mapping[str, Any], memory: NDArray[np.uint8], places: Places)
     base = memory.ctypes.data
     for kind, value in (("own", base), ("arena", places.arena[0]), ("model", places.model[0]), ("code", code)):
         words[np.frombuffer(facts["moved"][kind], np.int32)] += value
-    run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(code + facts["run"])
+    run = ctypes.CFUNCTYPE(None, ctypes.c_int64)(code + facts["run"])
     thunks: list[Callable[[], None]] = []
-    for (jobs, count), marks in zip(facts["calls"], facts["marks"]):
-        # Nobody reads a team where each job has one thread.
-        call: Any = partial(run, 0, base + jobs, count)
+    for arguments, marks in zip(facts["calls"], facts["marks"]):
+        call: Any = partial(run, base + arguments)
         call.keep = pages, memory, places
         found = [words[mark // 8 :][:1] for mark in marks]
         thunks.append(partial(_checked, call, found) if found else call)

@@ -145,7 +145,7 @@ class _Storing:
         self._pieces.append((0, values.tobytes()))
         offsets = [self._offset(array) for array in arrays]
         failing = [[self._offset(mark) for mark in run.marks] for run in runs]
-        start = self._offset_of(RUN.entry().direct)
+        start = self._offset_of(RUN.entry().address)
         while self._waiting:
             region = self._waiting.pop()
             content = bytearray(ctypes.string_at(region.start, region.end - region.start))
@@ -277,8 +277,8 @@ def _add(piece: bytearray, places: Array, value: int) -> None:
         piece[at : at + 8] = ((word + value) % (1 << 64)).to_bytes(8, "little")
 
 
-def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[tuple[int, int]]]:
-    """All jobs as words, the positions of those that are offsets in these words, and for each run the offset of its jobs' addresses and their number."""
+def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[int]]:
+    """All jobs as words, the positions of those that are offsets in these words, and for each run the offset of the arguments of RUN."""
     words: list[int] = []
     own: list[int] = []
     calls = []
@@ -287,9 +287,10 @@ def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[tup
         heads = [head for head in heads if head[3]]  # the others have no parts
         if any(head[4] > 1 for head in heads):
             raise _NotStored("several threads share a job")
-        table = len(words)
-        calls.append((8 * table, len(heads)))
-        words += [0] * len(heads)
+        calls.append(8 * len(words))
+        table = len(words) + 3
+        own.append(table - 2)
+        words += [0, 8 * table, len(heads), *[0] * len(heads)]  # nobody reads a team where each job has one thread
         for number, (function, where, stride, count, threads) in enumerate(heads):
             at = len(words)
             words[table + number] = 8 * at

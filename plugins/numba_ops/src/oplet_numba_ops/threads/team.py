@@ -310,7 +310,7 @@ def _one_by_one(calls: Sequence[Thunk]) -> None:
 
 def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Thunk:
     """A thunk of steps that are run in one call of machine code."""
-    run = RUN.compiled()
+    run = RUN.by_words()
     team = _team()
     shared = threads > 1 and any(len(step.parts) > 1 for step in steps)
     if not shared:
@@ -325,8 +325,9 @@ def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Th
     jobs = np.array([team.take() for _ in steps], np.int64)
     for job, values in zip(jobs.tolist(), fields):
         _write(job, values)
-    keep.append(jobs)
-    call = partial(run, team.address, jobs.ctypes.data, len(jobs))
+    arguments: Array = np.array([team.address, jobs.ctypes.data, len(jobs)], np.int64)
+    keep += (jobs, arguments)
+    call = partial(run, arguments.ctypes.data)
     helpers = team.helpers[: max(min(threads, len(step.parts)) for step in steps) - 1]
 
     def run_together(_keep: Any = keep) -> None:
@@ -348,8 +349,10 @@ class _Call(partial[None]):
     keep: Any
 
 
-def _alone(steps: Sequence[Step], run: Callable[..., None], team: _Team, arrays: tuple[Array, ...]) -> Thunk:
-    """A thunk of steps whose parts run one after the other. Their jobs, the addresses of these and all arguments are in one piece of memory."""
+def _alone(steps: Sequence[Step], run: Callable[[int], None], team: _Team, arrays: tuple[Array, ...]) -> Thunk:
+    """A thunk of steps whose parts run one after the other. Their jobs, the addresses of these, all arguments and those of `run` are in one piece
+    of memory.
+    """
     passed: list[Array] = []
     rows: list[tuple[Entry, list[int], int]] = []
     for kernel, parts in steps:
@@ -361,7 +364,8 @@ def _alone(steps: Sequence[Step], run: Callable[..., None], team: _Team, arrays:
         rows.append((entry, words, len(parts)))
     count = len(rows)
     first = (JOB_WORDS + 1) * count
-    memory = array("q", bytes(8 * (first + sum(len(words) for _, words, _ in rows))))
+    last = first + sum(len(words) for _, words, _ in rows)
+    memory = array("q", bytes(8 * (last + 3)))
     where, _ = memory.buffer_info()
     jobs = [where + 8 * JOB_WORDS * number for number in range(count)]
     at, own = first, 0
@@ -372,20 +376,21 @@ def _alone(steps: Sequence[Step], run: Callable[..., None], team: _Team, arrays:
         own += JOB_WORDS
         at += len(words)
     memory[own:first] = array("q", jobs)
-    call = _Call(run, team.address, where + 8 * JOB_WORDS * count, count)
+    memory[last:] = array("q", (team.address, where + 8 * JOB_WORDS * count, count))
+    call = _Call(run, where + 8 * last)
     call.keep = memory, *(entry for entry, _, _ in rows), *arrays, *passed
     return mark(call, Jobs(run, team.address, jobs, (), team, kept=call.keep))
 
 
 def _single(kernel: Kernel, parts: Sequence[tuple[Any, ...]], arrays: tuple[Array, ...]) -> Thunk:
-    """What `_alone` makes of one step of one part, with fewer calls: the job, its address, and the arguments."""
-    run, team, entry = RUN.compiled(), _team(), kernel.entry()
+    """What `_alone` makes of one step of one part, with fewer calls: the job, its address, the arguments of `run`, and its own."""
+    run, team, entry = RUN.by_words(), _team(), kernel.entry()
     words = entry.pack(parts[0])
-    memory = array("q", (entry.address, 0, 8 * len(words), 1, 1, *_NO_LINKS, 0))
+    memory = array("q", (entry.address, 0, 8 * len(words), 1, 1, *_NO_LINKS, 0, team.address, 0, 1))
     memory.extend(words)
     where, _ = memory.buffer_info()  # of its final size, which does not move any more
-    memory[1], memory[JOB_WORDS] = where + 8 * (JOB_WORDS + 1), where
-    call = _Call(run, team.address, where + 8 * JOB_WORDS, 1)
+    memory[1], memory[JOB_WORDS], memory[JOB_WORDS + 2] = where + 8 * (JOB_WORDS + 4), where, where + 8 * JOB_WORDS
+    call = _Call(run, where + 8 * (JOB_WORDS + 1))
     call.keep = memory, entry, *arrays, *[value for value in parts[0] if value.__class__ not in _NUMBERS]
     return mark(call, Jobs(run, team.address, [where], (), team, kept=call.keep))
 
