@@ -21,7 +21,7 @@ from oplet.runtime.memory import remembered
 from oplet.runtime.memory.stored import dependencies, plan_files
 from oplet.runtime.memory.stored.dependencies import STORE_VARIABLE, are_unchanged
 from oplet.runtime.memory.stored.plan_files import PlanName, note_opened
-from oplet.schema.options import Conv2DOptions, GatherOptions
+from oplet.schema.options import AddOptions, Conv2DOptions, GatherOptions
 
 pytest.importorskip("numba")
 
@@ -335,7 +335,7 @@ def clamped() -> bytes:
     x = graph.add_tensor("x", "float32", (1, SIDE, SIDE, DEPTH))
     bias = graph.add_tensor("bias", "float32", (DEPTH,), data=np.arange(DEPTH) / 8)
     y, z = (graph.add_tensor(name, "float32", (1, SIDE, SIDE, DEPTH)) for name in "yz")
-    graph.add_operator("ADD", [x, bias], [y])
+    graph.add_operator("ADD", [x, bias], [y], AddOptions())
     graph.add_operator("RELU", [y], [z])
     graph.set_inputs(x)
     graph.set_outputs(z)
