@@ -15,7 +15,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import Interpreter, Limits, ModelBuilder, MutableOpResolver, Profiler, load_delegate
+from oplet import (
+    Interpreter,
+    Limits,
+    ModelBuilder,
+    MutableOpResolver,
+    OpResolver,
+    Profiler,
+    Provenance,
+    Registration,
+    decline,
+    load_delegate,
+)
 from oplet.errors import InvokeError, OpletError, StateError, TensorError
 from oplet.runtime.memory import remembered
 from oplet.runtime.memory.stored import dependencies, plan_files
@@ -24,6 +35,7 @@ from oplet.runtime.memory.stored.plan_files import PlanName, note_opened
 from oplet.schema.options import AddOptions, Conv2DOptions, GatherOptions
 
 pytest.importorskip("numba")
+restoring = pytest.importorskip("oplet_numba_ops.threads.restoring")
 
 SIDE, DEPTH = 8, 16
 X, OUT = 0, 6
@@ -295,6 +307,60 @@ def test_a_resize_before_it_allocates_takes_no_plan() -> None:
     interpreter.resize_tensor_input(X, (2, SIDE, SIDE, DEPTH))
     interpreter.allocate_tensors()
     assert not is_restored(interpreter)
+
+
+def test_where_no_memory_may_become_executable_it_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = model()
+    kept(content)
+    expected = answer(opened(content))
+    remembered.forget_plans()
+
+    def refuse(*_: object) -> None:
+        raise restoring.ImageError("the system lets no memory become executable")
+
+    monkeypatch.setattr(restoring, "executable", refuse)
+    interpreter = opened(content)
+    assert not is_restored(interpreter)
+    np.testing.assert_array_equal(answer(interpreter), expected)
+
+
+@pytest.mark.parametrize("allocates_first", [False, True])
+def test_kernels_that_are_needed_later_are_initialized(allocates_first: bool) -> None:
+    class Eager(OpResolver):
+        """Begins each list of providers with one that has an `init` and declines all nodes."""
+
+        def __init__(self, other: OpResolver) -> None:
+            self.other = other
+
+        def find_op(self, op: Any, version: int) -> Registration | None:
+            return next(self.candidates(op, version), None)
+
+        def candidates(self, op: Any, version: int) -> Iterator[Registration]:
+            yield Registration(init=lambda *_: begun.append(op), prepare=refuse, invoke=lambda *_: None).stamped(
+                op, version, Provenance()
+            )
+            yield from self.other.candidates(op, version)
+
+        def versions(self, op: Any) -> list[int]:
+            return self.other.versions(op)
+
+    def refuse(context: Any, node: Any) -> None:
+        assert node.op in begun
+        decline("it serves none")
+
+    begun: list[Any] = []
+    prepared, restored = both(model())
+    if not allocates_first:
+        restored = Interpreter(model_content=model())
+    session = restored._session
+    assert session._found_resolver is None
+    session._found_resolver = Eager(session._resolver())
+    restored.resize_tensor_input(X, (2, SIDE, SIDE, DEPTH))
+    restored.allocate_tensors()
+    assert len(begun) == 4
+    restored.resize_tensor_input(X, (1, SIDE, SIDE, DEPTH))
+    restored.allocate_tensors()
+    np.testing.assert_array_equal(answer(restored), answer(prepared))
 
 
 def test_it_explains_and_describes_itself_like_one_that_was_prepared_and_keeps_its_values() -> None:

@@ -78,21 +78,20 @@ class ModelRuntime(Descriptions):
             for node in self._subgraphs[0].nodes:
                 node.registration = unresolved
             return
-        from oplet.runtime.execution.initialization import initialize
-
-        self._resolve()
         try:
-            for executor in self._executors:
-                initialize(executor.context, executor.subgraph.nodes)
+            self._resolve()
         except OpletError:
             self.close()
             raise
 
     def _resolve(self) -> None:
-        """Give the nodes their registrations."""
-        from oplet.runtime.resolving import resolve_subgraphs  # imported late: a plan from disk needs none
+        """Give the nodes their registrations, and initialize them."""
+        from oplet.runtime.execution.initialization import initialize  # imported late, both: a plan from disk needs neither
+        from oplet.runtime.resolving import resolve_subgraphs
 
         resolve_subgraphs(self._subgraphs, self._model.lazy_root, self._session.resolver, self._manager.advice, self._model.name)
+        for executor in self._executors:
+            initialize(executor.context, executor.subgraph.nodes)
 
     def _resolve_late(self) -> None:
         """Give the nodes their registrations, and prepare them, in an interpreter that has run without."""
