@@ -149,6 +149,19 @@ def test_the_plan_is_stored_when_a_model_is_opened_again_and_gives_the_same_answ
     assert is_restored(third)
 
 
+def test_a_model_whose_kernels_are_still_compiled_is_noted_and_stored_by_the_next_that_opens_it(folder: Path) -> None:
+    interpreter = opened(model())
+    [segment] = interpreter._subgraphs[0].segments
+    segment.can_improve = True
+    access = interpreter._stored_plans
+    assert access is not None
+    for _ in range(2):  # as after each run in the meantime
+        access.store(interpreter._subgraphs, {}, list)
+    assert not plans(folder)
+    answer(opened(model()))
+    assert len(plans(folder)) == 1
+
+
 def test_another_process_runs_it_without_kernels(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(model())

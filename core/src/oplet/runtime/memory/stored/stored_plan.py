@@ -57,6 +57,7 @@ class StoredPlans:
         self._manager = manager
         self._name: PlanName | None = None
         self._found: StoredPlan | None = None
+        self._is_noted = False
         if stores_plans() and len(model.data) <= MOST_BYTES:
             settings = settings_of(manager, Preference.read(prefer))
             if settings is not None:
@@ -115,7 +116,12 @@ class StoredPlans:
             now: whether to store it although the model may never be opened again.
         """
         subgraph, name = subgraphs[0], self._name
-        if name is None or not subgraph.segments or subgraph.segments[0].can_improve:
+        if name is None or not subgraph.segments:
+            return
+        if subgraph.segments[0].can_improve:
+            if not self._is_noted:  # the next process, or this one when its kernels are compiled, need not open it once more
+                self._is_noted = True
+                note_opened(name)
             return
         self._name = None  # once is enough
         is_as_the_file = len(subgraphs) == 1 and subgraph.generation == 1 and not self._model.lazy_root.external_buffers
