@@ -120,6 +120,8 @@ class _Storing:
             region = found.setdefault(id(root), _Region("own", first, last))
             region.start, region.end = min(first, region.start), max(last, region.end, address(root) + root.nbytes)
             if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+                if first % 8:
+                    raise _NotStored("words lie between words")
                 region.words.append((first, last))
         self._regions = sorted([*regions, *found.values()], key=lambda region: (region.start, region.end))
         self._starts = np.array([region.start for region in self._regions], np.int64)
