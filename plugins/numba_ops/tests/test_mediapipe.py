@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,7 @@ def test_what_is_not_compiled_is_served_by_the_package_that_brings_the_operator(
 
 
 def test_without_the_package_that_brings_them_they_are_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oplet_numba_ops, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     resolver = MutableOpResolver()
     oplet_numba_ops.register_ops(resolver)
     assert {claim.op for claim in resolver.claims() if isinstance(claim.op, str)} == set(oplet_numba_ops.CUSTOM)
