@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -35,6 +36,8 @@ from oplet.runtime.memory.stored.plan_files import PlanName, note_opened
 from oplet.schema.options import AddOptions, Conv2DOptions, GatherOptions
 
 pytest.importorskip("numba")
+if sys.platform != "linux" or platform.machine() != "x86_64":
+    pytest.skip("machine code is stored as images on Linux and x86-64 alone", allow_module_level=True)
 restoring = pytest.importorskip("oplet_numba_ops.threads.restoring")
 
 SIDE, DEPTH = 8, 16

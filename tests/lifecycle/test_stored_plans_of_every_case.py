@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import platform
 import subprocess
 import sys
 import zipfile
@@ -20,6 +21,8 @@ from oplet.runtime.memory import remembered
 from oplet.runtime.memory.stored.dependencies import STORE_VARIABLE
 
 pytest.importorskip("numba")
+if sys.platform != "linux" or platform.machine() != "x86_64":
+    pytest.skip("machine code is stored as images on Linux and x86-64 alone", allow_module_level=True)
 
 #: Fewer than have plans; and how many models are opened in one child.
 _LEAST, _BATCH = 1500, 300
