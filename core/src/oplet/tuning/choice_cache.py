@@ -15,7 +15,7 @@ import numpy as np
 
 from oplet.errors import text_of
 from oplet.model.files.atomic_write import write_atomically
-from oplet.model.files.cache_folder import FOLDER_VARIABLE, cache_folder
+from oplet.model.files.cache_folder import FOLDER_VARIABLE, cache_folder, make_private
 from oplet.model.files.regular_files import read_file
 from oplet.texts import logger_of
 
@@ -89,9 +89,7 @@ def store_choice(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
         )
         return ""
     try:
-        # Only the user may write here, since what is read back decides which code runs.
-        os.makedirs(os.path.dirname(os.path.dirname(path)), mode=0o700, exist_ok=True)
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        make_private(os.path.dirname(path))
         # Two processes may tune one model at once: each writes a temporary file and renames it.
         write_atomically(path, json.dumps({"key": dict(key), **content}, indent=1))
     except OSError as error:

@@ -15,6 +15,7 @@ from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, tensor_ty
 from oplet.runtime.describe.node_errors import node_error
 from oplet.runtime.execution.checks import checked_shape, ensure_temporary
 from oplet.runtime.execution.session import Session
+from oplet.runtime.memory.letting_go import let_go
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import TensorType
 
@@ -204,8 +205,6 @@ class KernelContext(Context):
         for tensor in (tensor for reader in (node, *node.absorbed) for tensor in reader.inputs):
             if tensor is not None and tensor.allocation is _COMPUTED:
                 if not (self.session.checks or self.session.preserve_all_tensors):
-                    from oplet.runtime.memory.letting_go import let_go
-
                     let_go(self.subgraph, node, position, self.readers_of)
                 return
 

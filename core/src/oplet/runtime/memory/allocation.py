@@ -110,7 +110,7 @@ class SegmentAllocation:
         offered: Mapping[Tensor, Array],
         others: Sequence[Subgraph],
         num_threads: int,
-        memory_there: NDArray[np.uint8] | None = None,
+        arena_there: NDArray[np.uint8] | None = None,
     ) -> None:
         """Plan the arena and give the tensors their memory.
 
@@ -119,7 +119,7 @@ class SegmentAllocation:
             offered: arrays that kernels offered for tensors; they are used where they fit.
             others: all subgraphs of the model, whose arenas count for the limit too.
             num_threads: the threads of kernels; with several the plan is improved for cache locality.
-            memory_there: an arena of the same plan, which is used with the values in it.
+            arena_there: an arena of the same plan, which is used with the values in it.
 
         Raises:
             LimitError: it is more than is allowed, or than the machine has.
@@ -148,9 +148,9 @@ class SegmentAllocation:
             plan = with_locality(lifetimes, plan)
         arenas = sum(subgraph.arena_bytes for subgraph in others)
         memory.check_arena(arenas + plan.nbytes, largest)
-        is_there = memory_there is not None and memory_there.nbytes == plan.nbytes
+        is_there = arena_there is not None and arena_there.nbytes == plan.nbytes
         try:
-            arena = segment.arena = memory_there if is_there else aligned_bytes(plan.nbytes, zeroed=False)
+            arena = segment.arena = arena_there if is_there else aligned_bytes(plan.nbytes, zeroed=False)
         except MemoryError:
             raise memory.out_of_memory(plan.nbytes, largest) from None
         segment.requests, segment.offsets = requests, [plan.offsets[numbers[tensor]] for tensor, _ in requests]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from oplet.ops.tensor import Tensor
     from oplet.runtime.memory.accounting import MemoryAccount
 
-__all__ = ["MOST_BYTES", "forget_plans", "free_origin", "is_plain", "leave", "remember_plan", "take", "take_plan"]
+__all__ = ["MOST_BYTES", "forget_plans", "free_origin", "is_plain", "leave", "may_leave", "remember_plan", "take", "take_plan"]
 
 #: The most plans that are remembered, the most bytes of their memory and files together, and for how many seconds.
 _MOST, MOST_BYTES, _SECONDS = 8, 64 << 20, 60.0
@@ -171,8 +171,7 @@ def remember_plan(
         resources: the resources of its session.
         closed: whether it is being closed: its arena's memory is given back then.
     """
-    # Windows lets no one replace or delete a file that is mapped.
-    if model.shared_values is None or os.name == "nt" or sys.is_finalizing() or not is_plain(subgraph, resources):
+    if not may_leave(model) or not is_plain(subgraph, resources):
         return False
     most = _MOST_CLOSED_BYTES if closed else MOST_BYTES
     nbytes = memory.total + (0 if closed and model.is_mapped else len(model.data))  # pages of a file are the system's to take
@@ -183,29 +182,34 @@ def remember_plan(
             nbytes += give_back_pages(segment.arena) if closed else segment.arena.nbytes
     if nbytes > most:
         return False
-    leave((model.shared_values, key), BoundPlan(model, subgraph, memory, resources, nbytes, time.monotonic(), closed))
+    leave(model, key, BoundPlan(model, subgraph, memory, resources, nbytes, time.monotonic(), closed))
     return True
 
 
-def leave(key: Hashable, plan: Left) -> None:
-    """Remember what was left, in place of what was left under this key before."""
+def may_leave(model: Model) -> bool:
+    """Whether an interpreter of a model may leave anything: its bytes cannot change, and the system lets others replace a mapped file."""
+    return model.shared_values is not None and os.name != "nt" and not sys.is_finalizing()
+
+
+def leave(model: Model, key: Hashable, plan: Left) -> None:
+    """Remember what an interpreter of a model has left, in place of what was left under this key before."""
     with _lock:
         dropped = _expired(plan.since)
-        before = _plans.pop(key, None)
+        before = _plans.pop((model.shared_values, key), None)
         if before is not None:
             dropped.append(before)
-        _plans[key] = plan
+        _plans[model.shared_values, key] = plan
         dropped += _too_many()
     _discard(dropped)
 
 
-def take(key: Hashable) -> Left | None:
-    """What was left under a key, which is the caller's from now on; None if there is nothing, or it is too old."""
-    if not _plans:
+def take(model: Model, key: Hashable) -> Left | None:
+    """What was left of a model under a key, which is the caller's from now on; None if there is nothing, or it is too old."""
+    if not _plans or model.shared_values is None:
         return None
     with _lock:
         dropped = _expired(time.monotonic())
-        found = _plans.pop(key, None)
+        found = _plans.pop((model.shared_values, key), None)
     _discard(dropped)
     return found
 
@@ -229,7 +233,7 @@ def _too_many() -> list[Left]:
 
 def take_plan(key: tuple[Any, ...], model: Model, subgraph: Subgraph) -> BoundPlan | None:
     """The bound plan that was remembered for a model and settings, which is the caller's from now on; None if there is none that fits."""
-    found = None if model.shared_values is None else take((model.shared_values, key))
+    found = take(model, key)
     if not isinstance(found, BoundPlan):
         return None
     if not found.fits(subgraph):

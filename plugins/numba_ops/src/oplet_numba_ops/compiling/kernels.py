@@ -170,7 +170,7 @@ class Kernel:
             CompileError: as for `entry`.
         """
         if self._by_words is None:
-            self._by_words = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.entry().address)
+            self._by_words = self.entry().by_words()
         return self._by_words
 
     def made(self) -> bytes:
@@ -228,27 +228,30 @@ class Entry:
 
     Attributes:
         address: the address of the function that takes the address of words.
-        direct: the address of the one that takes integers; 0 if there is none.
     """
 
     def __init__(self, addresses: dict[str, int], signature: str) -> None:
         self.address = addresses["enter"]
-        self.direct = addresses.get("direct", 0)
+        self._direct = addresses.get("direct", 0)
         self._kinds = kinds(signature)
         self._floats = [not ndim and dtype.kind == "f" for dtype, ndim in self._kinds]
         self._has_arrays = any(ndim for _, ndim in self._kinds)
 
     def function(self) -> Callable[..., Any]:
         """A Python function of the kernel's arguments."""
-        if self.direct:
-            return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(self._kinds))(self.direct)
-        call = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.address)
+        if self._direct:
+            return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(self._kinds))(self._direct)
+        call = self.by_words()
 
         def run(*arguments: Any) -> None:
             words: Any = np.array(self.pack(arguments), np.int64)
             call(address(words))
 
         return run
+
+    def by_words(self) -> Callable[[int], None]:
+        """A Python function of the address of the arguments' words."""
+        return ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.address)
 
     def pack(self, arguments: Sequence[Any]) -> list[int]:
         """The words of the arguments. The caller keeps the arrays alive. Read-only arrays are accepted.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -11,7 +13,7 @@ from numpy.typing import DTypeLike
 from oplet.kernels.arrays import Array
 from oplet.kernels.arrays import address_of as address
 
-__all__ = ["Array", "address", "aligned", "flat", "padded_rows", "writable"]
+__all__ = ["Array", "address", "aligned", "flat", "padded_rows", "words_at", "writable"]
 
 _LINE = 64
 #: The bytes from which on filling an array with zeros takes longer than the calls that save it.
@@ -51,3 +53,9 @@ def writable(array: Array) -> Array:
 def flat(array: Array) -> Array:
     """The array's elements with one dimension."""
     return array.reshape(-1)
+
+
+def words_at(where: int, count: int) -> Array:
+    """The words of memory at an address."""
+    memory: Any = (ctypes.c_int64 * count).from_address(where)
+    return np.frombuffer(memory, np.int64)

@@ -5,7 +5,6 @@ With several threads the call runs a graph of the jobs (`graphs`), in which inde
 
 from __future__ import annotations
 
-import ctypes
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,7 +16,7 @@ from oplet import Loop, Places, StoredThunks
 from oplet.kernels.arrays import Copies, spans
 from oplet_numba_ops.compiling.background import awaited, provide
 from oplet_numba_ops.compiling.kernels import CompileError
-from oplet_numba_ops.compiling.memory import Array
+from oplet_numba_ops.compiling.memory import Array, words_at
 from oplet_numba_ops.compiling.replacing import in_turn
 from oplet_numba_ops.overriding import Thunk
 from oplet_numba_ops.shaping.copying import COPY, COPY_WORDS, copy_arguments
@@ -149,7 +148,7 @@ class _Joiner:
     def loop(self, loop: Loop) -> Callable[[int, bool], int] | None:
         pieces: tuple[Sequence[Any], ...] = [loop.before], loop.condition, loop.body, [loop.step], [loop.after]
         lists = [_addresses(thunks) for thunks in pieces]
-        if any(int(_words(where, HEAD_WORDS)[4]) > 1 for where in (*lists[1], *lists[2])):
+        if any(int(words_at(where, HEAD_WORDS)[4]) > 1 for where in (*lists[1], *lists[2])):
             return None  # several threads share a job
         try:
             with awaited():
@@ -185,7 +184,7 @@ def _work(thunk: Any, touched: Any) -> Work:
         reads, writes = spans(source for _, source in pairs), spans(target for target, _ in pairs)
         return Work(thunk.addresses, [False] * len(thunk.addresses), [*touched.reads, *reads], [*touched.writes, *writes])
     addresses = thunk.jobs.addresses
-    return Work(addresses, [int(_words(where, HEAD_WORDS)[4]) > 1 for where in addresses], touched.reads, touched.writes)
+    return Work(addresses, [int(words_at(where, HEAD_WORDS)[4]) > 1 for where in addresses], touched.reads, touched.writes)
 
 
 def _graph(found: Sequence[Task], known: Jobs, thunks: Sequence[Any]) -> Thunk:
@@ -199,19 +198,19 @@ def _graph(found: Sequence[Task], known: Jobs, thunks: Sequence[Any]) -> Thunk:
     place, most = 0, 2 if any(len(task.needs) != 1 for task in found[1:]) else 1
     for job, task, some in zip(own, found, following):
         if task.is_shared:
-            head = _words(task.jobs[0], HEAD_WORDS)
+            head = words_at(task.jobs[0], HEAD_WORDS)
             most = max(most, int(head[4]))
         else:
             jobs, memory = _gathered(task.jobs)
             words = np.array([jobs.ctypes.data, len(jobs)], np.int64)
             head = np.array([CHAIN.entry().address, words.ctypes.data, words.nbytes, 1, 1], np.int64)
             keep += [jobs, memory, words]
-        fields = _words(job, JOB_WORDS)
+        fields = words_at(job, JOB_WORDS)
         fields[:HEAD_WORDS] = head
         fields[list(LINK_WORDS)] = graph, len(some), len(task.needs), after.ctypes.data + 8 * place
         place += len(some)
     count, helping, first = GRAPH_WORDS
-    fields = _words(graph, first + len(own))
+    fields = words_at(graph, first + len(own))
     fields[[count, helping]] = len(own), most - 1
     fields[first:] = own
     helpers = crew.helpers[: most - 1]
@@ -228,7 +227,7 @@ def _graph(found: Sequence[Task], known: Jobs, thunks: Sequence[Any]) -> Thunk:
 
 def _give_back(crew: Crew, jobs: list[int], graph: int) -> None:
     for job in jobs:
-        _words(job, JOB_WORDS)[list(LINK_WORDS)] = 0
+        words_at(job, JOB_WORDS)[list(LINK_WORDS)] = 0
     crew.give_back(jobs)
     crew.give_back_list(len(jobs), graph)
 
@@ -240,9 +239,9 @@ def _gathered(addresses: Sequence[int]) -> tuple[Array, Array]:
     """
     pieces: list[Array | None] = []
     for where in addresses:
-        head = _words(where, HEAD_WORDS)
+        head = words_at(where, HEAD_WORDS)
         _, words, stride, count, threads = head.tolist()
-        pieces.append(None if threads > 1 else np.concatenate((head, _words(words, stride * count // 8))))
+        pieces.append(None if threads > 1 else np.concatenate((head, words_at(words, stride * count // 8))))
     memory = np.concatenate([piece for piece in pieces if piece is not None] or [np.empty(0, np.int64)])
     jobs, place = np.array(addresses, np.int64), 0
     for number, piece in enumerate(pieces):
@@ -251,12 +250,6 @@ def _gathered(addresses: Sequence[int]) -> tuple[Array, Array]:
             memory[place + 1] = jobs[number] + 8 * HEAD_WORDS
             place += len(piece)
     return jobs, memory
-
-
-def _words(address: int, count: int) -> Array:
-    """The words of memory at an address."""
-    memory: Any = (ctypes.c_int64 * count).from_address(address)
-    return np.frombuffer(memory, np.int64)
 
 
 def _with_helpers(call: Thunk, helpers: Sequence[Any]) -> None:

@@ -17,8 +17,8 @@ from oplet import Places, StoredThunks
 from oplet.kernels.arrays import Copies, spans
 from oplet_numba_ops.compiling.kernels import Entry
 from oplet_numba_ops.compiling.machine_code.description import description
-from oplet_numba_ops.compiling.machine_code.memory import Loaded, address_of, images
-from oplet_numba_ops.compiling.memory import Array, address
+from oplet_numba_ops.compiling.machine_code.memory import Loaded, add_word, address_of, images
+from oplet_numba_ops.compiling.memory import Array, address, words_at
 from oplet_numba_ops.threads.jobs import HEAD_WORDS, RUN
 
 __all__ = ["store_thunks"]
@@ -238,13 +238,13 @@ class _Storing:
         library: dict[str, list[Array]] = {}
         for place, image in self._code:
             piece = bytearray(ctypes.string_at(image.base, image.size))
-            places = np.array(image.own, np.int64)
-            _add(piece, places, place - image.base)
-            own.append(places + place)
+            for at in image.own:
+                add_word(piece, at, place - image.base)
+            own.append(np.array(image.own, np.int64) + place)
             for name, where in image.library.items():
-                places = np.array(where, np.int64)
-                _add(piece, places, -address_of(name))
-                library.setdefault(name, []).append(places + place)
+                for at in where:
+                    add_word(piece, at, -address_of(name))
+                library.setdefault(name, []).append(np.array(where, np.int64) + place)
             code[place : place + image.size] = piece
         return {
             "code": bytes(code),
@@ -272,20 +272,13 @@ def _joined(found: Sequence[Array]) -> bytes:
     return np.concatenate([np.empty(0, np.int64), *found]).astype(np.int32).tobytes()
 
 
-def _add(piece: bytearray, places: Array, value: int) -> None:
-    """Add a number to 64-bit words at any offsets."""
-    for at in places.tolist():
-        word = int.from_bytes(piece[at : at + 8], "little")
-        piece[at : at + 8] = ((word + value) % (1 << 64)).to_bytes(8, "little")
-
-
 def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[int]]:
     """All jobs as words, the positions of those that are offsets in these words, and for each run the offset of the arguments of RUN."""
     words: list[int] = []
     own: list[int] = []
     calls = []
     for addresses in runs:
-        heads = [_read(where, HEAD_WORDS) for where in addresses]
+        heads = [words_at(where, HEAD_WORDS).tolist() for where in addresses]
         heads = [head for head in heads if head[3]]  # the others have no parts
         if any(head[4] > 1 for head in heads):
             raise _NotStored("several threads share a job")
@@ -296,14 +289,9 @@ def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[int
         for number, (function, where, stride, count, threads) in enumerate(heads):
             at = len(words)
             words[table + number] = 8 * at
-            words += [function, 8 * (at + HEAD_WORDS), stride, count, threads, *_read(where, stride * count // 8)]
+            words += [function, 8 * (at + HEAD_WORDS), stride, count, threads, *words_at(where, stride * count // 8).tolist()]
             own += [table + number, at + 1]
     return words, own, calls
-
-
-def _read(where: int, count: int) -> list[int]:
-    """The words at an address."""
-    return list((ctypes.c_int64 * count).from_address(where))
 
 
 def _arrays(kept: Iterable[Any]) -> Iterator[Array]:

@@ -397,18 +397,19 @@ def _single(kernel: Kernel, parts: Sequence[tuple[Any, ...]], arrays: tuple[Arra
 
 def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> Thunk:
     """A thunk of a step that is run `several` parts at a time, by a job that is posted again and again."""
-    run, entry, parts = RUN.compiled(), step.kernel.entry(), step.parts
+    entry, parts = step.kernel.entry(), step.parts
+    turns = [parts[start : start + several] for start in range(0, len(parts), several)]
     team = _team()
     helpers = team.helpers[: min(threads, several) - 1]
     job = team.take()
     jobs = np.array([job], np.int64)
-    where = jobs.ctypes.data
+    arguments: Array = np.array([team.address, jobs.ctypes.data, 1], np.int64)
+    call = partial(RUN.by_words(), arguments.ctypes.data)
 
-    def run_in_turn(_keep: Any = (jobs, arrays)) -> None:
-        for start in range(0, len(parts), several):
-            if start:
+    def run_in_turn(_keep: Any = (jobs, arguments, arrays)) -> None:
+        for number, some in enumerate(turns):
+            if number:
                 checkpoint()
-            some = parts[start : start + several]
             words: Array = np.array([entry.pack(arguments) for arguments in some], np.int64)
             _write(
                 job, _fields(entry, words, threads)
@@ -416,11 +417,11 @@ def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> 
             for helper in helpers:
                 if helper.asleep:
                     helper.wake()
-            run(team.address, where, 1)
+            call()
 
     weakref.finalize(run_in_turn, team.give_back, [job]).atexit = False
     result: Any = run_in_turn
-    result.turns = Turns(entry, [parts[start : start + several] for start in range(0, len(parts), several)], arrays)
+    result.turns = Turns(entry, turns, arrays)
     return run_in_turn
 
 

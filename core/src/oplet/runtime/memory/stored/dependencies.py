@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,27 +14,17 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
 
-__all__ = ["STORE_VARIABLE", "Stamp", "all_sources", "are_unchanged", "files_of", "settings_of", "stores_plans"]
+__all__ = ["STORE_VARIABLE", "all_sources", "are_unchanged", "files_of", "settings_of", "stores_plans"]
 
 #: Sources that were found unchanged, by path, and since when: for so many seconds they are not looked at again, as this process has its code anyway.
-_looked: dict[object, Sequence[object]] = {}
+_looked: dict[str, Stamp] = {}
 _since, _SECONDS = 0.0, 1.0
 #: The environment variable that switches stored plans off, with "off".
 STORE_VARIABLE = "OPLET_PLANS"
 
 
-class Stamp(NamedTuple):
-    """A source file as it was.
-
-    Attributes:
-        path: its path.
-        size: its size in bytes.
-        changed: the time of its last change, in nanoseconds.
-    """
-
-    path: str
-    size: int
-    changed: int
+#: A source file as it was: its path, its size in bytes, and the time of its last change in nanoseconds.
+Stamp = tuple[str, int, int]
 
 
 def stores_plans() -> bool:
@@ -89,7 +79,7 @@ def all_sources(manager: PluginManager) -> list[Stamp] | None:
             if plugin.state != "loaded" or plugin.noted:
                 return None
             wanted.add(_package(plugin.module))
-    found = set()
+    found: set[Stamp] = set()
     for name, module in list(sys.modules.items()):
         if module is None or _package(name) not in wanted:
             continue
@@ -100,11 +90,11 @@ def all_sources(manager: PluginManager) -> list[Stamp] | None:
             status = os.stat(path)  # type: ignore[arg-type]  # None raises a TypeError
         except (OSError, TypeError):
             return None
-        found.add(Stamp(path, status.st_size, status.st_mtime_ns))  # type: ignore[arg-type]
+        found.add((str(path), status.st_size, status.st_mtime_ns))
     return sorted(found)
 
 
-def are_unchanged(stamps: Sequence[Sequence[object]], packages: Mapping[str, str]) -> bool:
+def are_unchanged(stamps: Sequence[Stamp], packages: Mapping[str, str]) -> bool:
     """Whether source files are as they were.
 
     Args:
@@ -124,7 +114,7 @@ def are_unchanged(stamps: Sequence[Sequence[object]], packages: Mapping[str, str
             path, size, changed = stamp
             if _looked.get(path) == stamp:
                 continue
-            status = stat(path)  # type: ignore[arg-type]
+            status = stat(path)
             if status.st_size != size or status.st_mtime_ns != changed:
                 return False
             _looked[path] = stamp

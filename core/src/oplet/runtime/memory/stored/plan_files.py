@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from oplet.model.files.cache_folder import cache_folder
+from oplet.model.files.cache_folder import cache_folder, make_private
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,8 +135,8 @@ def _equal(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
     )
 
 
-def keep_plan(name: PlanName, facts: dict[str, Any], memory: bytes) -> bool:
-    """Store a plan; False if it is too large or the folder cannot be written.
+def keep_plan(name: PlanName, facts: dict[str, Any], memory: bytes) -> None:
+    """Store a plan, unless it is too large or the folder cannot be written.
 
     Args:
         name: its name.
@@ -149,11 +149,9 @@ def keep_plan(name: PlanName, facts: dict[str, Any], memory: bytes) -> bool:
     told = marshal.dumps({"settings": name.settings, **facts})
     facts_at, memory_at, model_at, end = _places(len(told), len(memory), len(name.model))
     if not folder or end > _LARGEST_FILE:
-        return False
-    try:
-        # Only the user may write here, since what is read back is run.
-        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        return
+    with suppress(OSError):  # the disk is full, or the folder is not the user's
+        make_private(folder)
         with atomic_write(name.path(folder)) as file:
             if hasattr(os, "fchmod"):
                 os.fchmod(file.fileno(), 0o600)  # whatever the umask allows: see `_is_own`
@@ -162,9 +160,6 @@ def keep_plan(name: PlanName, facts: dict[str, Any], memory: bytes) -> bool:
                 file.seek(place)
                 file.write(part)
         _keep_newest(folder)
-    except OSError:  # the disk is full, or the folder is not the user's
-        return False
-    return True
 
 
 def _keep_newest(folder: str) -> None:
@@ -192,8 +187,7 @@ def note_opened(name: PlanName) -> bool:
     number = name.number
     place = int.from_bytes(number[4:8], "little") % _NOTES * _NOTE
     try:
-        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        make_private(folder)
         with open(
             os.open(os.path.join(folder, _OPENED), os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600), "r+b"
         ) as file:

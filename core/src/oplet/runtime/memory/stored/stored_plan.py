@@ -7,8 +7,6 @@ Source of what is stored: `runtime.memory.remembered`, which does the same withi
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
@@ -23,7 +21,7 @@ from oplet.plugins.selection import Preference
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.runtime.memory.arrays import aligned_bytes
 from oplet.runtime.memory.remembered import MOST_BYTES as MOST_LEFT
-from oplet.runtime.memory.remembered import is_plain, leave, take
+from oplet.runtime.memory.remembered import is_plain, leave, may_leave, take
 from oplet.runtime.memory.stored.dependencies import all_sources, are_unchanged, files_of, settings_of, stores_plans
 from oplet.runtime.memory.stored.plan_files import MOST_BYTES, PlanFile, PlanName, find_plan, keep_plan, note_opened
 from oplet.runtime.subgraph import Segment, Subgraph
@@ -65,11 +63,10 @@ class StoredPlans:
                 self._find(self._name)
 
     def _find(self, name: PlanName) -> None:
-        if self._model.shared_values is not None:
-            left = take((self._model.shared_values, name.settings))
-            if isinstance(left, _LeftPlan):
-                self._found = left.plan
-                return
+        left = take(self._model, name.settings)
+        if isinstance(left, _LeftPlan):
+            self._found = left.plan
+            return
         found = find_plan(name)
         self._model.release_pages()
         if found is not None and are_unchanged(found.facts["sources"], found.facts["packages"]):
@@ -134,7 +131,7 @@ class StoredPlans:
         facts = _facts(subgraph, load(), name.model) if stamps and all(packages.values()) else None
         if facts is not None:
             told, memory = facts
-            keep_plan(name, {"sources": [tuple(stamp) for stamp in stamps or ()], "packages": packages, **told}, memory)
+            keep_plan(name, {"sources": stamps, "packages": packages, **told}, memory)
 
 
 def _facts(subgraph: Subgraph, as_in_file: Sequence[Tensor], model: NDArray[np.uint8]) -> tuple[dict[str, Any], bytes] | None:
@@ -277,13 +274,13 @@ class StoredPlan:
 
     def leave(self) -> bool:
         """Leave the plan to the next interpreter of the same model; False where nobody may have it. The one that has adopted it is being dropped."""
-        if self._made is None or self._model.shared_values is None or os.name == "nt" or sys.is_finalizing():
+        if self._made is None or not may_leave(self._model):
             return False
         nbytes = self._made[0].nbytes + self._file.memory.nbytes + (0 if self._model.is_mapped else len(self._model.data))
         if nbytes > MOST_LEFT:
             return False
         self._before.clear()
-        leave((self._model.shared_values, self._settings), _LeftPlan(self, nbytes, time.monotonic()))
+        leave(self._model, self._settings, _LeftPlan(self, nbytes, time.monotonic()))
         return True
 
     def _change(self, tensor: Tensor, shape: Any, type: int, allocation: Allocation, compute: Callable[[], None]) -> None:

@@ -45,14 +45,6 @@ _LEFT_OUT = frozenset(
     )
 )
 
-_HOOKIMPL = '''\
-"""Marks hooks; no plugin framework looks for the marks here."""
-
-
-def hookimpl(function=None, **options):
-    return function if function is not None else lambda marked: marked
-'''
-
 _MANAGER = '''\
 """The plugin manager of the build {distribution}."""
 
@@ -100,7 +92,6 @@ def cut_core(
             roots += [cut.module(name, path) for name in _oplet_names(ast.parse(content, path))]
     generated = {
         "oplet.plugins.manager": _MANAGER.format(package=package, distribution=distribution, version=version),
-        "oplet.hookimpl": _HOOKIMPL,
     }
     kept = cut.closure([*roots, *generated], generated)
     files: dict[str, bytes] = {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from oplet_numba_ops.compiling.machine_code.image import Image
 
-__all__ = ["CLibrary", "ImageError", "Loaded", "address_of", "executable", "images", "loaded"]
+__all__ = ["CLibrary", "ImageError", "Loaded", "add_word", "address_of", "executable", "images", "loaded"]
 
 _READ, _EXECUTE = 1, 4
 
@@ -64,13 +64,13 @@ def loaded(image: Image) -> dict[str, int]:
     """
     memory, base = _copied(image.code)
     for at in image.own:
-        _add(memory, at, base)
+        add_word(memory, at, base)
     for name, places in image.library.items():
         address = address_of(name)
         if not address:
             raise ImageError(f"the C library has no function {name}")
         for at in places:
-            _add(memory, at, address)
+            add_word(memory, at, address)
     _protect(memory, base)
     # Helpers may be in machine code while Python ends and frees what it has.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
@@ -124,6 +124,7 @@ def _protect(memory: mmap.mmap, base: int) -> None:
         raise ImageError("the system lets no memory become executable")
 
 
-def _add(memory: mmap.mmap, at: int, value: int) -> None:
+def add_word(memory: mmap.mmap | bytearray, at: int, value: int) -> None:
+    """Add a number to a 64-bit word at any offset."""
     [word] = struct.unpack_from("<Q", memory, at)
     struct.pack_into("<Q", memory, at, (word + value) & 0xFFFFFFFFFFFFFFFF)
