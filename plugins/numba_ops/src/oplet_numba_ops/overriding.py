@@ -21,7 +21,7 @@ from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.errors import LimitError, PrepareError
 from oplet_numba_ops.compiling.background import awaited
 from oplet_numba_ops.compiling.kernels import CompileError
-from oplet_numba_ops.compiling.replacing import Before, Bind, Replaced, Thunk, replaceable
+from oplet_numba_ops.compiling.replacing import Bind, Replaced, Thunk, replaceable
 
 __all__ = ["Bind", "Check", "Fuses", "Thunk", "has_numpy_kernel", "is_compiled", "needs_threads", "override"]
 
@@ -52,11 +52,10 @@ def override(
     Args:
         builtin: the numpy kernel's registration. Its `prepare` runs first: it checks the node, sets the output's shape, and
             prepares what `plan` reads. Nodes that it refuses are declined, so that its own package raises the error.
-        plan: is called next; `node.prepared` is then what the numpy kernel's `prepare` set. It declines nodes that have no
-            compiled kernel. For others it requests its own temporaries (those of the numpy kernel get no memory), sets
-            `node.in_place` to the inputs that it can write over (the numpy kernel's do not count: loops over two arrays of the
-            same memory are not vectorized), and returns what `bind` is to call. A node whose kernel cannot be compiled, or
-            takes more memory than is allowed (`oplet.charge`, temporaries), is declined too.
+        plan: is called next; `node.prepared` is then what the numpy kernel's `prepare` set, on a twin of the node (`Node.twin`), so that
+            the node has nothing else of it. It declines nodes that have no compiled kernel. For others it requests its temporaries, sets
+            `node.in_place` to the inputs that it can write over, and returns what `bind` is to call. A node whose kernel cannot be
+            compiled, or takes more memory than is allowed (`oplet.charge`, temporaries), is declined too.
         limits: the nodes that it may serve, as far as that is known without preparing them.
         early: declines nodes before the numpy kernel's `prepare`, to save that. The node is not checked yet: it may lack
             tensors.
@@ -71,23 +70,23 @@ def override(
         if early is not None:
             early(context, node)
         try:
-            first = [(kernel, other) for other in node.absorbed if (kernel := _numpy_kernel(other)) is not None]
-            for kernel, other in first:
-                if kernel.prepare is not None:
-                    kernel.prepare(context, other)
-            if builtin.prepare is not None:
-                builtin.prepare(context, node)
-            before = Before(node.prepared, node.temporaries)
-            node.temporaries, node.in_place = [], ()
+            # What numpy's kernels prepare is theirs: they run the twins until the compiled kernel is there.
+            twins = []
+            for each in (*node.absorbed, node):
+                numpys = builtin if each is node else _numpy_kernel(each)
+                if numpys is not None:
+                    twins.append(_prepared_twin(context, each, numpys))
+                    each.prepared = twins[-1].prepared  # `plan` reads it
             with awaited() as missing:
                 bind = plan(context, node)
             node.prepared = _Compiled(bind)
             if missing:
-                node.prepared = Replaced(builtin, before, missing, bind, first)
+                node.prepared = Replaced(twins, missing, bind)
                 # Both kernels have their memory, and neither writes over an input, which only one of them may be able to do. Numpy's
                 # takes the nodes one by one, so that what is between them has memory, too.
                 between = [tensor for other in node.absorbed for tensor in other.outputs]
-                node.temporaries, node.in_place = [*before.temporaries, *node.temporaries, *between], ()
+                scratch = [tensor for twin in twins for tensor in twin.temporaries]
+                node.temporaries, node.in_place = [*scratch, *node.temporaries, *between], ()
         except CompileError as error:
             _let_go(node)
             decline(f"its kernel cannot be compiled here: {error}")
@@ -100,7 +99,7 @@ def override(
 
     def bind(context: Context, node: Node) -> Thunk:
         prepared: _Compiled | Replaced = node.prepared
-        return prepared.bind() if isinstance(prepared, _Compiled) else replaceable(context, node, prepared)
+        return prepared.bind() if isinstance(prepared, _Compiled) else replaceable(context, prepared)
 
     _OVERRIDDEN[prepare] = builtin
     if builtin.prepare is not None:
@@ -122,6 +121,13 @@ def has_numpy_kernel(node: Node) -> bool:
 def _numpy_kernel(node: Node) -> Registration | None:
     kernel = node.registration
     return None if kernel is None or kernel.prepare is None else _OVERRIDDEN.get(kernel.prepare)
+
+
+def _prepared_twin(context: Context, node: Node, kernel: Registration) -> Node:
+    twin = node.twin(kernel)
+    if kernel.prepare is not None:
+        kernel.prepare(context, twin)
+    return twin
 
 
 def needs_threads(context: Context, node: Node) -> None:

@@ -4,48 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from oplet import Context, Node, Registration
+from oplet import Context, Node
 from oplet.errors import LimitError
 from oplet.kernels.arrays import Thunk
 from oplet_numba_ops.compiling.background import wait
 from oplet_numba_ops.compiling.kernels import CompileError, Kernel
 
-__all__ = ["Before", "Bind", "Replaced", "Thunk", "in_turn", "replaceable"]
+__all__ = ["Bind", "Replaced", "Thunk", "in_turn", "replaceable"]
 
 #: Is called when the tensors have their memory, and returns the node's thunk.
 Bind = Callable[[], Thunk]
 
 
-class Before(NamedTuple):
-    """What numpy's kernel prepared.
-
-    Attributes:
-        prepared: its `node.prepared`.
-        temporaries: its temporaries.
-    """
-
-    prepared: Any
-    temporaries: list[Any]
-
-
 class Replaced(NamedTuple):
-    """A node whose kernel of numpy is to be replaced.
+    """A node that numpy's kernels run until its compiled kernel is there.
 
     Attributes:
-        builtin: the registration of numpy's kernel.
-        before: what it prepared.
+        twins: the nodes that numpy's kernels have prepared and run, in this order: those that the node absorbs, and its own twin.
         missing: the compiled kernels that are not there yet.
         bind: binds the node to them.
-        first: the nodes that it absorbs, with the registrations of numpy's kernels, which run before it.
     """
 
-    builtin: Registration
-    before: Before
+    twins: Sequence[Node]
     missing: Sequence[Kernel]
     bind: Bind
-    first: Sequence[tuple[Registration, Node]] = ()
 
 
 class _ForNow:
@@ -84,20 +68,19 @@ class _ForNow:
             return None
 
 
-def replaceable(context: Context, node: Node, replaced: Replaced) -> Thunk:
-    """The thunk of numpy's kernel, which tells when the compiled ones are there."""
-    node.prepared = replaced.before.prepared  # numpy's kernel reads it when it binds the node, and may do so when it runs
-    thunks = [_bound(context, other, builtin) for builtin, other in replaced.first]
-    thunks.append(_bound(context, node, replaced.builtin))
+def replaceable(context: Context, replaced: Replaced) -> Thunk:
+    """Return the thunk of numpy's kernel, which tells when the compiled ones are there."""
+    thunks = [_bound(context, twin) for twin in replaced.twins]
     return _ForNow(thunks[0] if len(thunks) == 1 else partial(in_turn, thunks), replaced)
 
 
-def _bound(context: Context, node: Node, builtin: Registration) -> Thunk:
-    if builtin.bind is not None:
-        return builtin.bind(context, node)
-    if builtin.invoke is None:
+def _bound(context: Context, twin: Node) -> Thunk:
+    kernel = twin.registration
+    if kernel is not None and kernel.bind is not None:
+        return kernel.bind(context, twin)
+    if kernel is None or kernel.invoke is None:
         raise CompileError("the numpy kernel has neither bind nor invoke")
-    return partial(builtin.invoke, context, node)
+    return partial(kernel.invoke, context, twin)
 
 
 def in_turn(thunks: Sequence[Thunk]) -> None:
