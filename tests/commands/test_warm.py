@@ -41,7 +41,7 @@ def test_what_takes_long_is_said_once_where_no_bar_is_drawn(oplet: Any, examples
 @pytest.mark.slow
 def test_kernels_are_compiled_once_and_found_by_the_next_process(examples: Path, tmp_path: Path) -> None:
     pytest.importorskip("oplet_numba_ops")
-    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "OPLET_COMPILE": ""}
+    variables = {**os.environ, "OPLET_CACHE_DIR": str(tmp_path), "OPLET_COMPILE": ""}
 
     def warm() -> dict[str, Any]:
         command = [sys.executable, "-m", "oplet", "warm", str(examples / "digits" / "digits_float32.tflite"), "--json"]

@@ -84,7 +84,7 @@ def test_packages_run_with_the_lowest_versions_that_they_allow(group: tuple[str,
     installing = [*PIP, "--python", str(python), "install", "--quiet", "--only-binary=:all:"]
     subprocess.run([*installing, *pins, *wheels], check=True)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "OPLET"))}
-    environment |= {"PYTHONPATH": str(ROOT / "tests" / "repository"), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    environment |= {"PYTHONPATH": str(ROOT / "tests" / "repository"), "OPLET_CACHE_DIR": str(tmp_path / "cache")}
     for package in group:
         command = [str(python), "-m", "lowest_versions", package, str(ROOT / "examples")]
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)

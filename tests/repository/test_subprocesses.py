@@ -137,12 +137,9 @@ def test_only_one_module_writes_files() -> None:
     # A file that the system's loader reads once: new, its owner's alone, in the folder for temporary files, and gone at once.
     [temporary] = found.pop(str(ROOT / "plugins/native_ops/src/oplet_native_ops/shim/opening.py"))
     assert temporary.startswith("tempfile.NamedTemporaryFile(")
-    # A file whose bytes are locked, and that stays empty.
-    [locks] = found.pop(str(ROOT / "plugins/numba_ops/src/oplet_numba_ops/compiling/machine_code/storage.py"))
-    assert locks.startswith("open(os.path.join(place, _LOCKS), 'ab', buffering=0)")
-    # A file of fixed places, of which a few bytes are written; what stands there decides no more than whether a plan is stored.
-    [notes] = found.pop("oplet/runtime/memory/stored/plan_files.py")
-    assert notes.startswith("os.open(os.path.join(folder, _OPENED), os.O_RDWR | os.O_CREAT")
+    # Files of the cache folder: notes of fixed places, and one whose bytes are locked and that stays empty.
+    [cached] = found.pop("oplet/model/files/cache_folder.py")
+    assert cached.startswith("os.open(path, flags | _SAFELY, 384)")
     assert {path: calls for path, calls in found.items() if calls} == {}, "use oplet.model.files.atomic_write"
 
 

@@ -22,6 +22,7 @@ _HOMES = {
     "BackendBuffer": "oplet.ops.asynchronous.kernel",
     "BufferAttribute": "oplet.ops.asynchronous.attributes",
     "BuiltinOperator": "oplet.schema.enums",
+    "CacheFolder": "oplet.model.files.cache_folder",
     "Callee": "oplet.ops.callee",
     "CommandRegistry": "oplet.plugins.commands",
     "Composite": "oplet.ops.composite",

@@ -13,6 +13,7 @@ from oplet.hookimpl import hookimpl as hookimpl
 from oplet.interpreter import InterpreterWithCustomOps as InterpreterWithCustomOps
 from oplet.model.builders.model_builder import ModelBuilder as ModelBuilder
 from oplet.model.files.atomic_write import write_atomically as write_atomically
+from oplet.model.files.cache_folder import CacheFolder as CacheFolder
 from oplet.model.model import Model as Model
 from oplet.ops.asynchronous.attributes import NO_SYNC_OBJECT as NO_SYNC_OBJECT
 from oplet.ops.asynchronous.attributes import BufferAttribute as BufferAttribute

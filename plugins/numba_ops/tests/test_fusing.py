@@ -227,7 +227,7 @@ def test_fused_nodes_answer_like_a_fresh_interpreter_after_a_resize() -> None:
 @pytest.fixture
 def no_machine_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     """Kernels that are on no disk yet, and in no memory."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("OPLET_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("OPLET_COMPILE", "background")
     forget_plans()  # interpreters of equal bytes take over what others have bound
     for kernel in list(kernels.known):

@@ -49,8 +49,8 @@ SIGNATURE = "void(f4[::1], f4[::1], f4)"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder of machine code."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    return tmp_path / "oplet_numba_ops"
+    monkeypatch.setenv("OPLET_CACHE_DIR", str(tmp_path))
+    return tmp_path / "kernels"
 
 
 def doubles(entry: Entry) -> bool:
@@ -97,8 +97,8 @@ def test_the_newest_kernels_stay_on_disk(folder: Path) -> None:
 def test_kernels_are_compiled_where_no_folder_can_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(file))
-    assert storage.folder() is None
+    monkeypatch.setenv("OPLET_CACHE_DIR", str(file))
+    assert not storage.store("depthwise-1", b"x", 9)
     assert doubles(Kernel(_double, SIGNATURE).entry())
 
 
@@ -273,7 +273,7 @@ print(type(interpreter._subgraphs[0].segments[0].thunks[0]).__name__, "numba" in
 def test_a_process_with_machine_code_on_disk_imports_no_compiler(tmp_path: Path) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(MODEL)
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, "OPLET_CACHE_DIR": str(tmp_path)}
     said = [
         subprocess.run(
             [sys.executable, "-c", CODE, str(model)], check=True, env=environment, capture_output=True, text=True
@@ -304,7 +304,7 @@ with alone(sys.argv[1]):
 
 def test_processes_wait_for_each_other_where_they_make_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage, "_PATIENCE", 0.2)
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     with (
         subprocess.Popen([sys.executable, "-c", HOLDING, "one-1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other,
         (folder / "being-made").open("ab") as file,
@@ -331,10 +331,10 @@ def test_a_compiler_takes_what_another_process_made_meanwhile(folder: Path, monk
 def test_what_a_process_leaves_at_its_end_is_compiled_for_the_next_one(tmp_path: Path) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(MODEL)
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), background.VARIABLE: "background"}
+    environment = {**os.environ, "OPLET_CACHE_DIR": str(tmp_path), background.VARIABLE: "background"}
     subprocess.run([sys.executable, "-c", SHORT, str(model)], check=True, env=environment)
     for _ in range(600):  # a minute
-        if list((tmp_path / "oplet_numba_ops").glob("LOGISTIC-*.code")):
+        if list((tmp_path / "kernels").glob("LOGISTIC-*.code")):
             break
         time.sleep(0.1)
     said = subprocess.run([sys.executable, "-c", CODE, str(model)], check=True, env=environment, capture_output=True, text=True)

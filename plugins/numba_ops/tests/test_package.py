@@ -167,7 +167,7 @@ def test_machine_code_is_kept_where_numba_cache_dir_says_and_found_again(tmp_pat
     cache = tmp_path / "cache"
 
     def run() -> dict[str, int]:
-        environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+        environment = {**os.environ, "OPLET_CACHE_DIR": str(cache)}
         subprocess.run([sys.executable, "-c", CODE, str(model)], check=True, env=environment, capture_output=True)
         return {path.name: path.stat().st_mtime_ns for path in cache.rglob("*.code")}
 

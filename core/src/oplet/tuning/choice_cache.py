@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oplet.errors import text_of
-from oplet.model.files.atomic_write import write_atomically
-from oplet.model.files.cache_folder import FOLDER_VARIABLE, cache_folder, make_private
-from oplet.model.files.regular_files import read_file
+from oplet.model.files.cache_folder import FOLDER_VARIABLE, CacheFolder, cache_folder
 from oplet.texts import logger_of
 
 if TYPE_CHECKING:
@@ -32,6 +30,8 @@ _NAME = re.compile(r"[\w.-]+")
 
 #: Version of the cache format.
 _FORMAT = 4
+
+_FOLDER = CacheFolder("choices")
 
 #: The largest cache file that is read, in bytes; a choice among a hundred candidates takes a tenth of it.
 _LARGEST = 1 << 20
@@ -59,16 +59,19 @@ def choice_key(model: Model, manager: PluginManager, version: str, **settings: A
 
 def choice_file(key: Mapping[str, Any]) -> str:
     """The path of a key's cache file, "" where the user has no cache folder."""
+    return _FOLDER.path and os.path.join(_FOLDER.path, _name(key))
+
+
+def _name(key: Mapping[str, Any]) -> str:
     text = json.dumps(key, sort_keys=True)
-    folder = cache_folder()
-    return folder and os.path.join(folder, "choices", f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json")
+    return f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json"
 
 
 def load_choice(key: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The content that is stored under this key; None if there is none, or its file is damaged."""
-    path = choice_file(key)
-    with suppress(OSError, ValueError, RecursionError, MemoryError):
-        content = json.loads(read_file(path, _LARGEST).decode("utf-8")) if path else None
+    """The content that is stored under this key; None if there is none, or its file is damaged, or somebody else may have written it."""
+    with suppress(OSError, ValueError, RecursionError, MemoryError), _FOLDER.open(_name(key)) as file:
+        stored = file.read(_LARGEST + 1)
+        content = json.loads(stored.decode("utf-8")) if len(stored) <= _LARGEST else None
         if isinstance(content, dict) and content.get("key") == json.loads(json.dumps(key)):
             return content
     return None
@@ -89,9 +92,9 @@ def store_choice(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
         )
         return ""
     try:
-        make_private(os.path.dirname(path))
         # Two processes may tune one model at once: each writes a temporary file and renames it.
-        write_atomically(path, json.dumps({"key": dict(key), **content}, indent=1))
+        with _FOLDER.replace(_name(key)) as file:
+            file.write(json.dumps({"key": dict(key), **content}, indent=1).encode("utf-8"))
     except OSError as error:
         logger.warning(
             "The choice for this model cannot be remembered in '%s', the next interpreter measures again: %s; name a folder that can be "

@@ -1,18 +1,29 @@
-"""The folder in which oplet keeps between runs what takes long to find out."""
+"""The folder in which oplet keeps between runs what takes long to find out: choices, plans, machine code.
+
+What is read back is trusted, and some of it is run. So a file counts only if nobody else can have written it, and lies in a folder to which
+nobody else may add one.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
 
-__all__ = ["FOLDER_VARIABLE", "cache_folder", "make_private"]
+__all__ = ["FOLDER_VARIABLE", "CacheFolder", "cache_folder"]
 
 #: The environment variable that names oplet's cache folder.
 FOLDER_VARIABLE = "OPLET_CACHE_DIR"
+#: A link is not followed, and a pipe not waited for.
+_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def cache_folder() -> str:
-    """The path of oplet's cache folder, "" where the user has none.
+    """Return the path of oplet's cache folder, "" where the user has none.
 
     Relative paths are ignored, as the XDG specification asks: they would lead into the current folder, which may be a stranger's.
     """
@@ -29,11 +40,102 @@ def cache_folder() -> str:
     return next((os.path.join(place, "oplet") for place in places if os.path.isabs(place)), "")
 
 
-def make_private(folder: str) -> None:
-    """Make a folder in the cache folder, and that one, if need be: only the user may write there, since what is read back decides what runs.
+class CacheFolder:
+    """A folder in oplet's cache folder, with files that nobody but the user may write.
 
-    Raises:
-        OSError: it cannot be made.
+    Args:
+        name: the folder's name, such as "plans".
     """
-    os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def path(self) -> str:
+        """Its path, which follows the environment; "" where the user has no cache folder."""
+        folder = cache_folder()
+        return folder and os.path.join(folder, self._name)
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a file for reading.
+
+        Raises:
+            OSError: there is none, or it is a link, no regular file, or one that somebody else may have written (`EPERM`).
+        """
+        return open(self._opened(name, os.O_RDONLY), "rb")
+
+    def update(self, name: str) -> BinaryIO:
+        """Open a file for reading and writing; it is made, empty, where there is none.
+
+        Raises:
+            OSError: as for `open`, or it cannot be written.
+        """
+        self._make()
+        return open(self._opened(name, os.O_RDWR | os.O_CREAT), "r+b")
+
+    @contextmanager
+    def replace(self, name: str) -> Iterator[BinaryIO]:
+        """Context manager with a file that replaces the one of this name as a whole when the block ends without an exception.
+
+        Raises:
+            OSError: it cannot be written, or somebody else may write into the folder.
+        """
+        from oplet.model.files.atomic_write import atomic_write  # late, as most processes only read
+
+        self._make()
+        with atomic_write(os.path.join(self._own(), name)) as file:
+            if hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), 0o600)  # whatever the umask allows
+            yield file
+
+    def keep_newest(self, start: str, end: str, most: int, most_bytes: int = sys.maxsize) -> None:
+        """Remove the oldest files where there are too many; other processes may do the same at the same time.
+
+        Args:
+            start: what the names of the files begin with.
+            end: what they end with.
+            most: how many files may stay.
+            most_bytes: how many bytes they may have together.
+        """
+        found = []
+        with suppress(OSError), os.scandir(self.path) as entries:
+            for entry in entries:
+                if entry.name.startswith(start) and entry.name.endswith(end):
+                    with suppress(OSError):
+                        status = entry.stat(follow_symlinks=False)
+                        found.append((status.st_mtime_ns, status.st_size, entry.path))
+        total = 0
+        for number, (_, size, path) in enumerate(sorted(found, reverse=True)):
+            total += size
+            if number >= most or total > most_bytes:
+                with suppress(OSError):
+                    os.unlink(path)
+
+    def _make(self) -> None:
+        path = self.path
+        if not path:
+            raise FileNotFoundError(errno.ENOENT, f"the user has no cache folder; name one with {FOLDER_VARIABLE}")
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):  # the mode of a folder that is made depends on the umask as far as that takes rights away only
+            os.mkdir(path, 0o700)
+
+    def _own(self) -> str:
+        path = self.path
+        status = os.lstat(path)
+        if not stat.S_ISDIR(status.st_mode) or not _is_own(status):
+            raise PermissionError(errno.EPERM, "it is no folder into which the user alone may write", path)
+        return path
+
+    def _opened(self, name: str, flags: int) -> int:
+        path = os.path.join(self._own(), name)
+        number = os.open(path, flags | _SAFELY, 0o600)
+        status = os.fstat(number)
+        if stat.S_ISREG(status.st_mode) and _is_own(status):
+            return number
+        os.close(number)
+        raise PermissionError(errno.EPERM, "it is no file that the user alone may write", path)
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Whether nobody else may write a file or into a folder; the administrator can do so anyway."""
+    return not hasattr(os, "geteuid") or (status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022)

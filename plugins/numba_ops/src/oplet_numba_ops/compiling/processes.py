@@ -9,8 +9,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
-import time
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
@@ -25,8 +25,8 @@ __all__ = ["Compilers", "compilers"]
 _MOST = 4
 #: Seconds that a process stays without work, and those that a kernel may take.
 _IDLE, _LONGEST = 2.0, 300.0
-#: Seconds that the end of this process waits for one that is being started.
-_START_SECONDS = 1.0
+#: Seconds that the end of this process waits at most for one that is being started.
+_START_SECONDS = 30.0
 _START = f"from {main.__module__} import main; main()"
 #: What the process that compiles imports.
 _MODULES = ("oplet", "oplet_builtin_ops", __name__.partition(".")[0], "numpy", "numba", "llvmlite")
@@ -40,6 +40,7 @@ class Compilers:
         self._waiting: deque[Kernel] = deque()
         self._wanted: set[Kernel] = set()
         self._leaders = 0
+        self._leaving = False
         self._children: list[_Child] = []
         self._folders = _folders()
 
@@ -72,24 +73,38 @@ class Compilers:
     def _lead(self) -> None:
         """Have processes compile kernels until none has come for a while; a second one if the first one ends."""
         while self._has_work():
+            # No `TemporaryDirectory`: the end of this process would remove it before the process that compiles is started in it.
+            empty = ""
             try:
+                empty = tempfile.mkdtemp(prefix="oplet-child-")
                 with python_process(
                     ["-c", _START],
                     folders=self._folders or (),
+                    empty=empty,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                 ) as process:
                     child = _Child(process)
-                    self._children.append(child)
+                    self._begin(child)
                     while self._has_work() and self._next(child):
                         pass
-                    self._children.remove(child)
+                    with self._changed:
+                        self._children.remove(child)
                     child.end()
             except OSError as error:
                 self._refuse(f"its compiler cannot be started: {error}")
+            finally:
+                with suppress(OSError):  # as a rule that process has removed it, as it does where this one ends first
+                    os.rmdir(empty)
         with self._changed:
             self._leaders -= 1
+            self._changed.notify_all()
+
+    def _begin(self, child: _Child) -> None:
+        with self._changed:
+            self._children.append(child)
+            self._changed.notify_all()
 
     def _has_work(self) -> bool:
         with self._changed:
@@ -104,7 +119,7 @@ class Compilers:
         try:
             kernel.adopt(child.compile(kernel))
         except Exception as error:  # whatever it is, nobody may wait for this kernel for ever
-            kernel.fail(str(error))
+            self._fail(kernel, str(error))
         self._done(kernel)
         return child.runs
 
@@ -116,16 +131,20 @@ class Compilers:
     def _refuse(self, reason: str) -> None:
         while self._waiting:
             kernel = self._waiting.popleft()
-            kernel.fail(reason)
+            self._fail(kernel, reason)
             self._done(kernel)
+
+    def _fail(self, kernel: Kernel, reason: str) -> None:
+        if not self._leaving:  # nobody waits for a kernel any more, and what cannot be had at a process's end is no fault of it
+            kernel.fail(reason)
 
     def leave(self) -> None:
         """When this process ends: leave what waits to a process that runs, which stores it on disk and then ends too."""
-        end = time.monotonic() + _START_SECONDS
-        while not self._children and self._waiting and time.monotonic() < end:
-            time.sleep(0.01)  # one is being started
-        while self._children and self._waiting:
-            self._children[0].ask(self._waiting.popleft())
+        with self._changed:
+            self._leaving = True
+            self._changed.wait_for(lambda: self._children or not self._waiting or not self._leaders, _START_SECONDS)
+            while self._children and self._waiting:
+                self._children[0].ask(self._waiting.popleft())
 
 
 class _Child:

@@ -1,7 +1,7 @@
 """The files of stored plans: found by a model's bytes and all else that a plan depends on, kept within bounds.
 
 A file has a copy of the model's bytes, which are compared one by one: a plan is never another model's. It is replaced as a whole and
-carries a checksum. Who can write in the folder decides what runs, as with Python's own compiled files.
+carries a checksum. Who can write in the folder decides what runs, as with Python's own compiled files (`model.files.cache_folder`).
 
 A model is noted when it is opened for the first time, and its plan is stored when it is opened again: most models that are opened
 once are never opened again, such as a converter's or a test's.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import marshal
 import mmap
-import os
 import struct
 import zlib
 from contextlib import suppress
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from oplet.model.files.cache_folder import cache_folder, make_private
+from oplet.model.files.cache_folder import CacheFolder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +28,7 @@ __all__ = ["MOST_BYTES", "PlanFile", "PlanName", "find_plan", "keep_plan", "note
 #: The largest model, and the largest file; the bytes of all files together, and their number.
 MOST_BYTES, _LARGEST_FILE, _ALL_BYTES, _ALL_FILES = 64 << 20, 192 << 20, 512 << 20, 256
 
+_FOLDER = CacheFolder("plans")
 _MAGIC = b"oplet plan 1\n\0\0\0"
 #: After the magic: the checksum, and the sizes of the facts, the memory and the model. Each part begins at a multiple of `_PAGE`.
 _HEAD = struct.Struct("<16sQQQQ")
@@ -59,8 +59,10 @@ class PlanName(NamedTuple):
         some = zlib.crc32(self.model[::_STEP].tobytes(), zlib.crc32(self.model[:_PAGE].data))
         return struct.pack("<III", zlib.crc32(self.settings.encode()), some, len(self.model) & 0xFFFFFFFF)
 
-    def path(self, folder: str) -> str:
-        return os.path.join(folder, self.number.hex() + _SUFFIX)
+    @property
+    def file(self) -> str:
+        """The name of the plan's file."""
+        return self.number.hex() + _SUFFIX
 
 
 class PlanFile(NamedTuple):
@@ -75,29 +77,14 @@ class PlanFile(NamedTuple):
     memory: NDArray[np.uint8]
 
 
-def _folder() -> str:
-    folder = cache_folder()
-    return folder and os.path.join(folder, "plans")
-
-
 def find_plan(name: PlanName) -> PlanFile | None:
-    """The stored plan of a name; None if there is none, or its file is damaged."""
-    folder = _folder()
-    if not folder:
-        return None
+    """The stored plan of a name; None if there is none, or its file is damaged, or somebody else may have written it."""
     try:
-        with open(name.path(folder), "rb") as file:
-            if not _is_own(os.fstat(file.fileno())):
-                return None
+        with _FOLDER.open(name.file) as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         return _read(pages, name)
     except (OSError, ValueError, EOFError, TypeError, KeyError, struct.error):
         return None
-
-
-def _is_own(status: os.stat_result) -> bool:
-    """Whether nobody else can have written a file, which is run; root can do so anyway."""
-    return not hasattr(os, "geteuid") or (status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022)
 
 
 def _read(pages: mmap.mmap, name: PlanName) -> PlanFile | None:
@@ -143,59 +130,27 @@ def keep_plan(name: PlanName, facts: dict[str, Any], memory: bytes) -> None:
         facts: as of `PlanFile`.
         memory: as of `PlanFile`.
     """
-    from oplet.model.files.atomic_write import atomic_write
-
-    folder = _folder()
     told = marshal.dumps({"settings": name.settings, **facts})
     facts_at, memory_at, model_at, end = _places(len(told), len(memory), len(name.model))
-    if not folder or end > _LARGEST_FILE:
+    if end > _LARGEST_FILE:
         return
     with suppress(OSError):  # the disk is full, or the folder is not the user's
-        make_private(folder)
-        with atomic_write(name.path(folder)) as file:
-            if hasattr(os, "fchmod"):
-                os.fchmod(file.fileno(), 0o600)  # whatever the umask allows: see `_is_own`
+        with _FOLDER.replace(name.file) as file:
             file.write(_HEAD.pack(_MAGIC, zlib.crc32(memory, zlib.crc32(told)), len(told), len(memory), len(name.model)))
             for place, part in ((facts_at, told), (memory_at, memory), (model_at, name.model.data)):
                 file.seek(place)
                 file.write(part)
-        _keep_newest(folder)
-
-
-def _keep_newest(folder: str) -> None:
-    """Remove the oldest files where there are too many; other processes may do the same at the same time."""
-    found = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith(_SUFFIX):
-                with suppress(OSError):
-                    status = entry.stat()
-                    found.append((status.st_mtime_ns, status.st_size, entry.path))
-    total = 0
-    for number, (_, size, path) in enumerate(sorted(found, reverse=True)):
-        total += size
-        if number >= _ALL_FILES or total > _ALL_BYTES:
-            with suppress(OSError):
-                os.unlink(path)
+        _FOLDER.keep_newest("", _SUFFIX, _ALL_FILES, _ALL_BYTES)
 
 
 def note_opened(name: PlanName) -> bool:
     """Note that a model was opened; returns whether it was noted before, and not too many others since."""
-    folder = _folder()
-    if not folder:
-        return False
     number = name.number
     place = int.from_bytes(number[4:8], "little") % _NOTES * _NOTE
-    try:
-        make_private(folder)
-        with open(
-            os.open(os.path.join(folder, _OPENED), os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600), "r+b"
-        ) as file:
-            file.seek(place)
-            if file.read(_NOTE) == number:
-                return True
-            file.seek(place)
-            file.write(number)
-    except OSError:
-        pass
+    with suppress(OSError), _FOLDER.update(_OPENED) as file:
+        file.seek(place)
+        if file.read(_NOTE) == number:
+            return True
+        file.seek(place)
+        file.write(number)
     return False
