@@ -42,8 +42,8 @@ def enter(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def provided(kernel: Kernel) -> bool:
         missing = getattr(background._local, "missing", None)
         if missing is not None and is_missing(kernel):
-            if arrives:
-                kernel.entry()
+            if arrives and not load(kernel):
+                kernel.adopt(kernel.made())
             missing.append(_Awaited(arrives))
             return True
         return load(kernel)
