@@ -397,4 +397,5 @@ def _float16_constants(nodes: Sequence[Node]) -> dict[Tensor, Tensor]:
         and len(node.outputs) == 1
         and node.inputs[0].type is TensorType.FLOAT16
         and node.inputs[0].is_constant
+        and node.inputs[0].sparsity is None
     }
