@@ -73,8 +73,9 @@ class DelegateContext:
         """The model as it is in the file, for delegates that export parts of it to an engine.
 
         The `index` of a node or tensor is its index in the tables, `model.root.subgraphs[subgraph_index]`; `model.tensor_bytes(table)`
-        returns constants. Shapes in the tables are those of the file; `Tensor.shape` is the present one. What was inlined from the
-        decompositions of composites has tables behind those of the file.
+        returns constants, where `Tensor.allocation` is CONSTANT: what nodes write, while the graph is prepared or later, may have bytes in
+        the file that are not its value. Shapes in the tables are those of the file; `Tensor.shape` is the present one. What was
+        inlined from the decompositions of composites has tables behind those of the file.
         """
         raise NotImplementedError
 

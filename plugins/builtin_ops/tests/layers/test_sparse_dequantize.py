@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import TensorType
+from oplet import DelegateContext, Interpreter, ModelBuilder, Node, SimpleDelegate, TensorType
 from oplet.builder import sparsify
 from oplet.testing import Spec, one_op_model, run_op
 
@@ -57,3 +57,35 @@ def test_sparse_numbers_are_those_that_are_stored_dense(kind: str, blocks: str, 
     [found], [wanted] = (run_op(model, plugins=plugins) for model in (sparse, plain))
     assert wanted.any()
     np.testing.assert_array_equal(found, wanted)
+
+
+class _Halves(SimpleDelegate):
+    """A delegate that is handed float16 constants directly, and takes nothing."""
+
+    name = "halves"
+    float16_constants = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[TensorType] = []
+
+    def is_node_supported(self, context: DelegateContext, node: Node) -> bool | str:
+        self.seen += [tensor.type for tensor in node.inputs if tensor is not None]
+        return "it only looks"
+
+
+@pytest.mark.parametrize("is_sparse", [True, False])
+def test_a_delegate_with_float16_kernels_is_not_handed_halves_that_are_stored_sparse(is_sparse: bool) -> None:
+    matrix = np.eye(4, dtype=np.float16)
+    values, sparsity = sparsify(matrix)
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, wide, y = (graph.add_tensor(name, "float32", [4, 4]) for name in "xwy")
+    stored = {"data": values, "sparsity": sparsity} if is_sparse else {"data": matrix}
+    graph.add_operator("DEQUANTIZE", [graph.add_tensor("halves", "float16", [4, 4], **stored)], [wide])
+    graph.add_operator("MUL", [x, wide], [y])
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    delegate = _Halves()
+    Interpreter(model_content=builder.to_bytes(), experimental_delegates=[delegate])
+    assert (TensorType.FLOAT32 in delegate.seen[1:]) is is_sparse

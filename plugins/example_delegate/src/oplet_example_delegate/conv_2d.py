@@ -30,8 +30,6 @@ def refuses(node: Node) -> str:
     data, weights, bias = node.inputs
     if data.ndim != 4 or weights.ndim != 4 or not weights.is_constant or not bias.is_constant:
         return "it wants a 4-D input, and a constant 4-D filter and bias"
-    if weights.sparsity is not None or bias.sparsity is not None:
-        return "its filter or bias is stored sparse"
     if weights.type is not data.type or bias.type is not data.type:
         return f"its filter is {weights.type.name} and its bias {bias.type.name}, not FLOAT32"
     if weights.shape[3] != data.shape[3] or bias.shape != weights.shape[:1]:
