@@ -44,14 +44,14 @@ SIDE, DEPTH = 8, 16
 X, OUT = 0, 6
 
 
-def model(seed: int = 0) -> bytes:
+def model(seed: int = 0, bytes_of_weights: Any = None) -> bytes:
     """Two layers with weights of halves, which become floats while the graph is prepared, and what is between them."""
     random = np.random.default_rng(seed)
     builder = ModelBuilder()
     graph = builder.add_subgraph()
     x = graph.add_tensor("x", "float32", (1, SIDE, SIDE, DEPTH))
     halves = graph.add_tensor("halves", "float16", (DEPTH, 3, 3, DEPTH), data=random.standard_normal((DEPTH, 3, 3, DEPTH)) / 8)
-    weights = graph.add_tensor("weights", "float32", (DEPTH, 3, 3, DEPTH))
+    weights = graph.add_tensor("weights", "float32", (DEPTH, 3, 3, DEPTH), data=bytes_of_weights)
     bias = graph.add_tensor("bias", "float32", (DEPTH,), data=random.standard_normal(DEPTH))
     y, z = (graph.add_tensor(name, "float32", (1, SIDE, SIDE, DEPTH)) for name in "yz")
     out = graph.add_tensor("out", "float32", (1, SIDE, SIDE, DEPTH))
@@ -205,6 +205,13 @@ def test_models_of_the_same_size_have_their_own_plans_even_under_one_name(folder
     restored = opened(other)
     assert is_restored(restored)
     np.testing.assert_array_equal(answer(restored), theirs)
+
+
+def test_bytes_in_the_file_are_not_the_value_of_what_a_node_writes() -> None:
+    wanted = answer(opened(model()))
+    prepared, restored = both(model(bytes_of_weights=np.ones((DEPTH, 3, 3, DEPTH))))
+    np.testing.assert_array_equal(answer(prepared), wanted)
+    np.testing.assert_array_equal(answer(restored), wanted)
 
 
 def test_a_file_that_changed_is_prepared_anew(tmp_path: Path) -> None:

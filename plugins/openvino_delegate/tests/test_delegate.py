@@ -10,9 +10,10 @@ import openvino
 import pytest
 
 from oplet import NUMPY_BUFFER, BackendBuffer, BufferAttribute, Interpreter, IoType, load_delegate
+from oplet.builder import sparsify
 from oplet.schema.enums import ActivationFunctionType, Padding
-from oplet.schema.options import AddOptions, Conv2DOptions, ReducerOptions, ReshapeOptions
-from oplet.testing import Graph, Op, Spec, graph_model, one_op_model, run_op
+from oplet.schema.options import AddOptions, Conv2DOptions, FullyConnectedOptions, ReducerOptions, ReshapeOptions
+from oplet.testing import Graph, Op, Spec, graph_model, invoke, one_op_model, run_op
 from oplet_openvino_delegate import delegate as module
 
 F32 = np.float32
@@ -194,3 +195,20 @@ def test_the_readme_has_every_operator() -> None:
     modules = [path.stem for path in Path(module.__file__).parent.glob("ops/*.py") if path.stem != "__init__"]
     assert len(modules) > 80
     assert not [name for name in modules if f"`{name}`" not in text]
+
+
+@pytest.mark.parametrize("type", [F32, np.int8])
+def test_constants_that_are_stored_sparse_stay_with_the_runtime(type: Any) -> None:
+    values = np.eye(8, dtype=type) * 3
+    scale: dict[str, Any] = {"scale": 0.5, "zero_point": 0} if type is np.int8 else {}
+    packed, sparsity = sparsify(values)
+    weights = [Spec(type, [8, 8], data=data, sparsity=table, **scale) for data, table in ((packed, sparsity), (values, None))]
+    models = [
+        one_op_model("FULLY_CONNECTED", [Spec(F32, [1, 8]), each, None], [Spec(F32, [1, 8])], FullyConnectedOptions(), version=8)
+        for each in weights
+    ]
+    x = np.arange(8, dtype=F32)[None]
+    sparse = Interpreter(model_content=models[0], experimental_delegates=[load_delegate("openvino")])
+    [found] = sparse.delegation_reports()
+    assert "is stored sparse" in found.unsupported[0]
+    np.testing.assert_allclose(invoke(sparse, x)[0], run_op(models[1], x)[0], rtol=1e-5)

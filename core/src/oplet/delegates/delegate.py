@@ -73,8 +73,8 @@ class DelegateContext:
         """The model as it is in the file, for delegates that export parts of it to an engine.
 
         The `index` of a node or tensor is its index in the tables, `model.root.subgraphs[subgraph_index]`; `model.tensor_bytes(table)`
-        returns constants. Shapes in the tables are those of the file; `Tensor.shape` is the present one. What was inlined from the
-        decompositions of composites has tables behind those of the file.
+        returns constants, but what a node writes may have bytes, too. Shapes in the tables are those of the file; `Tensor.shape` is
+        the present one. What was inlined from the decompositions of composites has tables behind those of the file.
         """
         raise NotImplementedError
 
@@ -274,8 +274,7 @@ class SimpleDelegate(Delegate):
         min_nodes_per_partition: the least number of nodes of a partition to take.
         first_delegate_node_index: the first node to take; with the next attribute, to find a node that fails by bisection.
         last_delegate_node_index: the last node to take.
-        float16_constants: whether nodes get float16 constants directly, in place of the outputs of DEQUANTIZE nodes that widen
-            them, as for LiteRT's delegates with float16 kernels.
+        float16_constants: whether nodes get float16 constants in place of what DEQUANTIZE nodes make of them, as in LiteRT.
     """
 
     max_delegated_partitions: int = 0
@@ -393,8 +392,9 @@ def _float16_constants(nodes: Sequence[Node]) -> dict[Tensor, Tensor]:
         node.outputs[0]: node.inputs[0]
         for node in nodes
         if node.op is BuiltinOperator.DEQUANTIZE
-        and node.has_input(0)
         and len(node.outputs) == 1
+        and node.has_input(0)
         and node.inputs[0].type is TensorType.FLOAT16
+        and node.inputs[0].sparsity is None
         and node.inputs[0].is_constant
     }

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
 from oplet.schema import tables
+from oplet.schema.columns import as_lazy_tables
 from oplet.schema.table import Table
 
-__all__ = ["entry_subgraphs", "named_subgraphs", "observable_tensors", "reachable_subgraphs", "subgraph_fields"]
+__all__ = ["entry_subgraphs", "made_tensors", "named_subgraphs", "observable_tensors", "reachable_subgraphs", "subgraph_fields"]
 
 _NAMES = ("subgraph", "called_computations")
 _FIELDS: dict[type[Table], tuple[str, ...]] = {}
@@ -31,6 +33,11 @@ def observable_tensors(root: tables.Model, subgraph_index: int) -> list[int]:
         if signature.subgraph_index == subgraph_index:
             found.extend(entry.tensor_index for entry in signature.outputs or [])
     return [index for index in dict.fromkeys(found) if 0 <= index < len(subgraph.tensors or [])]
+
+
+def made_tensors(subgraph: tables.SubGraph) -> set[int]:
+    """The indices of the tensors that nodes of a subgraph write: none of them is a constant, whatever bytes it has in the file."""
+    return set(chain.from_iterable(filter(None, as_lazy_tables(subgraph.operators).column("outputs"))))
 
 
 def reachable_subgraphs(subgraphs: Sequence[tables.SubGraph], roots: Iterable[int]) -> set[int]:

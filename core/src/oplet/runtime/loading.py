@@ -14,7 +14,7 @@ import numpy as np
 
 from oplet.errors import ModelError, TensorError
 from oplet.model.model import Model
-from oplet.model.reachability import observable_tensors
+from oplet.model.reachability import made_tensors, observable_tensors
 from oplet.model.save.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
 from oplet.ops.shared_values import NodeValues, SharedValues, address_of
@@ -142,10 +142,16 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
         tensors[index] = _load_tensor(model, index, table, memory)
     for group in rows.groups:
         _load_group(model, group, tensors, memory)
+    made = made_tensors(subgraph)
+    for index in made:
+        if tensors[index].allocation is Allocation.CONSTANT:
+            # It has bytes in the file, too (onnx2tf's ScatterElements): what the node writes is its value, and the bytes are nobody's.
+            tensors[index] = _without_bytes(tensors[index])
     for index, details in _blockwise_details(rows):
         tensors[index].quantization = _blockwise(tensors, details, tensors[index])
     empty = [tensor for tensor in tensors if 0 in tensor.shape and tensor.allocation is Allocation.ARENA]
-    made = _written_tensors(subgraph) if empty else set()
+    if empty:
+        made.update(() if subgraph.inputs is None else subgraph.inputs.tolist())
     for tensor in empty:
         if tensor.index not in made:
             # An empty tensor that nothing writes is a constant: having no bytes, it has no buffer that would say so.
@@ -155,10 +161,16 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
     return tensors
 
 
-def _written_tensors(subgraph: tables.SubGraph) -> set[int]:
-    """Indices of the tensors that a node or the caller writes."""
-    made = {index for vector in as_lazy_tables(subgraph.operators).column("outputs") for index in vector or ()}
-    return made.union(() if subgraph.inputs is None else subgraph.inputs.tolist())
+def _without_bytes(tensor: Tensor) -> Tensor:
+    """A tensor as it would be without bytes in the file."""
+    return Tensor(
+        tensor.index,
+        tensor.name,
+        tensor.type,
+        tensor.shape,
+        shape_signature=tensor.shape_signature,
+        quantization=tensor.quantization,
+    )
 
 
 def _load_tensor(model: Model, index: int, table: tables.Tensor, memory: MemoryAccount) -> Tensor:

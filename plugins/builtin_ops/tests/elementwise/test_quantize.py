@@ -86,6 +86,16 @@ def test_a_dead_output_is_the_lowest_value_as_in_litert(type: str, scale: float,
     np.testing.assert_array_equal(run_op(model, values)[0], litert(model, values)[0])
 
 
+@pytest.mark.parametrize("plugins", [["builtin_ops"], None], ids=["numpy", "compiled"])
+@pytest.mark.parametrize(("type", "low", "high"), [("int8", -128, 127), ("uint8", 0, 255)])
+def test_what_8_bits_cannot_hold_is_the_nearer_end_and_nan_the_upper_one_as_with_xnnpack(
+    type: str, low: int, high: int, plugins: Any
+) -> None:
+    given = np.array([np.nan, np.inf, -np.inf, 1e38, -1e38, 3e9, -3e9, -0.0], np.float32)
+    model = one_op_model("QUANTIZE", [Spec("float32", [8])], [Spec(type, [8], 0.05, 3)])
+    assert run_op(model, given, plugins=plugins)[0].tolist() == [high, high, low, high, low, high, low, 3]
+
+
 def test_int16_beyond_int32_is_the_lowest_value_as_in_litert(litert: Callable[..., list[Any]]) -> None:
     model = one_op_model("QUANTIZE", [Spec("float32", [6])], [Spec("int16", [6], 0.05, 0)])
     values = np.array([1e9, -1e9, np.nan, 1e8, -1e8, 7], np.float32)

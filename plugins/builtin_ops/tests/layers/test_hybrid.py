@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from oplet import TensorType
 from oplet.schema.options import FullyConnectedOptions
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
@@ -90,3 +91,20 @@ def test_rounding_to_even_keeps_zero_and_rounds_halves_to_even() -> None:
     integers, scales = run(quantize_to_even, [[-101, 154, 2.5, -2.5, 0.5, 0], [0, 0, 0, 0, 0, 0]])
     assert scales.tolist() == [1, 1]
     assert integers.tolist() == [[-101, 154, 2, -2, 0, 0], [0] * 6]
+
+
+@pytest.mark.parametrize("plugins", [["builtin_ops"], None], ids=["numpy", "compiled"])
+@pytest.mark.parametrize("depth", [30, 32, 64, 66])
+@pytest.mark.parametrize(("rows", "units"), [(1, 4), (4, 32), (17, 5)])
+def test_the_lowest_of_4_bits_is_minus_8_in_every_shape(rows: int, units: int, depth: int, plugins: Any) -> None:
+    """LiteRT's optimized kernel takes it for 16 from 32 values a row and 4 units on; 4-bit nets with rotated weights are full of it."""
+    rng = np.random.default_rng(0)
+    weights, source = rng.integers(-8, -6, (units, depth)), rng.normal(size=(rows, depth)).astype(np.float32)
+    scales = rng.uniform(0.01, 0.02, units).astype(np.float32)
+    packed = Spec(TensorType.INT4, weights.shape, scale=scales, zero_point=[0] * units, data=weights)
+    out = Spec("float32", (rows, units))
+    model = one_op_model(
+        "FULLY_CONNECTED", [Spec("float32", source.shape), packed, None], [out], FullyConnectedOptions(), version=10
+    )
+    exact = source.astype(np.float64) @ (weights * scales[:, None].astype(np.float64)).T
+    np.testing.assert_allclose(run_op(model, source, plugins=plugins)[0], exact, atol=0.1)

@@ -81,3 +81,14 @@ def test_a_window_far_larger_than_the_map_costs_nothing() -> None:
     options = {"padding": Padding.SAME, "stride_h": 1, "stride_w": 1, "filter_height": 2**31 - 1, "filter_width": 2**31 - 1}
     values = np.arange(16, dtype=np.float32).reshape(1, 4, 4, 1)
     assert (run_op(pool("MAX_POOL_2D", "float32", values.shape, **options), values)[0] == 15).all()
+
+
+@pytest.mark.parametrize("plugins", [["builtin_ops"], None], ids=["numpy", "compiled"])
+@pytest.mark.parametrize("op", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
+def test_nan_and_infinities_go_through_a_pool_as_they_are(op: str, plugins: Any) -> None:
+    nan, inf = np.nan, np.inf
+    windows = np.array([[nan, 1], [1, nan], [inf, 1], [-inf, -inf], [nan, nan], [-inf, 1]], np.float32).reshape(1, 6, 2, 1)
+    whole = Pool2DOptions(padding=Padding.VALID, stride_w=2, stride_h=1, filter_width=2, filter_height=1)
+    model = one_op_model(op, [Spec("float32", windows.shape)], [Spec("float32", (1, 6, 1, 1))], whole)
+    last = 1 if op == "MAX_POOL_2D" else -inf
+    np.testing.assert_array_equal(run_op(model, windows, plugins=plugins)[0].ravel(), [nan, nan, inf, -inf, nan, last])

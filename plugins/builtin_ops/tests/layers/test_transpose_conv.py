@@ -115,6 +115,37 @@ def test_a_cropped_output_is_the_corner_of_the_whole_one(kind: str, litert: Func
     np.testing.assert_array_equal(run_op(cropped, *feeds)[0], run_op(full, *feeds)[0][:, :6, :5])
 
 
+@pytest.mark.parametrize("beyond", [-3, -2, -1, 0, 1, 2, 3])
+@pytest.mark.parametrize(("taps", "stride", "length"), [(2, 2, 3), (3, 2, 4), (4, 2, 10), (5, 3, 3), (3, 3, 4), (4, 1, 5)])
+def test_the_shape_asked_for_is_the_corner_of_what_xnnpack_gives(
+    taps: int, stride: int, length: int, beyond: int, litert: Function
+) -> None:
+    """TensorFlow's converter asks for `stride * length` where JAX pads `taps - 1` before and `stride - 1` behind (its SAME).
+
+    XNNPACK takes from the shape only what is left of it, divided by the stride; LiteRT's other kernels refuse most of them.
+    """
+    rng = np.random.default_rng(0)
+    source, weights = (rng.normal(size=shape).astype(np.float32) for shape in ((1, length, length, 3), (2, taps, taps, 3)))
+    covered = (length - 1) * stride + taps
+    asked = covered + beyond
+    if asked < taps:
+        pytest.skip("XNNPACK refuses less than one filter")
+    shape = np.array([1, asked, asked, 2], np.int32)
+    model = one_op_model(
+        "TRANSPOSE_CONV",
+        [shape, weights, Spec("float32", source.shape)],
+        [Spec("float32", shape.tolist())],
+        options((stride, stride), Padding.VALID),
+    )
+    [found], [theirs] = run_op(model, source), litert(model, source, kernels=None)
+    assert found.shape == (1, asked, asked, 2)
+    assert theirs.shape == (1, *(covered + (asked - taps) % stride,) * 2, 2)
+    common = min(asked, theirs.shape[1])
+    np.testing.assert_allclose(found[:, :common, :common], theirs[:, :common, :common], rtol=1e-5, atol=1e-5)
+    assert not found[:, common:].any()
+    assert not found[:, :, common:].any()
+
+
 def test_an_input_without_columns_gives_zeros() -> None:
     operands = [np.array([1, 3, 4, 2], np.int32), np.ones((2, 2, 2, 3), np.float32), Spec("float32", [1, 2, 0, 3])]
     options = TransposeConvOptions(padding=Padding.VALID, stride_h=1, stride_w=1)

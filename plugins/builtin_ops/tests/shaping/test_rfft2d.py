@@ -32,3 +32,25 @@ def test_refuses_lengths_that_are_no_power_of_two(lengths: Any) -> None:
     model = one_op_model("RFFT2D", [Spec("float32", (4, 4)), np.array(lengths, np.int32)], [Spec("complex64", (1, 1))])
     with pytest.raises(OpletError, match=r"length \d is not a power of two"):
         run_op(model, np.zeros((4, 4), np.float32))
+
+
+@pytest.mark.parametrize("poison", [None, np.nan, np.inf])
+@pytest.mark.parametrize("lengths", [(1, 2), (1, 8), (2, 2), (2, 8), (4, 4), (8, 16)])
+def test_the_imaginary_part_of_what_is_real_is_litert_s_negative_zero(
+    litert: Callable[..., Any], lengths: Any, poison: float | None
+) -> None:
+    source = np.random.default_rng(2).normal(size=(3, *lengths)).astype(np.float32)
+    if poison is not None:
+        source[:, 0, 1] = poison
+    height, width = lengths
+    model = one_op_model(
+        "RFFT2D", [Spec("float32", source.shape), np.array(lengths, np.int32)], [Spec("complex64", (3, height, width // 2 + 1))]
+    )
+    mine, theirs = run_op(model, source)[0].imag, litert(model, source)[0].imag
+    places = np.ix_([0, 1, 2], sorted({0, height // 2}), [0, width // 2])
+    assert not mine[places].any()
+    assert np.signbit(mine[places]).all()
+    assert not theirs[places].any()
+    assert np.signbit(theirs[places]).all()
+    if poison is None:
+        np.testing.assert_array_equal(np.signbit(mine), np.signbit(theirs))

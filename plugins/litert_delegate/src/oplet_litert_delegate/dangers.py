@@ -65,6 +65,9 @@ def dies_of(node: Node) -> str:
             return f"{tensor} has {tensor.ndim} dimensions, and some of LiteRT's kernels end the process above {_MOST_DIMENSIONS}"
         if not tensor.size:
             return f"{tensor} is empty, and some of LiteRT's kernels end the process then"
+        if tensor.sparsity is not None and node.op is not _Op.DENSIFY:
+            # XNNPACK takes what is stored for dense weights, and so do most of its own kernels (fully_connected.cc knows some blocks).
+            return f"{tensor} is stored sparse, and LiteRT may read it as if it were dense, past its end, unless a DENSIFY does"
         if tensor.sparsity is not None and tensor.type not in (TensorType.FLOAT32, TensorType.FLOAT16):
             return f"{tensor} is sparse, which LiteRT can do for floats only"
         several = tensor.quantization is not None and tensor.quantization.per_channel

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import BuiltinOperator, Model, ModelBuilder, Node, Tensor, TensorType
+from oplet import Allocation, BuiltinOperator, Model, ModelBuilder, Node, Tensor, TensorType
 from oplet.schema import tables
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.table import Table
@@ -150,8 +150,8 @@ class _Writer:
             self.fed.append(tensor)
             return self._add(tensor)
         table = self._tables[tensor.index]
-        content = self._source.model.tensor_bytes(table)
-        if content is None:
+        # A node may write a tensor that has bytes in the file, too: then these are not its value.
+        if tensor.allocation is not Allocation.CONSTANT or self._source.model.tensor_bytes(table) is None:
             self.computed.append(tensor)
             return self._add(tensor, data=tensor.data)
         return self._add(tensor, buffer=self._buffer(table), sparsity=table.sparsity)

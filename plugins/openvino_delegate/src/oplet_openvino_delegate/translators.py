@@ -113,6 +113,8 @@ def refusal(node: Node, *, layers_of_8_bits: bool = False) -> str:
 def _unfit(tensor: Tensor, types: Collection[TensorType] | None) -> str:
     if tensor.is_variable:
         return f"{tensor} is a variable, which stays with the runtime"
+    if tensor.sparsity is not None:
+        return f"{tensor} is stored sparse, and no translation reads what is stored"
     if types is None:
         return ""
     if tensor.type not in types:

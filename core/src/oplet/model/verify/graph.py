@@ -125,8 +125,6 @@ class _Graph:
                 raise ModelError(f"{self.node(number)} has output {position} at tensor {index}; {self.count()}.")
             if index in writers:
                 raise self.written_twice(number, index, self.node(writers[index]))
-            if self.model.tensor_bytes(tensors[index]) is not None:
-                raise ModelError(f"{self.node(number)} writes tensor {index} ('{self.name(index)}'), which is a constant.")
             if index in read:
                 raise self.overwrites(number, index)
             if index in self.inputs:
@@ -140,11 +138,12 @@ class _Graph:
         if index in self.writers or index in self.inputs:
             return True
         tensor = self.tensors[index]
-        if tensor.is_variable or self.model.tensor_bytes(tensor) is not None:
+        if tensor.is_variable:
             return True
-        if tensor.shape is None or tensor.shape.all():
+        if index in self.written:  # whatever bytes it has in the file
             return False
-        return index not in self.written  # an empty constant: nothing to read
+        empty = tensor.shape is not None and not tensor.shape.all()  # an empty constant: nothing to read
+        return empty or self.model.tensor_bytes(tensor) is not None
 
     def never_written(self, number: int, index: int) -> ModelError:
         """The error for an input that has no value: a cycle, a wrong order, or no node that writes it."""
@@ -156,6 +155,11 @@ class _Graph:
         if writer is None:
             return ModelError(
                 f"Input tensor {index} lacks data. {what}, but it is no input of the graph, no constant, and no node writes it."
+            )
+        if self.model.tensor_bytes(self.tensors[index]) is not None:
+            return ModelError(
+                f"{what}, which has bytes in the file and is written by node {writer} only later: in LiteRT it would be what the run "
+                "before left there. Let the one read a constant of its own."
             )
         cycle = _path(number, writer, lambda node: [late[i] for i in _indices(self.operators[node].inputs) if i in late])
         if cycle is None:

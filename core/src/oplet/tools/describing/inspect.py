@@ -11,6 +11,7 @@ import numpy as np
 
 from oplet.errors import OpletError
 from oplet.model.model import Model
+from oplet.model.reachability import made_tensors
 from oplet.model.save.sizes import bytes_needed
 from oplet.model.verify.verifier import verify
 from oplet.ops.composite import Composite
@@ -127,17 +128,18 @@ def _op(name: str, op: Op, version: int, nodes: int, manager: PluginManager, res
 
 
 def _subgraph(model: Model, index: int, subgraph: tables.SubGraph) -> dict[str, Any]:
+    made = made_tensors(subgraph)
     return {
         "index": index,
         "name": subgraph.name or "",
         "inputs": _list(subgraph.inputs),
         "outputs": _list(subgraph.outputs),
-        "tensors": [_tensor(model, place, tensor) for place, tensor in enumerate(subgraph.tensors or [])],
+        "tensors": [_tensor(model, place, tensor, place in made) for place, tensor in enumerate(subgraph.tensors or [])],
         "nodes": [_node(model, place, node) for place, node in enumerate(subgraph.operators or [])],
     }
 
 
-def _tensor(model: Model, index: int, tensor: tables.Tensor) -> dict[str, Any]:
+def _tensor(model: Model, index: int, tensor: tables.Tensor, is_made: bool) -> dict[str, Any]:
     shape = _list(tensor.shape)
     data = model.tensor_bytes(tensor)
     return {
@@ -148,7 +150,7 @@ def _tensor(model: Model, index: int, tensor: tables.Tensor) -> dict[str, Any]:
         "shape_signature": shape if tensor.shape_signature is None else _list(tensor.shape_signature),
         "quantization": _quantization(tensor.quantization),
         "bytes": bytes_needed(shape, tensor.type) if data is None else data.size,
-        "constant": data is not None,
+        "constant": data is not None and not is_made,
         "variable": tensor.is_variable,
         "sparse": tensor.sparsity is not None,
     }

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
+from oplet.model.reachability import made_tensors
 from oplet.ops.tensor import numpy_dtype
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
@@ -99,6 +100,8 @@ class NodeView:
     def constant(self, position: int) -> NDArray[Any] | None:
         """An input's constant value as a view of the file; None if it is not constant, is packed, or is no array of numbers."""
         if not 0 <= position < len(self.inputs) or self.inputs[position] < 0:
+            return None
+        if self.inputs[position] in made_tensors(self.graph.table):
             return None
         tensor = (self.graph.table.tensors or [])[self.inputs[position]]
         packed = tensor.type in (TensorType.INT4, TensorType.UINT4, TensorType.INT2, TensorType.STRING)

@@ -135,12 +135,12 @@ class _Widened:
 
 
 def _constant(tensor: Tensor) -> Tensor:
-    """A float16 constant as float32."""
-    wide = Tensor(tensor.index, tensor.name, _SINGLE, tensor.shape, allocation=Allocation.CONSTANT)
-    array = np.empty(tensor.shape, np.float32)
+    """A float16 constant as float32; one that is stored sparse stays so."""
+    wide = Tensor(tensor.index, tensor.name, _SINGLE, tensor.shape, sparsity=tensor.sparsity, allocation=Allocation.CONSTANT)
+    array = np.empty(tensor.data.shape, np.float32)
     widen_half(np.ascontiguousarray(tensor.data), array)
     array.flags.writeable = False
-    wide.data = array
+    wide.set_memory(array)  # `data` is for arrays of the tensor's shape, which the values that are stored sparse are not
     return wide
 
 

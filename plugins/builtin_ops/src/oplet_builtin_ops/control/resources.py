@@ -32,6 +32,9 @@ TABLES = (TensorType.RESOURCE,)
 #: The value type of a hash table by its key type.
 MAPPINGS = {TensorType.INT64: TensorType.STRING, TensorType.STRING: TensorType.INT64}
 
+#: The most of a variable's name that a message shows.
+_LONGEST = 100
+
 
 class Variable:
     """A resource variable.
@@ -113,8 +116,21 @@ def find(context: Context, handle: NDArray[Any], kind: type[Resource]) -> Resour
     """
     number = handle.item()
     found = context.resources.get(number)
+    if kind is Variable:
+        ensure(found is None or isinstance(found, kind), f"the handle holds {number!r}, which is no variable.")
+        ensure(found is not None and found.value is not None, lambda: _never_assigned(context, number))
     ensure(isinstance(found, kind), f"the handle holds {number!r}, there is no {kind.kind} of that number yet.")
     return found  # type: ignore[return-value]
+
+
+def _never_assigned(context: Context, number: int) -> str:
+    """The message for a variable without a value, which converters leave behind where the weights were not saved with the model."""
+    numbers = context.resources.get("variable numbers", {})
+    name = next((name for (_, name), its_number in numbers.items() if its_number == number), "")
+    return (
+        f"the variable {number}{f' ({name[:_LONGEST]!r})' if name else ''} is read before anything is assigned to it; run the signature that "
+        "assigns it first, or, if the model has none, convert it again from a model whose variables have their values."
+    )
 
 
 def find_or_make(context: Context, number: int, made: Resource) -> Resource:

@@ -1,5 +1,7 @@
 """DEQUANTIZE: integers with a scale and zero point, or a scale for each block, or short floats, to float32.
 
+A constant that is stored sparse is made dense first, as by a DENSIFY before it: the converter leaves that node out where the blocks are those
+of its FULLY_CONNECTED, also before a DEQUANTIZE of float16 weights. LiteRT's three ways read what is stored as if it were dense.
 Numerics: tflite/kernels/dequantize.h, internal/reference/dequantize.h
 """
 
@@ -17,6 +19,7 @@ from oplet_builtin_ops.arithmetic.half import widen_half
 from oplet_builtin_ops.arithmetic.quantization import channel_parameters
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.layers.blocks import block_size, ensure_blocks, from_blocks, given_scales
+from oplet_builtin_ops.layers.weights import weight_data
 
 SHORT_FLOATS: Final = (TensorType.FLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2)
 INTEGERS: Final = (
@@ -48,7 +51,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    source, output = node.inputs[0].data, node.outputs[0].data
+    source, output = weight_data(node, node.inputs[0]), node.outputs[0].data
     if node.inputs[0].type == TensorType.FLOAT16:
         return partial(widen_half, source, output)
     if node.inputs[0].type in SHORT_FLOATS:
@@ -82,4 +85,11 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    pure=True,
+    sparse=frozenset({0}),
+    types=_TYPES,
+    differences="constants that are stored sparse are made dense first, where LiteRT reads what is stored as if it were dense",
+)

@@ -31,7 +31,6 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
         variable = find(context, handle, Variable)
         value = variable.value
         if value is None or variable.type is not output.type:
-            ensure(value is not None, f"the variable {handle.item()} is read before anything is assigned to it.")
             ensure(False, f"the variable {handle.item()} is of type {variable.type.name}, it is read into {output}.")
         elif dynamic:
             context.resize_tensor(output, value.shape)

@@ -1,6 +1,7 @@
 """RFFT2D: the Fourier transform of real matrices, truncated or padded with zeros to the transform's lengths.
 
-LiteRT computes in double precision. Numerics: tflite/kernels/rfft2d.cc
+LiteRT computes in double precision. What is real for every input, the sum and the highest frequencies, has the imaginary part -0.0 there, so
+that the angle of a negative one is -pi. Numerics: tflite/kernels/rfft2d.cc
 """
 
 from __future__ import annotations
@@ -38,11 +39,13 @@ def _shapes(node: Node) -> list[Shape]:
 
 def _bind(node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
-    lengths = tuple(read_ints(node.inputs[1]))
-    used = source[..., : lengths[0], : lengths[1]]
+    lengths = height, width = read_ints(node.inputs[1])
+    used = source[..., :height, :width]
+    real = output[..., :: max(height // 2, 1), :: max(width // 2, 1)].imag
 
     def run() -> None:
         output[...] = np.fft.rfft2(used.astype(np.float64), lengths)
+        real.fill(-0.0)
 
     def clear() -> None:
         output.fill(0)

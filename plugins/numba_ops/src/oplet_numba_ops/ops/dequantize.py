@@ -13,6 +13,8 @@ from oplet_numba_ops.overriding import Bind, override
 
 def plan(context: Context, node: Node) -> Bind:
     source, output = node.inputs[0], node.outputs[0]
+    if source.sparsity is not None:
+        decline("its numbers are stored sparse.")
     if node.prepared is None:  # None for blockwise quantization
         decline("its numbers have scales in blocks.")
     scales, zero_points = node.prepared
