@@ -261,6 +261,21 @@ def test_versions_of_a_list_are_values(data: st.DataObject) -> None:
         assert [version.get(at) for at in range(len(items))] == items
 
 
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("changes", range(40))
+def test_a_list_that_is_empty_when_it_is_copied_takes_what_comes_next(changes: int, count: int) -> None:
+    """A version is copied after so many changes as no reader sees: whichever it is, the list may be empty just then."""
+    version, items, kept = PersistentList(range(count)), list(range(count)), []
+    for number in range(changes):
+        version, items = (version.shortened(), items[:-1]) if items else (version.appended(number), [number])
+        kept.append((version, items))
+    for number in (-1, -2, -3):
+        version, items = version.appended(number), [*items, number]
+        kept.append((version, items))
+    for found, expected in [*kept, *reversed(kept)]:
+        assert (found.items(), found.size) == (expected, len(expected))
+
+
 def _copied_items(run: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> int:
     """The items that are copied from list to list while a function runs."""
     copied = 0
