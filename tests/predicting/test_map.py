@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.children import LONG, run_child
 from tests.places import EXAMPLES
 
 from oplet import Interpreter, Limits, PluginManager, Predictor
@@ -309,7 +310,7 @@ def test_ctrl_c_ends_everything(tmp_path: Any, kind: str) -> None:
     assert child.stdout is not None
     assert child.stdout.readline() == "running\n"
     os.killpg(child.pid, signal.SIGINT)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=LONG)
     assert (out, err, child.returncode) == ("interrupted\n", "", 0)
     for _ in range(100):  # multiprocessing's own helper ends a moment after its parent
         try:
@@ -326,6 +327,5 @@ def test_a_script_without_a_guard_is_told_so(tmp_path: Any) -> None:
     script.write_text(
         "import sys\nimport numpy as np\nfrom oplet import Predictor\nlist(Predictor(sys.argv[1]).map(np.zeros((3, 8, 8, 1), np.int8), 1, processes=True))\n"
     )
-    done = subprocess.run([sys.executable, str(script), str(INT8)], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 1
+    done = run_child([sys.executable, script, INT8], code=1)
     assert "must keep its own code under `if __name__ ==" in done.stderr

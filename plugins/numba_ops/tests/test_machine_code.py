@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.children import run_child
 
 from oplet import Interpreter
 from oplet.runtime.memory.remembered import forget_plans
@@ -274,12 +275,7 @@ def test_a_process_with_machine_code_on_disk_imports_no_compiler(tmp_path: Path)
     model = tmp_path / "model.tflite"
     model.write_bytes(MODEL)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", CODE, str(model)], check=True, env=environment, capture_output=True, text=True
-        ).stdout
-        for _ in range(2)
-    ]
+    said = [run_child([sys.executable, "-c", CODE, str(model)], env=environment).stdout for _ in range(2)]
     assert said[0].split()[1:] == ["True", "True"]
     assert said[1].split() == ["_Call", "False", "False"]
 
@@ -332,10 +328,10 @@ def test_what_a_process_leaves_at_its_end_is_compiled_for_the_next_one(tmp_path:
     model = tmp_path / "model.tflite"
     model.write_bytes(MODEL)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), background.VARIABLE: "background"}
-    subprocess.run([sys.executable, "-c", SHORT, str(model)], check=True, env=environment)
+    run_child([sys.executable, "-c", SHORT, str(model)], env=environment)
     for _ in range(600):  # a minute
         if list((tmp_path / "oplet_numba_ops").glob("LOGISTIC-*.code")):
             break
         time.sleep(0.1)
-    said = subprocess.run([sys.executable, "-c", CODE, str(model)], check=True, env=environment, capture_output=True, text=True)
+    said = run_child([sys.executable, "-c", CODE, str(model)], env=environment)
     assert said.stdout.split()[1:] == ["False", "False"]

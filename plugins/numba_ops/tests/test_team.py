@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.children import LONG
 
 from oplet import Interpreter, ModelBuilder
 from oplet.schema.enums import ActivationFunctionType, Padding
@@ -194,7 +195,7 @@ print("done")
 def test_python_ends_while_helpers_wait_for_work() -> None:
     for _ in range(3):
         ended = subprocess.run(
-            [sys.executable, "-c", CODE, os.path.dirname(__file__)], capture_output=True, text=True, timeout=120
+            [sys.executable, "-c", CODE, os.path.dirname(__file__)], capture_output=True, text=True, timeout=LONG
         )
         assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, "done", "")
 

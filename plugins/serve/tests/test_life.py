@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from plugins.serve.tests.models import mirror
 from plugins.serve.tests.serving import DIGITS, Server, free_ports, message, served
+from tests.children import run_child
 
 from oplet.errors import ModelError
 from oplet_serve.repository import find_models
@@ -64,7 +64,7 @@ def test_a_signal_lets_requests_end_and_then_the_server(tmp_path: Path) -> None:
 
 def run(*arguments: object) -> tuple[int, str]:
     start = [sys.executable, "-c", "from oplet_serve.command import main; main()"]
-    done = subprocess.run([*start, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+    done = run_child([*start, *arguments], code=None)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -56,7 +56,7 @@ def run_python(
         TimeoutExpired: the process took longer than the option `timeout`.
     """
     with tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
-        command, variables = _command(arguments, bare), _environment(environment or {}, folders, bare)
+        command, variables = _command(arguments, bare), _environment({} if environment is None else environment, folders, bare)
         return subprocess.run(command, **{"check": False, **options}, cwd=folder, env=variables)
 
 
@@ -73,7 +73,7 @@ def python_process(
     The arguments are those of `run_python`; `options` are those of `subprocess.Popen`.
     """
     with tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
-        variables = _environment(environment or {}, folders, False)
+        variables = _environment({} if environment is None else environment, folders, False)
         process = subprocess.Popen(_command(arguments, False), **options, cwd=folder, env=variables)
         try:
             yield process
