@@ -30,11 +30,7 @@ def unseen(tree: ast.AST) -> Iterator[str]:
             continue
         looks = any(isinstance(node, ast.Attribute) and node.attr == "returncode" for node in ast.walk(room))
         for node in ast.walk(room):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in (
-                "subprocess.run",
-                "run_python",
-                "subprocess.check_output",
-            ):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in starting:
                 given = {keyword.arg: keyword.value for keyword in node.keywords}
                 timeout = given.get("timeout")
                 if not looks and not ("check" in given and ast.unparse(given["check"]) == "True"):
