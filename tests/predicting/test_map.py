@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.budgets import examples
 from tests.children import LONG, run_child
 from tests.places import EXAMPLES
 
@@ -87,7 +88,7 @@ def test_results_come_in_order_and_are_those_of_a_serial_loop(workers: int, proc
         np.testing.assert_array_equal(result["probabilities"], row)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.integers(0, 19), max_size=300), st.integers(1, 4), st.booleans(), st.sampled_from([None, False, 7]))
 def test_any_number_of_workers_and_any_batch_give_the_same(numbers: list[int], workers: int, ordered: bool, batch: Any) -> None:
     results = list(PICKERS[batch].map(map(np.int32, numbers), workers, ordered=ordered))

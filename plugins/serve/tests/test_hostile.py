@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mlserver.grpc import dataplane_pb2 as pb
 from plugins.serve.tests.serving import Server, message
+from tests.budgets import examples
 
 GOOD: dict[str, Any] = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}]}
 
@@ -138,7 +139,9 @@ PLACES = st.sampled_from(
     + [("inputs", 0), *(("inputs", 0, key) for key in ("name", "datatype", "shape", "data", "parameters"))]
     + [("inputs", 0, "data", 1), ("inputs", 0, "shape", 0)]
 )
-QUIET = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUIET = settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @QUIET
