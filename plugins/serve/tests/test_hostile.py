@@ -139,9 +139,7 @@ PLACES = st.sampled_from(
     + [("inputs", 0), *(("inputs", 0, key) for key in ("name", "datatype", "shape", "data", "parameters"))]
     + [("inputs", 0, "data", 1), ("inputs", 0, "shape", 0)]
 )
-QUIET = settings(
-    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+QUIET = settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @QUIET
