@@ -171,7 +171,7 @@ def test_a_model_that_cannot_be_opened_in_a_process_is_an_error_here() -> None:
 
 def test_workers_run_at_the_same_time() -> None:
     """Two workers that must meet: each waits in a kernel's place until the other is there."""
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=LONG)
     predict = Predictor(PICK, batch=False)
     real = predict._run_items
 
@@ -313,7 +313,7 @@ def test_ctrl_c_ends_everything(tmp_path: Any, kind: str) -> None:
     os.killpg(child.pid, signal.SIGINT)
     out, err = child.communicate(timeout=LONG)
     assert (out, err, child.returncode) == ("interrupted\n", "", 0)
-    for _ in range(100):  # multiprocessing's own helper ends a moment after its parent
+    for _ in range(6000):  # multiprocessing's own helper ends a moment after its parent
         try:
             os.killpg(child.pid, 0)
         except ProcessLookupError:

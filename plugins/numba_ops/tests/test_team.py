@@ -160,7 +160,7 @@ def test_helpers_go_to_sleep_and_wake_up() -> None:
     for number in range(1, 4):
         call()
         assert set(counts.tolist()) == {200 * number}
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + LONG
         while not helper.sleeps and time.monotonic() < deadline:
             time.sleep(0.01)
         assert helper.sleeps

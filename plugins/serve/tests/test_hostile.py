@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mlserver.grpc import dataplane_pb2 as pb
 from plugins.serve.tests.serving import Server, message
 from tests.budgets import examples
+from tests.children import LONG
 
 GOOD: dict[str, Any] = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}]}
 
@@ -203,10 +204,10 @@ def test_bytes_that_are_no_message(server: Server) -> None:
         message("floor", "x", "FP32", np.ones((1, 4), np.float32)).SerializeToString()[:-3],
     ):
         with pytest.raises(grpc.RpcError) as caught:
-            call(data, timeout=10)
+            call(data, timeout=LONG)
         assert caught.value.code().name == "INVALID_ARGUMENT"
     stream = server.channel.stream_stream("/inference.GRPCInferenceService/ModelStreamInfer")
     with pytest.raises(grpc.RpcError) as caught:
-        list(stream(iter([b"\xff" * 50]), timeout=10))
+        list(stream(iter([b"\xff" * 50]), timeout=LONG))
     assert caught.value.code().name == "INVALID_ARGUMENT"
     assert server.call("ServerLive", pb.ServerLiveRequest()).live

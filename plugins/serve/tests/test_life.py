@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from plugins.serve.tests.models import mirror
 from plugins.serve.tests.serving import DIGITS, Server, free_ports, message, served
-from tests.children import run_child
+from tests.children import LONG, run_child
 
 from oplet.errors import ModelError
 from oplet_serve.repository import find_models
@@ -48,7 +48,7 @@ def test_a_signal_lets_requests_end_and_then_the_server(tmp_path: Path) -> None:
         threads = [threading.Thread(target=work) for work in (rest, rpc)]
         for thread in threads:
             thread.start()
-        end = time.monotonic() + 10
+        end = time.monotonic() + LONG
         while b'in_queue{model="digits_float32"} 2.0' not in server.ask("GET", "/metrics", port=server.metrics_port)[1]:
             assert time.monotonic() < end, "the requests never ran at the same time"
         assert not answers
