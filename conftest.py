@@ -17,7 +17,10 @@ os.environ.setdefault("OPLET_PLANS", "off")
 #: TensorFlow, where it judges, uses the same kernels on every processor: without oneDNN it refuses or gets wrong some convolutions.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
-settings.register_profile("oplet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+#: Properties are tried on the same values in every clone; `--hypothesis-profile=random` draws new ones, and more (see tests/budgets.py).
+_PROFILE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("oplet", _PROFILE, max_examples=100, derandomize=True)
+settings.register_profile("random", _PROFILE, max_examples=500, derandomize=False, print_blob=True)
 settings.load_profile("oplet")
 
 

@@ -244,7 +244,7 @@ def slow(
         "",
         *_by_op(judged),
         "",
-        *_by_case(judged[:rows], before or {}),
+        *_by_case(judged[:rows], {} if before is None else before),
     ]
     return common.Section("Slow list", lines, {"fixed": fixed, "cases": measured})
 

@@ -20,17 +20,17 @@ _LARGEST_BUFFER = 1 << 20
 
 
 def some_subgraph(choices: Choices, root: tables.Model) -> tables.SubGraph:
-    subgraphs = root.subgraphs or []
+    subgraphs = root.subgraphs or ()
     return choices.choice(subgraphs) if subgraphs else tables.SubGraph()
 
 
 def some_tensor(choices: Choices, root: tables.Model) -> tables.Tensor:
-    tensors = some_subgraph(choices, root).tensors or []
+    tensors = some_subgraph(choices, root).tensors or ()
     return choices.choice(tensors) if tensors else tables.Tensor()
 
 
 def some_operator(choices: Choices, root: tables.Model) -> tables.Operator:
-    operators = some_subgraph(choices, root).operators or []
+    operators = some_subgraph(choices, root).operators or ()
     return choices.choice(operators) if operators else tables.Operator()
 
 
@@ -121,7 +121,7 @@ def fresh(choices: Choices, cls: type[Table]) -> Table:
 
 def refit(choices: Choices, root: tables.Model, tensor: tables.Tensor) -> None:
     """Resize a constant's buffer to its shape and type."""
-    buffers = root.buffers or []
+    buffers = root.buffers = root.buffers or []
     if not 0 < tensor.buffer < len(buffers):
         return
     shape = [] if tensor.shape is None else tensor.shape.tolist()

@@ -148,7 +148,7 @@ _DTYPES: dict[TensorType, np.dtype[Any]] = {
 
 
 def _buffer_bytes(choices: Choices, root: tables.Model) -> None:
-    buffers = root.buffers or []
+    buffers = root.buffers or ()
     if not buffers:
         return
     buffer = choices.choice(buffers)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.children import run_child
 from tests.places import REAL, ROOT
 
 from oplet import Interpreter, MutableOpResolver, PluginManager, TensorType
@@ -466,20 +467,20 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Python of a new virtual environment that has the core, and nothing else of oplet."""
     folder = tmp_path_factory.mktemp("user") / "environment"
     pip = [sys.executable, "-m", "pip"]
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, env=isolated())
+    run_child([sys.executable, "-m", "venv", "--without-pip", str(folder)], env=isolated())
     python = folder / "bin" / "python"
-    subprocess.run([*pip, "--python", str(python), "install", str(ROOT / "core")], check=True, env=isolated())
+    run_child([*pip, "--python", str(python), "install", str(ROOT / "core")], env=isolated())
     return python
 
 
 def install(python: Path, wheel: Path) -> None:
     command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--force-reinstall", "--no-deps", str(wheel)]
-    subprocess.run(command, check=True, env=isolated())
+    run_child(command, env=isolated())
 
 
 def run(python: Path | str, model: Path, output: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     command = [str(python), "-c", RUN, str(model), str(output)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=output.parent)
+    return run_child(command, code=None, env=environment, cwd=output.parent)
 
 
 @pytest.mark.slow
@@ -571,18 +572,18 @@ print(*interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
 @pytest.mark.slow
 def test_a_third_party_s_plugin_is_cut_with_its_licence_and_data(user: Path, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--python", str(user), "install"]
-    subprocess.run([*pip, f"{ROOT / 'core'}[build,cli]", str(cut_out("times_op", "0.3", tmp_path))], check=True, env=isolated())
+    run_child([*pip, f"{ROOT / 'core'}[build,cli]", str(cut_out("times_op", "0.3", tmp_path))], env=isolated())
     model = tmp_path / "times.tflite"
     model.write_bytes(one_op_model("Times", [Spec("float32", [2])], [Spec("float32", [2])]))
     command = [str(user.parent / "oplet"), "build", str(model), "--name", "my_times", "-o", str(tmp_path / "dist")]
-    subprocess.run(command, check=True, env=isolated(), cwd=tmp_path)
+    run_child(command, env=isolated(), cwd=tmp_path)
     [wheel] = (tmp_path / "dist").glob("*.whl")
     inside = zipfile.ZipFile(wheel)
     assert "my_times-1.0.dist-info/licenses/times_op/LICENSE" in inside.namelist()
     assert "License-Expression: MIT" in inside.read("my_times-1.0.dist-info/METADATA").decode()
     assert "unused" not in inside.read("my_times/_times_op/scale.py").decode()
     uninstall = [sys.executable, "-m", "pip", "--python", str(user), "uninstall", "--yes", "times_op"]
-    subprocess.run(uninstall, check=True, env=isolated())
+    run_child(uninstall, env=isolated())
     install(user, wheel)
-    there = subprocess.run([str(user), "-c", TWICE, str(model)], capture_output=True, text=True, env=isolated())
+    there = run_child([str(user), "-c", TWICE, str(model)], env=isolated())
     assert there.stdout.split() == ["6.0", "8.0"], there.stderr

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.children import run_child
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def command() -> str:
 )
 def test_a_shell_completes_commands_and_options(command: str, typed: str, wanted: set[str]) -> None:
     words = {"_OPLET_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
-    done = subprocess.run([command], env={**os.environ, **words}, capture_output=True, text=True, check=False)
+    done = run_child([command], env={**os.environ, **words})
     assert set(done.stdout.split()) == wanted, done.stderr
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from flatbuffers import flexbuffers
+from tests.children import run_child
 from tests.places import ROOT
 
 from oplet import Composite, Interpreter, Model, PluginManager, TensorType
@@ -169,7 +169,7 @@ interpreter = Interpreter({str(attention)!r}, op_resolver=resolver, plugins=[])
 (got,) = interpreter.get_signature_runner()(**arguments).values()
 print(np.abs(got - output).max() < 1e-5, "oplet_builtin_ops" in sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_child([sys.executable, "-c", code])
     assert done.stdout.split() == ["True", "False"]
 
 
@@ -196,7 +196,7 @@ def test_an_archive_runs_the_composites_kernel(oplet: Any, attention: Path, reco
         np.save(tmp_path / f"{name}.npy", recorded[name])
         inputs += ["--input", f"{name}={tmp_path / name}.npy"]
     command = [sys.executable, str(archive), *inputs, "--output", str(tmp_path / "out.npz")]
-    subprocess.run(command, capture_output=True, text=True, check=True)
+    run_child(command)
     with np.load(tmp_path / "out.npz") as found:
         (output,) = found.values()
     np.testing.assert_allclose(output, recorded["output"], rtol=1e-5, atol=1e-5)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.children import run_child
 from tests.places import ROOT, name_of
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "plugins").glob("*/README.md")])
@@ -138,7 +139,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "program.py").write_text(PROGRAM)
     np.save(tmp_path / "x.npy", np.linspace(0, 1, 64, dtype=np.float32).reshape(1, 8, 8, 1))
     saved = [sys.executable, "-m", "oplet", "run", "model.tflite", "-i", "x.npy", "-o", "expected.npz", "--quiet"]
-    subprocess.run(saved, cwd=tmp_path, check=True, capture_output=True)
+    run_child(saved, cwd=tmp_path, text=False)
     return tmp_path
 
 
@@ -148,7 +149,7 @@ def compile_atan(library: Path) -> None:
     from oplet_native_ops import cflags
 
     source = ROOT / "plugins" / "native_ops" / "tests" / "sources" / "atan_operator.cc"
-    subprocess.run([compiler, "-shared", *cflags(), "-o", library, source], check=True, capture_output=True)
+    run_child([compiler, "-shared", *cflags(), "-o", library, source], text=False)
 
 
 def run_all(commands: list[str], folder: Path, **environment: str) -> None:

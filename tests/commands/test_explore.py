@@ -182,6 +182,13 @@ def test_the_graph_for_model_explorer_and_the_data_are_json(oplet: Any, digits: 
     assert sum(node["macs"] or 0 for node in subgraph["nodes"]) > 0
 
 
+def test_a_node_without_multiplications_has_none_and_not_an_unknown_number(oplet: Any, digits: Path, tmp_path: Path) -> None:
+    [subgraph] = json.loads(oplet("explore", digits, "--json").out)["subgraphs"]
+    macs = {node["op"]: node["macs"] for node in subgraph["nodes"]}
+    assert macs["SOFTMAX"] == 0, macs
+    assert macs["CONV_2D"] > 0
+
+
 def test_partitions_and_the_reasons_against_them_are_told(oplet: Any, examples: Path) -> None:
     pytest.importorskip("oplet_example_delegate")
     ran = oplet("explore", examples / "digits" / "digits_float32.tflite", "--delegate", "example", "--json")

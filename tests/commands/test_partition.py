@@ -6,13 +6,13 @@ import itertools
 import json
 import os
 import re
-import subprocess
 import sys
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 from flatbuffers import flexbuffers
+from tests.children import run_child
 
 from oplet import DelegateFlags, DelegateKernel, ModelBuilder, SimpleDelegate, TensorType, kernel_registration
 from oplet.cli.settings import Settings
@@ -295,7 +295,7 @@ def test_the_same_model_gives_the_same_bytes_in_every_process(model, tmp_path):
     for seed in ("1", "2", "3"):
         code = "import sys; from oplet.cli.main import main; main(sys.argv[1:])"
         command = [sys.executable, "-c", code, "partition", model, "--delegate", "example", "--svg", tmp_path / "out.svg"]
-        subprocess.run(command, check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": seed})
+        run_child(command, env={**os.environ, "PYTHONHASHSEED": seed}, text=False)
         drawings.add((tmp_path / "out.svg").read_bytes())
     assert len(drawings) == 1
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.children import run_child
 
 from oplet.tools.benchmarking import warming
 
@@ -45,7 +45,7 @@ def test_kernels_are_compiled_once_and_found_by_the_next_process(examples: Path,
 
     def warm() -> dict[str, Any]:
         command = [sys.executable, "-m", "oplet", "warm", str(examples / "digits" / "digits_float32.tflite"), "--json"]
-        told: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, env=variables).stdout)
+        told: dict[str, Any] = json.loads(run_child(command, env=variables, text=False).stdout)
         return told
 
     assert warm()["waited"] > 0

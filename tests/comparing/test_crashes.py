@@ -193,7 +193,7 @@ def test_a_program_without_a_guarded_main_runs_once_and_may_read_its_input(site,
     script.write_text(code)
     arguments = ["-c", code] if way == "-c" else [str(script)]
     done = run_python(arguments, folders=[site], capture_output=True, text=True, input="")
-    assert done.stderr == ""
+    assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == ["once", "works + builtin_ops False in a child"]
 
 

@@ -43,7 +43,7 @@ class Oracle:
         """End the process."""
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
-            self._process.wait(30)
+            self._process.wait(600)
         self._process = None
 
 

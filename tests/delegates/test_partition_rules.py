@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.budgets import examples
 
 from oplet.delegates.partition import GraphNode, partition_graph
 from oplet.errors import DelegateError
@@ -105,7 +106,7 @@ FORKED = {
 }
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(graphs())
 @example(FORKED)
 @example({**FORKED, "control_edges": [(3, 4)]})
@@ -116,7 +117,7 @@ def test_subsets_kinds_order_inputs_and_outputs_are_what_the_rules_say(graph: di
     assert compare(graph) or may_wait_in_a_circle
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(graphs(orderly=False))
 @example({**FORKED, "control_edges": [(5, 0)]})
 @example({**FORKED, "control_edges": [(2, 2)]})

@@ -42,7 +42,7 @@ def sweep(rounds: int, *arguments: str, workers: int = 1) -> Counter[str]:
     failures = []
     for worker in running:
         out, err = worker.communicate()
-        assert worker.returncode == 0, err
+        assert worker.returncode == 0, f"the worker ended with {worker.returncode}: {err[-6000:]}"
         answer = json.loads(out)
         counts.update(answer["counts"])
         failures += answer["failures"]

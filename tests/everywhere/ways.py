@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import pickle
 import struct
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.children import run_child
 from tests.differential.worker import Answer, run_steps
 
 #: The reference kernels, the optimized ones, and the default with XNNPACK.
@@ -25,10 +25,7 @@ def ask(cases: Sequence[Asked], ways: Sequence[str] = WAYS) -> list[dict[str, An
     """What LiteRT does with models and what they are fed, one dictionary of ways for each."""
     work = [(model, feeds, way) for model, feeds in cases for way in ways]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.everywhere.ways"], input=pickle.dumps(work), stdout=subprocess.PIPE, env=environment,
-        stderr=subprocess.DEVNULL, check=True,
-    )  # fmt: skip
+    done = run_child([sys.executable, "-m", "tests.everywhere.ways"], input=pickle.dumps(work), env=environment, text=False)
     answers: list[Answer] = [Answer(*fields) for fields in pickle.loads(done.stdout)]
     step = len(ways)
     return [dict(zip(ways, answers[i * step : (i + 1) * step])) for i in range(len(cases))]

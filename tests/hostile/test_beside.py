@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.children import LONG
 
 from oplet import Interpreter, Model, ModelBuilder
 from oplet.errors import ModelError
@@ -212,7 +213,9 @@ print("refused")
 @pytest.mark.parametrize("kind", ["pipe", "socket", "directory"])
 def test_what_is_no_regular_file_is_refused_at_once(kind: str, tmp_path: Path) -> None:
     path = placed(tmp_path, "w.bin")
-    done = subprocess.run([sys.executable, "-c", _OPEN, kind, str(path)], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", _OPEN, kind, str(path)], capture_output=True, text=True, timeout=LONG, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.children import LONG
 
 from oplet import Interpreter, Limits, MutableOpResolver, Registration
 from oplet.schema.options import AddOptions, IfOptions, WhileOptions
@@ -192,7 +193,7 @@ for case in [*test_kernels.CASES, *test_rules.CASES]:
 def test_no_refusal_takes_the_memory_that_the_model_asks_for() -> None:
     folder = str(Path(__file__).parents[1])
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(CHILD), folder], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", textwrap.dedent(CHILD), folder], capture_output=True, text=True, timeout=LONG, check=False
     )
     assert done.returncode == 0, done.stderr[-500:]
     answers = [json.loads(line) for line in done.stdout.splitlines()]

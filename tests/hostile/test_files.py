@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import struct
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.children import run_child
 from tests.places import CONFORMANCE
 
 from oplet import Interpreter, Model
@@ -178,7 +178,7 @@ def test_a_recorded_hostile_file_is_refused(path: Path) -> None:
 @pytest.mark.skipif(not RECORDED, reason="the recorded files lie outside the project and are not here")
 def test_every_recorded_hostile_file_is_refused_in_a_process_of_its_own() -> None:
     command = [sys.executable, str(CONFORMANCE / "run_bad.py"), str(CONFORMANCE / "bad"), "--timeout", "20"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = run_child(command, code=None)
     [*others, verdict] = done.stdout.strip().splitlines()
     assert others in ([], [""])
     count = len(RECORDED)

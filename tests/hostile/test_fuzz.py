@@ -24,6 +24,7 @@ from fuzz.mutate import mutated
 from fuzz.report import report_of
 from fuzz.run_model import Outcome, run_model, watch_warnings
 from fuzz.worker import model_of, outcome_of
+from tests.children import LONG
 from tests.places import ROOT
 
 from oplet import BuiltinOperator, Model
@@ -228,5 +229,5 @@ def test_targets_of_atheris_run(target: str, tmp_path: Path) -> None:
     pytest.importorskip("atheris")
     command = [sys.executable, "-m", f"fuzz.{target}", "-atheris_runs=200", "-max_len=4096", str(tmp_path)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=LONG)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.children import run_child
 from tests.places import ROOT
 from tests.running_many.attached import archive, classifier, metadata
 
@@ -108,9 +109,7 @@ main(sys.argv[1:])
 
 def limited(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Run the command with 3 GiB of addresses."""
-    return subprocess.run(
-        [sys.executable, "-c", LIMITED, *map(str, arguments)], capture_output=True, text=True, cwd=ROOT, timeout=300, check=False
-    )
+    return run_child([sys.executable, "-c", LIMITED, *arguments], code=None, cwd=ROOT)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs limits on address space")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import platform
-import subprocess
 import sys
 import threading
 import weakref
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.children import run_child
 
 from oplet import (
     Interpreter,
@@ -184,7 +184,7 @@ print(*[name for name in sys.modules if name.startswith(("oplet_builtin_ops.", "
     imported = []
     for number in range(3):
         arguments = [sys.executable, "-c", script, path, tmp_path / "x.npy", tmp_path / f"{number}.npy"]
-        imported.append(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout.split())
+        imported.append(run_child(arguments).stdout.split())
     assert plans(folder)
     assert imported[0]
     assert imported[2] == []

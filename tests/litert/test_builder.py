@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.budgets import examples
 
 from oplet import Interpreter, Model
 from oplet.builder import (
@@ -42,7 +43,7 @@ from oplet.testing import invoke, litert_interpreter
 schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
 
 #: How many examples a property gets; LiteRT's interpreter and both runs take milliseconds each.
-EXAMPLES = settings(max_examples=100, deadline=None)
+EXAMPLES = settings(max_examples=examples(100), deadline=None)
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
 SHAPES = st.lists(st.integers(1, 3), min_size=1, max_size=3)

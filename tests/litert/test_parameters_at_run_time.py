@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
 import sys
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.children import run_child
 from tests.litert.parameter_cases import CASES, FORMS, ParameterModel, answers, model, models
 from tests.places import ROOT
 
@@ -90,7 +90,7 @@ def litert(cases: list[ParameterModel], folder: Any) -> list[list[dict[str, Any]
     root = str(ROOT)
     answer = folder / "answers"
     command = [sys.executable, "-c", _CHILD, root, str(answer)]
-    subprocess.run(command, input=pickle.dumps(cases), capture_output=True, check=True, cwd=root)
+    run_child(command, input=pickle.dumps(cases), cwd=root, text=False)
     found: list[list[dict[str, Any]]] = pickle.loads(answer.read_bytes())
     return found
 

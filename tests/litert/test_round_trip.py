@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.children import LONG
 from tests.places import CONFORMANCE
 
 from oplet import Interpreter, Model, ModelBuilder
@@ -156,7 +157,7 @@ def run_in_litert(chosen: list[tuple[Path, str]], constants: str) -> collections
     left = chosen
     while left:
         lines = "".join(f"{path}\t{name}\t{constants}\n" for path, name in left)
-        done = subprocess.run([sys.executable, str(WORKER)], input=lines, capture_output=True, text=True, timeout=600)
+        done = subprocess.run([sys.executable, str(WORKER)], input=lines, capture_output=True, text=True, timeout=LONG)
         said = [line for line in done.stdout.splitlines() if line]
         answered = [line for line in said if line.split(":")[0] in ("same", "different", "unstable", "refused")]
         for (path, name), answer in zip(left, answered):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
 import sys
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.children import run_child
 from tests.litert.moving import moving_model
 from tests.places import ROOT
 
@@ -105,7 +105,7 @@ def test_arrays_are_taken_and_refused_as_litert_does(tmp_path: Any) -> None:
     pytest.importorskip("ai_edge_litert")
     root = str(ROOT)
     command = [sys.executable, "-c", _CHILD, root, str(tmp_path / "answers")]
-    subprocess.run(command, capture_output=True, check=True, cwd=root)
+    run_child(command, cwd=root, text=False)
     wrong = []
     for (content, given, what), theirs in zip(cases(), pickle.loads((tmp_path / "answers").read_bytes())):
         for way, ours, answer in zip(("set_tensor", "signature"), answers(Interpreter, content, given), theirs):

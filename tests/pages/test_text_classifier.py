@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.children import LONG
 from tests.places import ROOT
 
 pytestmark = [
@@ -87,7 +88,7 @@ def test_the_file_gives_tensorflow_s_tokens_and_labels_without_it(told: tuple[Pa
 def test_doctor_names_the_package_that_serves_the_custom_ops(told: tuple[Path, dict[str, Any]]) -> None:
     folder, _ = told
     done = subprocess.run(
-        [sys.executable, "-m", "oplet", "doctor", "reviews.tflite"], capture_output=True, text=True, timeout=120, cwd=folder
+        [sys.executable, "-m", "oplet", "doctor", "reviews.tflite"], capture_output=True, text=True, timeout=LONG, cwd=folder
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "text_ops" in done.stdout or "oplet-text-ops" in done.stdout

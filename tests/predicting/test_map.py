@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.budgets import examples
+from tests.children import LONG, run_child
 from tests.places import EXAMPLES
 
 from oplet import Interpreter, Limits, PluginManager, Predictor
@@ -86,7 +88,7 @@ def test_results_come_in_order_and_are_those_of_a_serial_loop(workers: int, proc
         np.testing.assert_array_equal(result["probabilities"], row)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.integers(0, 19), max_size=300), st.integers(1, 4), st.booleans(), st.sampled_from([None, False, 7]))
 def test_any_number_of_workers_and_any_batch_give_the_same(numbers: list[int], workers: int, ordered: bool, batch: Any) -> None:
     results = list(PICKERS[batch].map(map(np.int32, numbers), workers, ordered=ordered))
@@ -169,7 +171,7 @@ def test_a_model_that_cannot_be_opened_in_a_process_is_an_error_here() -> None:
 
 def test_workers_run_at_the_same_time() -> None:
     """Two workers that must meet: each waits in a kernel's place until the other is there."""
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=LONG)
     predict = Predictor(PICK, batch=False)
     real = predict._run_items
 
@@ -309,9 +311,9 @@ def test_ctrl_c_ends_everything(tmp_path: Any, kind: str) -> None:
     assert child.stdout is not None
     assert child.stdout.readline() == "running\n"
     os.killpg(child.pid, signal.SIGINT)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=LONG)
     assert (out, err, child.returncode) == ("interrupted\n", "", 0)
-    for _ in range(100):  # multiprocessing's own helper ends a moment after its parent
+    for _ in range(6000):  # multiprocessing's own helper ends a moment after its parent
         try:
             os.killpg(child.pid, 0)
         except ProcessLookupError:
@@ -326,6 +328,5 @@ def test_a_script_without_a_guard_is_told_so(tmp_path: Any) -> None:
     script.write_text(
         "import sys\nimport numpy as np\nfrom oplet import Predictor\nlist(Predictor(sys.argv[1]).map(np.zeros((3, 8, 8, 1), np.int8), 1, processes=True))\n"
     )
-    done = subprocess.run([sys.executable, str(script), str(INT8)], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 1
+    done = run_child([sys.executable, script, INT8], code=1)
     assert "must keep its own code under `if __name__ ==" in done.stderr

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.budgets import examples
 from tests.places import EXAMPLES
 
 from oplet import Delegate, Interpreter, Limits, PluginManager, Predictor, TensorType, load_delegate
@@ -82,7 +83,7 @@ def test_rows_come_out_as_from_a_serial_loop(model: Path, dtype: Any) -> None:
         np.testing.assert_array_equal(got, expected)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(st.integers(0, 40), max_size=4), st.sampled_from([None, True, 3, 8, False]))
 def test_any_split_of_the_rows_gives_the_same(cuts: list[int], batch: Any) -> None:
     rows = images(40)

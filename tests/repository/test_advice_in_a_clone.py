@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tests.children import run_child
 from tests.places import ROOT, name_of
 
 from oplet import PluginManager
@@ -95,9 +96,7 @@ def test_a_folder_of_any_name_is_one_word_for_the_shell(tmp_path: Path, monkeypa
     monkeypatch.setattr(install_commands, "_direct_url", of(root))
     for package, extra, target in (("oplet-atan-op", "", "plugins/atan_op"), ("oplet", "cli", "core[cli]")):
         command = install_commands.install_command(package, extra)
-        echoed = subprocess.run(
-            ["sh", "-c", command.replace("pip install", "printf %s")], capture_output=True, text=True, check=True
-        )
+        echoed = run_child(["sh", "-c", command.replace("pip install", "printf %s")])
         assert echoed.stdout == str(root / target)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
 from benchmarks.native import can_run
+from tests.children import run_child
 from tests.places import CONFORMANCE, ROOT
 
 from oplet.testing import Graph, Op, Spec, graph_model
@@ -27,7 +27,7 @@ def models(tmp_path):
 def run(*arguments):
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "benchmarks", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=dict(os.environ, PYTHONPATH=path))
+    return run_child(command, code=None, cwd=ROOT, env=dict(os.environ, PYTHONPATH=path))
 
 
 @pytest.mark.slow

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.children import run_child
 from tests.places import ROOT
 
 PASSES = "def test_passes():\n    pass\n"
@@ -30,7 +30,7 @@ def pytest_of(root: Path, tests: dict[str, str], *arguments: str) -> tuple[int, 
         (root / name).write_text(text)
     command = [sys.executable, "-m", "pytest", "-p", "tests.every_package", "-p", "no:cacheprovider", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    done = run_child(command, code=None, cwd=root, env=environment)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -74,7 +74,5 @@ def test_the_requirements_of_the_tests_name_every_package() -> None:
 
 
 def test_this_repository_tells_it() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "import conftest; print(*conftest.pytest_plugins)"], cwd=ROOT, capture_output=True, text=True
-    )
+    done = run_child([sys.executable, "-c", "import conftest; print(*conftest.pytest_plugins)"], cwd=ROOT)
     assert done.stdout.split() == ["tests.every_package"], done.stderr

@@ -6,12 +6,12 @@ import ast
 import functools
 import itertools
 import re
-import subprocess
 import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
+from tests.children import run_child
 from tests.places import ROOT
 
 CORE = ROOT / "core" / "src" / "oplet"
@@ -293,9 +293,7 @@ def test_no_two_packages_write_down_the_versions_of_an_operator() -> None:
 
 
 def modules_after(code: str) -> set[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"], capture_output=True, text=True, check=True
-    )
+    done = run_child([sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"])
     return set(done.stdout.split())
 
 

@@ -18,6 +18,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from scripts import packages as building
 from scripts.requirements import ROOT, tomllib
+from tests.children import run_child
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +57,7 @@ def needs(packages: Iterable[str], extras: bool = False) -> dict[str, SpecifierS
 @functools.cache
 def lowest(name: str, bounds: SpecifierSet) -> str:
     """The lowest release within the bounds that has a wheel for this Python."""
-    listed = subprocess.run([*PIP, "index", "versions", name], capture_output=True, text=True, check=True).stdout
+    listed = run_child([*PIP, "index", "versions", name]).stdout
     versions = re.findall(r"[^\s,]+", listed.partition("Available versions:")[2].partition("\n")[0])
     for version in sorted((v for v in versions if bounds.contains(v)), key=Version):
         pip = [
@@ -69,7 +70,7 @@ def lowest(name: str, bounds: SpecifierSet) -> str:
             "--only-binary=:all:",
             f"{name}=={version}",
         ]
-        if subprocess.run(pip, capture_output=True).returncode == 0:
+        if run_child(pip, code=None).returncode == 0:
             return version
     raise AssertionError(f"No wheel of {name}{bounds} for this Python can be had.")
 
@@ -82,7 +83,7 @@ def test_packages_run_with_the_lowest_versions_that_they_allow(group: tuple[str,
     venv.create(tmp_path / "venv", with_pip=False)
     [python] = [p for p in (tmp_path / "venv/bin/python", tmp_path / "venv/Scripts/python.exe") if p.exists()]
     installing = [*PIP, "--python", str(python), "install", "--quiet", "--only-binary=:all:"]
-    subprocess.run([*installing, *pins, *wheels], check=True)
+    run_child([*installing, *pins, *wheels])
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "OPLET"))}
     environment |= {"PYTHONPATH": str(ROOT / "tests" / "repository"), "OPLET_CACHE_DIR": str(tmp_path / "cache")}
     for package in group:
@@ -101,7 +102,7 @@ def test_the_operators_pass_their_tests_with_the_lowest_numpy_that_is_allowed(tm
     # Before numpy 2 the values of single numbers decide on the types of results, so that narrow integers stay narrow.
     bounds = needs(["core"])
     pins = [f"{name}=={lowest(name, bounds[name])}" for name in ("numpy", "ml-dtypes")]
-    subprocess.run([*PIP, "install", "--quiet", "--no-deps", "--target", str(tmp_path / "installed"), *pins], check=True)
+    run_child([*PIP, "install", "--quiet", "--no-deps", "--target", str(tmp_path / "installed"), *pins])
     # Found before what the environment of the other tests has.
     paths = os.pathsep.join(filter(None, (str(tmp_path / "installed"), os.environ.get("PYTHONPATH", ""))))
     tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "slow or not slow", "plugins/builtin_ops"]

@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 from scripts import packages, stubs
 from scripts.requirements import ROOT, tomllib
+from tests.children import run_child
 
 import oplet
 
@@ -94,7 +95,7 @@ def test_type_checkers_see_the_public_names_and_each_is_stated_once(source: Path
 
 def test_importing_oplet_imports_nothing_else_of_it_but_where_chooser_and_companions_are_registered() -> None:
     program = "import sys, oplet, oplet.testing; print(*sorted(m for m in sys.modules if m.split('.')[0] in ('oplet', 'numpy')))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = run_child([sys.executable, "-c", program])
     assert done.stdout.split() == [
         "oplet",
         "oplet.companions",

@@ -137,7 +137,7 @@ print(not any(hasattr(library, name) for library in (process, *libraries) for na
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into libraries as Linux has them")
 def test_litert_takes_registerers_of_compiled_ops_and_gives_them_an_address_alone(examples: Path) -> None:
     done = run_python(["-c", REGISTERERS, str(examples / "atan" / "atan.tflite")], capture_output=True, text=True)
-    assert done.stdout.split() == ["True"] * 3, done.stdout + done.stderr
+    assert (done.returncode, done.stdout.split()) == (0, ["True"] * 3), done.stdout + done.stderr
 
 
 def test_no_page_says_that_litert_takes_no_custom_op() -> None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.children import LONG, run_child
 
 pty = pytest.importorskip("pty")
 
@@ -17,7 +18,7 @@ def test_a_bar_with_rate_and_time_left_leaves_the_results_alone(digits: Path, pi
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
     command = [sys.executable, "-m", "oplet", "run", str(digits), "-i", str(pictures)]
     with (tmp_path / "out").open("wb") as out:
-        done = subprocess.run(command, stdout=out, stderr=its, env=environment, timeout=120, check=False)
+        done = subprocess.run(command, stdout=out, stderr=its, env=environment, timeout=LONG, check=False)
     os.close(its)
     told = b""
     while True:
@@ -30,7 +31,7 @@ def test_a_bar_with_rate_and_time_left_leaves_the_results_alone(digits: Path, pi
         told += chunk
     os.close(ours)
     assert done.returncode == 0
-    quiet = subprocess.run([*command, "-q"], capture_output=True, timeout=120, check=False)
+    quiet = run_child([*command, "-q"], text=False)
     assert (tmp_path / "out").read_bytes() == quiet.stdout
     assert quiet.stderr == b""
     text = told.decode()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.budgets import examples
 
 from oplet.tools.running.many.keeping.results import CsvLines, JsonRows, Kept, OutputForm, Records, RowResult
 from oplet.tools.running.outputs import Score
@@ -203,7 +204,7 @@ NAMES = st.text(max_size=20)
 
 
 @pytest.mark.parametrize("format", [JsonRows(FORMS), CsvLines(FORMS), Records(FORMS, True)], ids=["jsonl", "csv", "records"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(rows=st.lists(st.tuples(NAMES, st.booleans()), max_size=5), cut=st.integers(0, 4000))
 def test_whatever_is_cut_off_leaves_the_whole_rows_before_it(format, rows, cut: int) -> None:
     import io

@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.children import run_child
 from tests.places import ROOT
 
 from oplet.testing import Graph, Op, Spec, graph_model
@@ -35,7 +36,7 @@ class Environment:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         # Debian keeps what `venv` needs to install pip in a package of its own; this environment's pip serves both.
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+        run_child([sys.executable, "-m", "venv", "--without-pip", folder])
 
     def install(self, *what: object) -> None:
         pip = [sys.executable, "-m", "pip", "--python", self.folder / "bin" / "python", "install", "--quiet"]

@@ -10,13 +10,13 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.children import run_child
 from tests.places import ROOT
 from tests.upstream.stand_ins import write
 
@@ -44,7 +44,7 @@ def run(folder: Path, replaced: bool, tests: Sequence[str] = ()) -> dict[str, bo
     command += ["-p", "tests.upstream.replaced"] * replaced + [f"--junitxml={report}", *(tests or ["ai_edge_quantizer"])]
     path = [str(folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=1500)
+    done = run_child(command, code=None, cwd=folder, env=environment)
     assert report.exists(), (done.stdout + done.stderr)[-3000:]
     cases = ElementTree.parse(report).getroot().iter("testcase")
     return {

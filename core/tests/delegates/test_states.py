@@ -7,6 +7,7 @@ from core.tests.chains import F32, like_input
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.budgets import examples
 
 from oplet import (
     Context,
@@ -112,7 +113,7 @@ steps = st.lists(
 )  # fmt: skip
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=150)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(150))
 @given(st.booleans(), steps)
 def test_answers_are_those_of_the_plain_graph(dynamic: bool, steps: list[object]) -> None:
     interpreter = build(dynamic)

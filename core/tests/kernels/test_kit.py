@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.children import run_child
 
 import oplet.kernels
 from oplet.errors import PrepareError
@@ -41,7 +41,7 @@ def test_the_kit_s_page_names_every_module_and_its_names_have_docstrings(name: s
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_of_the_kit_imports_neither_the_interpreter_nor_plugins(name: str) -> None:
     code = f"import sys, oplet.kernels.{name}; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = run_child([sys.executable, "-c", code]).stdout.split()
     assert not {
         m for m in loaded if m.startswith(("oplet_", "oplet.runtime", "oplet.model", "oplet.plugins.manager", "oplet.tools"))
     }

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.children import run_child
 
 from oplet.companions import GROUP
 from oplet.testing.distributions import fake_distribution
@@ -17,7 +18,7 @@ SOURCE = {"oplet_wave": '"""Waves."""\ndef play():\n    return "played"\n'}
 
 def run(code: str, site: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(site)}
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    return run_child([sys.executable, "-c", code], code=None, env=environment)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -95,10 +94,8 @@ def test_a_deadline_ends_an_endless_loop_and_the_interpreter_stays_usable() -> N
     interpreter = Interpreter(model_content=loop(), limits=Limits(max_seconds=0.2))
     interpreter.allocate_tensors()
     for _ in range(2):
-        start = time.monotonic()
         with pytest.raises(DeadlineError, match=r"Limits\(max_seconds=0.2\)"):
-            answer(interpreter, ONES)
-        assert time.monotonic() - start < 10
+            answer(interpreter, ONES)  # it would never end by itself
     quick = Interpreter(model_content=loop(never_ends=False), limits=Limits(max_seconds=60))
     quick.allocate_tensors()
     assert answer(quick, ONES) == [3, 3, 3, 3]

@@ -28,7 +28,7 @@ class Gate:
     def pass_through(self, where: str) -> None:
         if where == self.where and threading.current_thread().name == "first":
             self.entered.set()
-            assert self.opened.wait(60)
+            assert self.opened.wait(600)
 
     def registration(self) -> Registration:
         def prepare(context: Context, node: Node) -> None:
@@ -60,7 +60,7 @@ def busy(gate: Gate, work: Callable[[], Any]) -> Iterator[list[Any]]:
     thread = threading.Thread(target=lambda: results.append(work()), name="first")
     thread.start()
     try:
-        assert gate.entered.wait(60)
+        assert gate.entered.wait(600)
         yield results
     finally:
         gate.opened.set()

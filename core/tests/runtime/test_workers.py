@@ -19,7 +19,7 @@ from oplet.testing import Spec, one_op_model
 
 
 def test_parts_run_at_once_and_in_threads_that_numpy_s_settings_reach() -> None:
-    barrier = threading.Barrier(3, timeout=10)
+    barrier = threading.Barrier(3, timeout=600)
     seen: list[tuple[int, str]] = []
 
     def part() -> None:
@@ -69,7 +69,7 @@ def test_threads_start_with_the_first_work_and_end_with_their_owner() -> None:
     assert started
     workers.close()
     for thread in started:
-        thread.join(10)
+        thread.join(600)
     assert not ours()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 from typing import Any
 
 import pytest
@@ -83,10 +82,8 @@ def test_vectors_that_share_their_parts_over_and_over_are_refused_soon() -> None
         data += bytes([10 << 2] * 10)
         target = start
     data += bytes([len(data) - target, 10 << 2, 1])
-    before = time.perf_counter()
     with pytest.raises(ValueError, match="refer to one another without end"):
-        read_flexbuffer(bytes(data))
-    assert time.perf_counter() - before < 60
+        read_flexbuffer(bytes(data))  # who follows all ways through it is not done in years
 
 
 def test_a_vector_that_holds_itself_is_refused() -> None:

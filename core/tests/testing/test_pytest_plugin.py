@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.children import run_child
 
 from oplet import MutableOpResolver, PluginManager, Registration
 from oplet.errors import UnresolvedOpError
@@ -18,7 +18,7 @@ from oplet.testing import OpContract, Spec
 
 def test_loading_the_plugin_imports_nothing_of_weight() -> None:
     code = "import sys, oplet.testing.pytest_plugin; print(*sys.modules)"
-    loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    loaded = set(run_child([sys.executable, "-c", code]).stdout.split())
     assert not loaded & {"numpy", "flatbuffers", "oplet.runtime", "oplet.testing.contract", "importlib_metadata"}
 
 
@@ -60,5 +60,5 @@ class TestAtan(OpContract):
 """
     )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    done = run_child(command, cwd=tmp_path)
     assert f"{sum(name.startswith('test_') for name in dir(OpContract))} passed" in done.stdout

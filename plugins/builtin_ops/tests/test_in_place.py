@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.budgets import examples
 
 from oplet import Interpreter
 from oplet.schema.options import ReshapeOptions
@@ -120,7 +121,7 @@ def graphs(draw: st.DrawFn) -> Graph:
     return Graph(tensors, "t0 t1 t2", " ".join(outputs), ops)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(graphs(), st.integers(0, 2**32 - 1))
 def test_a_graph_answers_as_one_whose_tensors_all_have_a_place_of_their_own(graph: Graph, seed: int) -> None:
     model = graph_model(graph)

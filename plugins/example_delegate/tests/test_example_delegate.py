@@ -9,6 +9,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.budgets import examples
 
 from oplet import NUMPY_BUFFER, BackendBuffer, BufferAttribute, Interpreter, IoType, ModelBuilder, load_delegate
 from oplet.schema.enums import ActivationFunctionType, Padding
@@ -48,7 +49,7 @@ def conv_then_mean(
     return builder.to_bytes()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     st.tuples(st.integers(1, 2), st.integers(3, 9), st.integers(3, 9), st.integers(1, 3)),
     st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(1, 3)),

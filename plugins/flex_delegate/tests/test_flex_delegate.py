@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from plugins.flex_delegate.tests.flex_models import FlexModel, abs_model, opened, run
+from tests.children import run_child
 
 from oplet import Interpreter, Limits, MutableOpResolver, Registration, TensorType, load_delegate
 from oplet.errors import InvokeError, LimitError, OpletError, PrepareError
@@ -312,7 +312,7 @@ def test_tensorflow_is_imported_late_and_says_so_once() -> None:
         "    print(run(interpreter, np.array([-1, 0, 2], np.float32))[0].tolist())\n"
         "import tensorflow as tf; print(tf.config.threading.get_intra_op_parallelism_threads())\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = run_child([sys.executable, "-c", program])
     assert done.stdout.splitlines() == ["False", "[1.0, 0.0, 2.0]", "[1.0, 0.0, 2.0]", "3"]
     assert done.stderr.count("TensorFlow is imported for the model's Flex operators") == 1
 

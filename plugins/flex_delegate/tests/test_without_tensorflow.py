@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 from plugins.flex_delegate.tests.flex_models import FlexModel, abs_model, opened
+from tests.children import run_child
 
 from oplet import Interpreter, TensorType, load_delegate
 from oplet.errors import DelegateLoadError, UnresolvedOpError
@@ -41,7 +41,7 @@ def test_a_model_without_flex_nodes_imports_nothing_of_tensorflow() -> None:
         "[report] = interpreter.delegation_reports(); print(report.unsupported)\n"
         "print([name for name in sys.modules if name.partition('.')[0] in ('tensorflow', 'keras')])\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = run_child([sys.executable, "-c", program])
     assert done.stdout.splitlines() == ['{0: "ABS is no operator of TensorFlow\'s"}', "[]"]
     assert "TensorFlow is imported" not in done.stderr
 

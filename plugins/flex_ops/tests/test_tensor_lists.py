@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from plugins.flex_ops.tests.chains import Step, assert_same, chain_model, oplet_chain
 from tests.places import SWEEP
@@ -241,24 +241,43 @@ def test_memory_of_lists_counts_against_the_limit() -> None:
         interpreter.invoke()
 
 
-@given(st.data())
-def test_versions_of_a_list_are_values(data: st.DataObject) -> None:
-    start = data.draw(st.lists(st.integers(), max_size=5))
+#: What is done to one of the last versions of a list, to which one, and where in it.
+CHANGES = st.tuples(st.sampled_from(["set", "append", "pop"]), st.integers(0, 7), st.integers(0, 100))
+
+
+@given(st.lists(st.integers(), max_size=5), st.lists(CHANGES, max_size=60))
+@example([], [("append", 0, 0), ("pop", 0, 0)] * 10)
+@example([1], [("pop", 0, 0), ("append", 0, 0)] * 10)
+def test_versions_of_a_list_are_values(start: list[int], changes: list[tuple[str, int, int]]) -> None:
     versions = [(PersistentList(start), start)]
-    for number in range(data.draw(st.integers(0, 60))):
-        version, items = versions[data.draw(st.integers(max(0, len(versions) - 8), len(versions) - 1))]
-        change = data.draw(st.sampled_from(["set", "append", "pop"]))
+    for number, (change, back, at) in enumerate(changes):
+        version, items = versions[max(0, len(versions) - 1 - back)]
         if change == "append" or not items:
             versions.append((version.appended(number), [*items, number]))
         elif change == "pop":
             versions.append((version.shortened(), items[:-1]))
         else:
-            at = data.draw(st.integers(0, len(items) - 1))
+            at %= len(items)
             versions.append((version.replaced(at, number), [*items[:at], number, *items[at + 1 :]]))
-    for version, items in data.draw(st.permutations(versions)):
+    for version, items in [*versions, *reversed(versions), *versions[::3]]:
         assert version.items() == items
         assert version.size == len(items)
         assert [version.get(at) for at in range(len(items))] == items
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("changes", range(40))
+def test_a_list_that_is_empty_when_it_is_copied_takes_what_comes_next(changes: int, count: int) -> None:
+    """A version is copied after so many changes as no reader sees: whichever it is, the list may be empty just then."""
+    version, items, kept = PersistentList(range(count)), list(range(count)), []
+    for number in range(changes):
+        version, items = (version.shortened(), items[:-1]) if items else (version.appended(number), [number])
+        kept.append((version, items))
+    for number in (-1, -2, -3):
+        version, items = version.appended(number), [*items, number]
+        kept.append((version, items))
+    for found, expected in [*kept, *reversed(kept)]:
+        assert (found.items(), found.size) == (expected, len(expected))
 
 
 def _copied_items(run: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> int:

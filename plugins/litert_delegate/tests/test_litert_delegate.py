@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-import subprocess
 import sys
 from typing import Any
 
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
+from tests.children import run_child
 
 from oplet import Interpreter, Model, ModelBuilder, TensorType, load_delegate
 from oplet.errors import InvokeError
@@ -439,7 +439,7 @@ def test_nobody_imports_it_or_litert_unless_asked() -> None:
         "import sys, oplet; i = oplet.Interpreter(model_content=sys.stdin.buffer.read()); i.allocate_tensors(); i.invoke();"
         "print([m for m in sys.modules if m.startswith(('oplet_litert_delegate.', 'ai_edge_litert'))])"
     )
-    done = subprocess.run([sys.executable, "-c", code], input=conv(), capture_output=True, check=True)
+    done = run_child([sys.executable, "-c", code], input=conv(), text=False)
     assert done.stdout.strip() == b"[]"
 
 

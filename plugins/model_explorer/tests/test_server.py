@@ -54,10 +54,10 @@ def send(digits: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Send
 
 
 def _wait_until_it_answers(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(600):
+    for _ in range(6000):
         assert process.poll() is None, log.read_text()
         try:
-            with urllib.request.urlopen(address, timeout=10):
+            with urllib.request.urlopen(address, timeout=300):
                 return
         except (urllib.error.URLError, ConnectionError):
             time.sleep(0.2)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.children import run_child
 
 from oplet_native_ops.commands.scaffold import new_op
 
@@ -25,7 +26,7 @@ def oplet(*arguments: object, cwd: Path | None = None, path: Path | None = None)
     paths = [str(path)] if path else []
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])])}
     command = [sys.executable, "-m", "oplet", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+    return run_child(command, code=None, cwd=cwd, env=environment)
 
 
 def test_a_model_runs_with_a_library_and_the_commands_name_it(build_once: Any) -> None:
@@ -86,7 +87,7 @@ def test_the_flags_compile_a_library(tmp_path: Path) -> None:
     assert json.loads(oplet("native", "cflags", "--json").stdout) == flags.split()
     source = Path(__file__).parent / "sources" / "atan_operator.cc"
     library = tmp_path / "libatan.so"
-    subprocess.run(f"{compiler} -std=c++17 {flags.strip()} -o {library} {source}", shell=True, check=True)
+    run_child(f"{compiler} -std=c++17 {flags.strip()} -o {library} {source}", shell=True)
     assert not oplet("run", MODEL, "--custom-op-library", library, "-p", "no:atan_op").returncode
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.children import run_child
 
 from oplet import BuiltinOperator
 from oplet_native_ops import cflags, include_dir
@@ -48,8 +49,8 @@ def test_sizes_offsets_and_numbers_are_litert_s(tmp_path: Path, build_once: Any)
         + "\n  return 0;\n}\n"
     )
     program = tmp_path / "numbers"
-    subprocess.run(["cc", f"-I{include_dir()}", "-o", str(program), str(source)], check=True)
-    out = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    run_child(["cc", f"-I{include_dir()}", "-o", str(program), str(source)])
+    out = run_child([program]).stdout
     assert {name: int(number) for name, number in (line.split() for line in out.splitlines())} == NUMBERS
     assert len(NUMBERS) > 700
 
@@ -98,7 +99,7 @@ def test_the_c_library_s_own_statement_of_the_layouts_is_that_of_the_headers(tmp
                 checks[-1] += f" == {NUMBERS[name]}"
     source = tmp_path / "abi.c"
     source.write_text('#include "abi.h"\n' + "".join(f'_Static_assert({check}, "");\n' for check in checks))
-    subprocess.run(["cc", "-std=c11", "-fsyntax-only", f"-I{NATIVE}", str(source)], check=True)
+    run_child(["cc", "-std=c11", "-fsyntax-only", f"-I{NATIVE}", str(source)])
     assert len(checks) > 50
 
 

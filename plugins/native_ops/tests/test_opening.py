@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.children import run_child
 
 from oplet.errors import PluginError
 from oplet.testing import Spec, one_op_model, run_op
@@ -161,5 +161,5 @@ from oplet_native_ops import load_ops
 model = one_op_model("Atan", [Spec("float32", [1])], [Spec("float32", [1])])
 print(run_op(model, np.ones(1, "float32"), op_resolver=load_ops({build_once("atan_operator.cc")!r})))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = run_child([sys.executable, "-c", program])
     assert "0.785398" in done.stdout, done.stderr

@@ -10,7 +10,7 @@ import pytest
 
 from oplet import BuiltinOperator, Interpreter, ModelBuilder, MutableOpResolver, TensorType
 from oplet.schema.enums import ActivationFunctionType, Padding
-from oplet.schema.options import LeakyReluOptions, Pool2DOptions
+from oplet.schema.options import AddOptions, LeakyReluOptions, Pool2DOptions
 from oplet.testing import Spec, one_op_model, run_op
 from oplet_native_ops import load_ops, register_library
 
@@ -153,6 +153,14 @@ def test_a_builtin_operator_is_replaced_and_gets_its_options_as_a_struct(build_o
     model = one_op_model("AVERAGE_POOL_2D", [Spec("float32", [1, 5, 5, 1])], [FLOATS], options)
     [found] = run_op(model, np.zeros((1, 5, 5, 1), np.float32), op_resolver=ops)
     assert found.tolist() == [2, 2, 3, 4, 5, 3]
+
+
+def test_add_whose_number_is_zero_is_replaced_as_others_are(build_once: Any) -> None:
+    resolver = load_ops(build_once("add_operator.cc"), "SumOperator")
+    assert resolver.versions(BuiltinOperator.ADD) == [1]
+    model = one_op_model("ADD", [FLOATS, FLOATS], [FLOATS], AddOptions())
+    [found] = run_op(model, floats(1, 2, 3, 4, 5, 6), floats(1, 1, 1, 1, 1, 1), op_resolver=resolver)
+    assert found.tolist() == [1001, 1002, 1003, 1004, 1005, 1006]
 
 
 def test_types_that_libraries_cannot_be_given_go_to_the_next_provider_or_are_refused(ops: MutableOpResolver) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from scripts import packages
 from scripts.requirements import ROOT
+from tests.children import run_child
 
 from oplet_native_ops.shim.elf import read_elf
 
@@ -50,7 +51,7 @@ def clean(**more: str) -> dict[str, str]:
 
 
 def runs(python: str, library: str) -> str:
-    return subprocess.run([python, "-c", PROGRAM, library], env=clean(), capture_output=True, text=True, check=True).stdout
+    return run_child([python, "-c", PROGRAM, library], env=clean()).stdout
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +119,8 @@ def test_an_installation_for_development_has_the_library_in_its_folder(others: l
     python = str(tmp_path / "venv" / "bin" / "python")
     venv.create(tmp_path / "venv", with_pip=False)
     command = [*PIP, "--python", python, "install", "--quiet", *map(str, others), "-e", str(clone / "plugins/native_ops")]
-    subprocess.run(command, env=clean(PATH=os.environ["PATH"]), check=True)
+    run_child(command, env=clean(PATH=os.environ["PATH"]))
     assert (clone / "plugins/native_ops/src/oplet_native_ops/liboplet_native.so").is_file()
     check = "from oplet_native_ops.shim.library import shim, library_path; shim(); print(library_path())"
-    told = subprocess.run([python, "-c", check], env=clean(), capture_output=True, text=True, check=True).stdout.strip()
+    told = run_child([python, "-c", check], env=clean()).stdout.strip()
     assert Path(told).is_relative_to(clone)

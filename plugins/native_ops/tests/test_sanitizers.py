@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.children import run_child
 
 pytestmark = pytest.mark.slow
 
@@ -31,15 +32,12 @@ def sanitized(folder: Path) -> Path:
     flags = [flag for flag in runpy.run_path(str(PACKAGE / "hatch_build.py"))["FLAGS"] if flag not in ("-O2", "-Wl,-s")]
     sources = sorted(map(str, (PACKAGE / "native").glob("*.c")))
     command = ["gcc", *flags, *SANITIZERS, "-Wall", "-Wextra", "-Werror", "-o", str(copy / "liboplet_native.so"), *sources]
-    subprocess.run(command, check=True)
+    run_child(command)
     return folder
 
 
 def environment(folder: Path) -> dict[str, str]:
-    libraries = [
-        subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
-        for name in ("libasan.so", "libubsan.so")
-    ]
+    libraries = [run_child(["gcc", f"-print-file-name={name}"]).stdout.strip() for name in ("libasan.so", "libubsan.so")]
     return {
         **os.environ,
         "LD_PRELOAD": " ".join(libraries),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from plugins.numba_ops.tests.compiled import is_compiled
+from tests.budgets import examples
 
 from oplet import Interpreter, ModelBuilder, TensorType
 from oplet.schema.enums import ActivationFunctionType, Padding
@@ -36,7 +37,7 @@ from oplet_numba_ops.elementwise.float_pairs import (
     bind_float_pair,
 )
 
-SLOWLY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SLOWLY = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 CLAMPS = st.sampled_from([ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU_N1_TO_1])
 QUANTIZED = ["int8", "uint8", "int16"]
 SCALES = st.floats(0.004, 0.2)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.budgets import examples
 
 from oplet import Interpreter
 from oplet.runtime.memory.remembered import forget_plans
@@ -25,7 +26,7 @@ from oplet.testing import Spec, invoke
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet_numba_ops.compiling import kernels
 
-SLOWLY = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+SLOWLY = settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38, 6.5, -1.5], np.float32)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.budgets import examples
 
 from oplet import Interpreter, ModelBuilder
 from oplet.schema.options import AddOptions, Conv2DOptions
@@ -57,7 +58,7 @@ def some_order(found: list[Task], seed: int) -> list[int]:
 
 
 @given(_THUNKS, st.integers(0, 1000))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_order_that_waits_for_what_is_needed_leaves_the_same_memory(thunks: list[Any], seed: int) -> None:
     works = made(thunks)
     found = tasks(works)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plugins.numba_ops.tests.compiled import is_compiled
+from tests.budgets import examples
 
 from oplet import Interpreter, TensorType
 from oplet.builder import BlockwiseQuantization, ModelBuilder, QuantizationParameters
@@ -19,7 +20,7 @@ from oplet_numba_ops.compiling import processor
 from oplet_numba_ops.convolution import hybrid
 
 CLAMPS = [ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU6]
-SLOWLY = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+SLOWLY = settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 MOST = {TensorType.INT8: 127, TensorType.INT4: 7, TensorType.INT2: 1}
 pytestmark = pytest.mark.skipif(not processor.has_byte_products(), reason="the processor has no products of bytes")
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.budgets import examples
 
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import BatchMatMulOptions, Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
@@ -17,7 +18,7 @@ from oplet_numba_ops.compiling import processor
 from oplet_numba_ops.convolution import depthwise, hybrid, products
 
 CLAMPS = [ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU6]
-SLOWLY = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+SLOWLY = settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from plugins.numba_ops.tests.compiled import compiled, is_compiled
+from tests.children import run_child
 
 import oplet_numba_ops
 from oplet import (
@@ -168,7 +168,7 @@ def test_machine_code_is_kept_where_numba_cache_dir_says_and_found_again(tmp_pat
 
     def run() -> dict[str, int]:
         environment = {**os.environ, "OPLET_CACHE_DIR": str(cache)}
-        subprocess.run([sys.executable, "-c", CODE, str(model)], check=True, env=environment, capture_output=True)
+        run_child([sys.executable, "-c", CODE, str(model)], env=environment, text=False)
         return {path.name: path.stat().st_mtime_ns for path in cache.rglob("*.code")}
 
     first = run()

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plugins.numba_ops.tests.compiled import is_compiled
+from tests.budgets import examples
 
 from oplet import Interpreter
 from oplet.errors import InvokeError
 from oplet.schema.options import AddOptions, GatherNdOptions, OneHotOptions, ScatterNdOptions
 from oplet.testing import Spec, invoke, one_op_model
 
-SLOWLY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+SLOWLY = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @SLOWLY

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plugins.numba_ops.tests.compiled import is_compiled
+from tests.budgets import examples
 
 from oplet.schema.options import L2NormOptions, LocalResponseNormalizationOptions, ReducerOptions, SoftmaxOptions
 from oplet.testing import Spec, one_op_model
 
-SLOWLY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+SLOWLY = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 SEEDS = st.integers(0, 2**32 - 1)
 
 

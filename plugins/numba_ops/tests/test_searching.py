@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plugins.numba_ops.tests.compiled import is_compiled
 from plugins.numba_ops.tests.conftest import answer
+from tests.budgets import examples
 
 from oplet.schema.options import (
     ArgMaxOptions,
@@ -24,7 +25,7 @@ from oplet.schema.options import (
 )
 from oplet.testing import Spec, one_op_model
 
-SLOWLY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+SLOWLY = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plugins.numba_ops.tests.compiled import is_compiled
+from tests.budgets import examples
 
 from oplet import Interpreter
 from oplet.errors import InvokeError
@@ -24,7 +25,7 @@ from oplet.schema.options import (
 )
 from oplet.testing import Spec, invoke, one_op_model
 
-SLOWLY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SLOWLY = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 COMPARISONS = ["LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "EQUAL", "NOT_EQUAL"]
 ARITHMETIC = {"ADD": AddOptions, "SUB": SubOptions, "MUL": MulOptions}
 SIGNED = ["int8", "int16", "int32", "int64"]

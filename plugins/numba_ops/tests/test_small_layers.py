@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plugins.numba_ops.tests.compiled import is_compiled
 from plugins.numba_ops.tests.conftest import answer
+from tests.budgets import examples
 
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import (
@@ -25,7 +26,7 @@ from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmet
 from oplet_numba_ops.convolution.row_quantization import AROUND, QUANTIZE_BYTES, ROWS_TO_FLOATS, SYMMETRIC, TO_EVEN
 
 CLAMPS = [ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU6]
-SLOWLY = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+SLOWLY = settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 HARD = [0.0, -0.0, 1e-30, 1e30, np.inf, -np.inf, np.nan, 3.4e38]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.children import LONG
 
 from oplet import Interpreter, ModelBuilder
 from oplet.schema.enums import ActivationFunctionType, Padding
@@ -159,7 +160,7 @@ def test_helpers_go_to_sleep_and_wake_up() -> None:
     for number in range(1, 4):
         call()
         assert set(counts.tolist()) == {200 * number}
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + LONG
         while not helper.sleeps and time.monotonic() < deadline:
             time.sleep(0.01)
         assert helper.sleeps
@@ -194,7 +195,7 @@ print("done")
 def test_python_ends_while_helpers_wait_for_work() -> None:
     for _ in range(3):
         ended = subprocess.run(
-            [sys.executable, "-c", CODE, os.path.dirname(__file__)], capture_output=True, text=True, timeout=120
+            [sys.executable, "-c", CODE, os.path.dirname(__file__)], capture_output=True, text=True, timeout=LONG
         )
         assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, "done", "")
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.budgets import examples
 
 from oplet import Interpreter, load_delegate
 from oplet.schema import options as o
@@ -30,7 +31,7 @@ def agree(model: bytes, *values: Any, nodes: int) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     size=st.tuples(st.integers(1, 9), st.integers(1, 9)),
     taps=st.tuples(st.integers(1, 3), st.integers(1, 3)),

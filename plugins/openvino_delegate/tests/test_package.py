@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
+from tests.children import run_child
 
 from oplet import DelegateRegistry, load_delegate
 from oplet.errors import OpletError
@@ -25,7 +25,7 @@ def test_neither_oplet_nor_the_list_of_delegates_imports_openvino() -> None:
         "list(PluginManager().registry().entries())\n"
         "assert 'openvino' not in sys.modules and 'oplet_openvino_delegate.delegate' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_child([sys.executable, "-c", code])
 
 
 def test_without_openvino_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ def served(cluster: Any) -> Iterator[Served]:
 def posted(served: Served, body: bytes) -> tuple[int, Any]:
     request = urllib.request.Request(served.address, data=body)
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=600) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())
@@ -56,7 +56,7 @@ def posted(served: Served, body: bytes) -> tuple[int, Any]:
 def test_handles_give_the_outputs_of_a_row(served: Served) -> None:
     waiting = [served.handle.remote(np.array([number, -number, 1], np.float32)) for number in range(40)]
     for number, response in enumerate(waiting):
-        [value] = response.result(timeout_s=60).values()
+        [value] = response.result(timeout_s=600).values()
         assert value.tolist() == [number, 0, 1]
 
 
@@ -65,9 +65,9 @@ def test_a_bad_row_fails_alone(served: Served) -> None:
     for number, response in enumerate(waiting):
         if number == 2:
             with pytest.raises(TensorError):
-                response.result(timeout_s=60)
+                response.result(timeout_s=600)
         else:
-            [value] = response.result(timeout_s=60).values()
+            [value] = response.result(timeout_s=600).values()
             assert value.tolist() == [0, 0, 0]
 
 

@@ -14,6 +14,7 @@ import grpc
 import numpy as np
 from mlserver.grpc.dataplane_pb2_grpc import GRPCInferenceServiceStub
 from plugins.serve.tests.serving import Server, message, served
+from tests.children import LONG
 
 from oplet import Interpreter, Predictor
 
@@ -81,10 +82,10 @@ def _client(server: Server, kind: str, name: str) -> Any:
         stub = GRPCInferenceServiceStub(channel)
 
         def ask_rpc(request: Any, dtype: Any) -> np.ndarray:
-            return np.frombuffer(stub.ModelInfer(request, timeout=60).raw_output_contents[0], dtype)
+            return np.frombuffer(stub.ModelInfer(request, timeout=LONG).raw_output_contents[0], dtype)
 
         return ask_rpc
-    connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=LONG)
 
     def ask(request: tuple[bytes, dict[str, str]], dtype: Any) -> np.ndarray:
         connection.request("POST", f"/v2/models/{name}/infer", *request)

@@ -19,6 +19,7 @@ import grpc
 import numpy as np
 from mlserver.grpc import dataplane_pb2 as pb
 from mlserver.grpc.dataplane_pb2_grpc import GRPCInferenceServiceStub
+from tests.children import LONG
 
 ROOT = Path(__file__).parents[3]
 DIGITS = ROOT / "examples" / "digits"
@@ -44,7 +45,7 @@ class Server:
         )
         self.channel = grpc.insecure_channel(f"127.0.0.1:{grpc_port}", options=[("grpc.max_receive_message_length", -1)])
         self.stub = GRPCInferenceServiceStub(self.channel)
-        end = time.monotonic() + 60
+        end = time.monotonic() + LONG
         while True:
             with contextlib.suppress(OSError):
                 if self.ask("GET", "/v2/health/ready")[0] == 200:
@@ -58,7 +59,7 @@ class Server:
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, port: int | None = None
     ) -> tuple[int, Any]:
         """The status and the JSON (else the bytes) of a response; `body` is sent as JSON unless it is bytes."""
-        connection = http.client.HTTPConnection("127.0.0.1", port or self.http_port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.http_port, timeout=LONG)
         try:
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # refused before all was sent
@@ -79,14 +80,14 @@ class Server:
     def call(self, method: str, message: Any) -> Any:
         """The response over gRPC, or the error."""
         try:
-            return getattr(self.stub, method)(message, timeout=30)
+            return getattr(self.stub, method)(message, timeout=LONG)
         except grpc.RpcError as error:
             return error
 
     def end(self, how: int = signal.SIGTERM) -> tuple[int, str]:
         """Its exit status and what it wrote."""
         self.process.send_signal(how)
-        written, _ = self.process.communicate(timeout=60)
+        written, _ = self.process.communicate(timeout=LONG)
         self.channel.close()
         return self.process.returncode, written
 

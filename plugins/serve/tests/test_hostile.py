@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mlserver.grpc import dataplane_pb2 as pb
 from plugins.serve.tests.serving import Server, message
+from tests.budgets import examples
+from tests.children import LONG
 
 GOOD: dict[str, Any] = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}]}
 
@@ -138,7 +140,7 @@ PLACES = st.sampled_from(
     + [("inputs", 0), *(("inputs", 0, key) for key in ("name", "datatype", "shape", "data", "parameters"))]
     + [("inputs", 0, "data", 1), ("inputs", 0, "shape", 0)]
 )
-QUIET = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUIET = settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @QUIET
@@ -202,10 +204,10 @@ def test_bytes_that_are_no_message(server: Server) -> None:
         message("floor", "x", "FP32", np.ones((1, 4), np.float32)).SerializeToString()[:-3],
     ):
         with pytest.raises(grpc.RpcError) as caught:
-            call(data, timeout=10)
+            call(data, timeout=LONG)
         assert caught.value.code().name == "INVALID_ARGUMENT"
     stream = server.channel.stream_stream("/inference.GRPCInferenceService/ModelStreamInfer")
     with pytest.raises(grpc.RpcError) as caught:
-        list(stream(iter([b"\xff" * 50]), timeout=10))
+        list(stream(iter([b"\xff" * 50]), timeout=LONG))
     assert caught.value.code().name == "INVALID_ARGUMENT"
     assert server.call("ServerLive", pb.ServerLiveRequest()).live

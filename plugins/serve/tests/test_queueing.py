@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mlserver import ModelSettings
+from mlserver.settings import ModelParameters
 
 from oplet.errors import InvokeError
 from oplet_serve.queueing import RequestQueue
 from oplet_serve.refusals import Refusal
+from oplet_serve.runtime import OpletRuntime
 
 Values = dict[str, np.ndarray[Any, Any]]
 
@@ -66,3 +69,9 @@ def test_no_more_requests_enter_than_fit_and_none_runs_in_the_event_loop() -> No
         return await queue.in_thread(lambda: threading.current_thread().name)
 
     assert asyncio.run(ask()).startswith("oplet-serve-full")
+
+
+@pytest.mark.parametrize(("given", "waited"), [({"max_batch_time": 0.0}, 0.0), ({"max_batch_time": 0.5}, 0.5), ({}, 0.002)])
+def test_who_asks_for_no_waiting_gets_none(given: dict[str, float], waited: float) -> None:
+    settings = ModelSettings(name="m", implementation=OpletRuntime, parameters=ModelParameters(uri="m.tflite"), **given)
+    assert OpletRuntime(settings)._batch_time == waited

@@ -8,6 +8,7 @@ import pytest
 from mlserver.grpc import dataplane_pb2 as pb
 from plugins.serve.tests.conftest import TYPES
 from plugins.serve.tests.serving import DIGITS, Server, message
+from tests.children import LONG
 
 from oplet import Predictor
 
@@ -49,7 +50,7 @@ def test_every_type_comes_back_raw(server: Server, datatype: str) -> None:
 
 def test_a_stream_gives_an_answer_for_each_request(server: Server) -> None:
     requests = [message("floor", "x", "FP32", np.full((1, 4), value, np.float32)) for value in (1.5, 2.5)]
-    told = list(server.stub.ModelStreamInfer(iter(requests), timeout=30))
+    told = list(server.stub.ModelStreamInfer(iter(requests), timeout=LONG))
     assert [np.frombuffer(each.raw_output_contents[0], np.float32)[0] for each in told] == [1, 2]
 
 

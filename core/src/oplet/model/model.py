@@ -262,7 +262,7 @@ class Model:
         Raises:
             ModelError: the buffer or group does not exist, or its file does not contain it.
         """
-        declared = self.lazy_root.external_buffers or []
+        declared = self.lazy_root.external_buffers or ()
         if self._external_count != len(declared):
             self._external_count = len(declared)
             self._external_by_id = {b.id: b for b in reversed(declared)}  # of several with the same id the first is used

@@ -120,7 +120,7 @@ class Interpreter(ModelRuntime):
         self._model = open_model(model_path, model_content, use_mmap)
         self._shares_plans = op_resolver is None and not checks
         changes = experimental_delegates or profiler or limits or experimental_preserve_all_tensors or release_dynamic_tensors
-        if self._shares_plans and not changes and (num_threads or 1) == 1 and not isinstance(plugins, Sequence):
+        if self._shares_plans and not changes and num_threads in (None, 1) and not isinstance(plugins, Sequence):
             manager = manager_of(plugins)
             if manager.recipe() is not None:  # which builds have not, nor the code for plans on disk
                 from oplet.runtime.memory.stored.stored_plan import StoredPlans
@@ -161,7 +161,7 @@ class Interpreter(ModelRuntime):
         self._session = Session(
             self._model,
             partial(resolver_of, self._manager, prefer, op_resolver),
-            num_threads=num_threads or 1,
+            num_threads=1 if num_threads is None else num_threads,
             preserve_all_tensors=experimental_preserve_all_tensors,
             profiler=profiler,
             limits=bounds,

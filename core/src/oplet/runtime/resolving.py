@@ -76,7 +76,7 @@ def resolve_subgraphs(
 
     Subgraphs that nothing calls may lack kernels: a build for one model leaves them out.
     """
-    live = reachable_subgraphs(root.subgraphs or [], entry_subgraphs(root))
+    live = reachable_subgraphs(root.subgraphs or (), entry_subgraphs(root))
     resolve_nodes([node for subgraph in subgraphs if subgraph.index in live for node in subgraph.nodes], resolver, advice, model)
     for node in (node for subgraph in subgraphs if subgraph.index not in live for node in subgraph.nodes):
         node.registration = find_registration(node, resolver)

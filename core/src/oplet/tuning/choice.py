@@ -156,7 +156,9 @@ def choose(
             logger.info("%s (remembered in %s)", choice, choice.path)
             return choice
     logger.info("Measuring the ways of running %s; this is done once.", model.name)
-    trials, in_process = _measured(model, manager, open, job, inputs or {}, bounds, _Teller(model.name, progress))
+    trials, in_process = _measured(
+        model, manager, open, job, {} if inputs is None else inputs, bounds, _Teller(model.name, progress)
+    )
     able = fastest(trials)
     best = (able or trials[0]).candidate
     choice = Choice(best, trials, in_process=in_process)

@@ -207,7 +207,7 @@ class _Measurement:
 
     def _judge(self, runner: TimedInterpreter) -> list[Difference]:
         """The difference of each output from that of the built-in kernels."""
-        return output_differences(runner.outputs, self._reference or [], runner.details, self._tolerance, self._sensitivities)
+        return output_differences(runner.outputs, self._reference or (), runner.details, self._tolerance, self._sensitivities)
 
     def _tolerance(self, dtype: np.dtype[Any], quantized: bool) -> Tolerance:
         if self._max_error is None:

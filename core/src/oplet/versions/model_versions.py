@@ -74,7 +74,7 @@ def node_versions(root: tables.Model, extra: Releases | None = None) -> list[Nod
         op = tables.operator_code(code)
         custom = op == BuiltinOperator.CUSTOM
         name = (code.custom_code or "") if custom else _name(op)
-        needed, why = (code.version, "") if custom else _needed(op, operator, subgraph.tensors or [])
+        needed, why = (code.version, "") if custom else _needed(op, operator, subgraph.tensors or ())
         if op == BuiltinOperator.STABLEHLO_COMPOSITE:
             why = _composite(operator) or why
         releases = first_runtime(name, code.version, extra), first_runtime(name, needed, extra)
@@ -95,7 +95,7 @@ def set_versions(root: tables.Model) -> None:
     for _, _, operator, code, subgraph in _nodes(root):
         op = tables.operator_code(code)
         custom = code.custom_code or ""
-        version = code.version if op == BuiltinOperator.CUSTOM else _needed(op, operator, subgraph.tensors or [])[0]
+        version = code.version if op == BuiltinOperator.CUSTOM else _needed(op, operator, subgraph.tensors or ())[0]
         key = op, custom, version
         if key not in codes:
             codes[key] = len(made)

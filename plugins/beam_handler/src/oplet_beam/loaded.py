@@ -47,7 +47,9 @@ class OpletModel:
         refused: dict[int, OpletError] = {}
         for number, example in enumerate(examples):
             try:
-                items.append(with_shared(self._inputs, without_pandas(self._inputs, example), shared or {}, self._uri))
+                items.append(
+                    with_shared(self._inputs, without_pandas(self._inputs, example), {} if shared is None else shared, self._uri)
+                )
             except OpletError as error:
                 error.args = (f"item {number}: {error}",)
                 if self._errors == "raise":

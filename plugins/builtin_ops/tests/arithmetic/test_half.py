@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from tests.budgets import examples
 
 from oplet_builtin_ops.arithmetic.half import narrow_to_half, widen_half
 
@@ -48,7 +49,7 @@ def test_floats_at_and_around_halfway_are_narrowed_to_the_bit(low: int) -> None:
 
 
 @given(arrays.arrays(np.float32, 5, elements=st.floats(width=32)), st.integers(0, 1 << 15))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_floats_among_many_are_narrowed_to_the_bit(some: np.ndarray, place: int) -> None:
     floats = np.linspace(-3, 3, 1 << 16, dtype=np.float32)
     floats[place : place + 5] = some

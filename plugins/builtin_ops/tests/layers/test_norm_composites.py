@@ -10,6 +10,7 @@ from flatbuffers import flexbuffers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.budgets import examples
 
 from oplet import Interpreter
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
@@ -68,7 +69,7 @@ def answer(content: bytes, *operands: Array) -> Array:
     return np.asarray(found)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.integers(1, 5), max_size=3), st.integers(1, 70), st.sampled_from([1e-6, 1e-3, 2.0]), st.integers(0, 2**32 - 1))
 def test_rows_of_any_number_and_length_are_normalized(outer: list[int], size: int, epsilon: float, seed: int) -> None:
     rng = np.random.default_rng(seed)

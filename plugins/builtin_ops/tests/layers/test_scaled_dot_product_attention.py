@@ -11,6 +11,7 @@ from flatbuffers import flexbuffers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.budgets import examples
 
 from oplet import Interpreter, MutableOpResolver, Registration
 from oplet.errors import CustomOptionsError, PrepareError
@@ -85,7 +86,7 @@ def cases(draw: st.DrawFn) -> tuple[list[Array], dict[str, float]]:
     return operands, attributes
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(cases())
 def test_any_heads_masks_and_attributes_give_the_formula(case: tuple[list[Array], dict[str, float]]) -> None:
     operands, attributes = case
@@ -140,7 +141,7 @@ def test_masks_of_every_size_do_what_they_do_in_xnnpack(groups: int, masked: flo
     assert np.isnan(ours[0, 1]).all() == math.isinf(masked)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(cases())
 def test_what_xnnpack_takes_it_computes_alike(case: tuple[list[Array], dict[str, float]]) -> None:
     operands, attributes = case

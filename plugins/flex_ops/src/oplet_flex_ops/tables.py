@@ -46,7 +46,7 @@ class Table:
     ) -> None:
         self.key_type, self.value_type, self.value_shape = key_type, value_type, value_shape
         self.is_static = is_static
-        self.refused = refused or {}
+        self.refused = {} if refused is None else refused
         self.entries: dict[Any, Any] | None = None if is_static else {}
         self._nbytes = 0
 

@@ -79,7 +79,7 @@ def add_decomposition(
     Raises:
         ModelError: there is no such subgraph, or it calls others.
     """
-    subgraphs, index = model.root.subgraphs or [], options.decomposition_subgraph_index
+    subgraphs, index = model.root.subgraphs or (), options.decomposition_subgraph_index
     if not 0 <= index < len(subgraphs):
         raise ModelError(f"its decomposition is subgraph {index} of {len(subgraphs)}")
     source = subgraphs[index]

@@ -118,7 +118,7 @@ class _Writer:
         self.computed: list[Tensor] = []
         self.variables: dict[int, Tensor] = {}
         self._source = source
-        self._tables = (source.model.root.subgraphs or [])[source.subgraph].tensors or []
+        self._tables = (source.model.root.subgraphs or ())[source.subgraph].tensors or ()
         self._buffers: dict[tuple[int, int], int] = {}
         self._decompositions: dict[int, int] = {}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,7 @@ from plugins.native_ops.tests.delegates.conftest import (
     real_models,
     run,
 )
+from tests.children import run_child
 from tests.places import REAL
 
 from oplet import Interpreter, load_delegate
@@ -246,7 +246,7 @@ def test_a_library_is_found_by_its_name_on_the_search_path(struct_delegate: str,
 def test_a_library_of_something_else_is_refused(tmp_path: Path) -> None:
     source, target = tmp_path / "none.c", tmp_path / "libnone.so"
     source.write_text("int answer(void) { return 42; }\n")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(target), str(source)], check=True)
+    run_child(["cc", "-shared", "-fPIC", "-o", str(target), str(source)])
     with pytest.raises(DelegateLoadError, match="libnone.so exports no tflite_plugin_create_delegate"):
         load_delegate(str(target))
     nonsense = tmp_path / "libnonsense.so"

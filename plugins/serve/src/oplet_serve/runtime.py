@@ -58,7 +58,8 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         parameters = settings.parameters
         self._options = Options.read(settings.name, parameters.extra if parameters else None)
         self._batch_size = max(settings.max_batch_size, 1)
-        self._batch_time = settings.max_batch_time or _BATCH_TIME
+        # 0 is a time as good as others, and MLServer's own default.
+        self._batch_time = settings.max_batch_time if "max_batch_time" in settings.model_fields_set else _BATCH_TIME
         self._model: ServedModel | None = None
         self._queue: RequestQueue | None = None
         super().__init__(settings.model_copy(update={"max_batch_size": 0, "max_batch_time": 0.0}))

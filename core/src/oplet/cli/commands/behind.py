@@ -47,7 +47,7 @@ def behind(
     try:
         run_behind(
             program,
-            arguments or [],
+            arguments or (),
             is_module=module,
             plugins=settings.plugins(),
             blocked=settings.blocked,

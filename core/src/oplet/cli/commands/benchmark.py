@@ -125,7 +125,7 @@ def benchmark(
     with progress_bars() as progress:
         result = benchmark_model(
             model,
-            inputs or [],
+            inputs or (),
             shapes=dict(map(parse_shape, input_layer_shape or ())),
             signature=signature,
             schedule=Schedule(

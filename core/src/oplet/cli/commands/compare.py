@@ -122,7 +122,7 @@ def compare(
     if reference == "":
         raise typer.BadParameter("it names no file, nor litert, litert-no-xnnpack or litert-reference.", param_hint="--with")
     in_file = bool(reference) and reference not in LITERT
-    if in_file and (runs or 1) > 1:
+    if in_file and runs is not None and runs > 1:
         raise typer.BadParameter("a file has the outputs of one run.", param_hint="--runs")
     if bisect and reference and (in_file or delegate):
         what = "outputs in a file" if in_file else "LiteRT and with a delegate at once"
@@ -141,8 +141,8 @@ def compare(
         )
     result = compare_model(
         pair,
-        inputs or [],
-        runs=runs or (1 if in_file else 3),
+        inputs or (),
+        runs=(1 if in_file else 3) if runs is None else runs,
         seed=seed,
         tolerance=judged,
         layers=layers,

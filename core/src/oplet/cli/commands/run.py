@@ -173,7 +173,7 @@ def run(
             top=top,
             labels=tuple(read_labels(labels)) if labels is not None else None,
             labels_file=str(labels or ""),
-            workers=workers or 1,
+            workers=1 if workers is None else workers,
             processes=processes,
             strict=strict,
             resume=resume,
@@ -208,7 +208,7 @@ def run(
     try:
         result = run_model(
             model,
-            inputs or [],
+            inputs or (),
             signature=signature,
             preprocessing=preprocessing,
             seed=seed,

@@ -61,7 +61,7 @@ def tune(
     with progress_bars() as progress:
         choice = tune_model(
             model,
-            inputs or [],
+            inputs or (),
             plugins=settings.plugins(),
             num_threads=num_threads,
             bounds=Bounds(max_error, max_secs),

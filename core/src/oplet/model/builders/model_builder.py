@@ -110,7 +110,7 @@ class ModelBuilder:
         root.subgraphs = [copy.copy(subgraph) for subgraph in root.subgraphs or []]
         for subgraph in root.subgraphs:
             subgraph.operators = [_with_options(model, operator) for operator in subgraph.operators or []]
-        builder._kept_codes = root.operator_codes or []
+        builder._kept_codes = list(root.operator_codes or ())
         builder.subgraphs = [SubgraphBuilder(builder, i, table) for i, table in enumerate(root.subgraphs)]
         builder._external = ExternalFiles(root)
         builder._external.keep(model)

@@ -40,7 +40,7 @@ class _Graph:
         self.model = model
         self.where = where
         self.codes = len(model.lazy_root.operator_codes or [])
-        self.tensors = subgraph.tensors or []
+        self.tensors = subgraph.tensors or ()
         self.lazy_operators = as_lazy_tables(subgraph.operators)
         self.inputs = set(_indices(subgraph.inputs))
         self.outputs = _indices(subgraph.outputs)

@@ -38,7 +38,7 @@ def verify_sparsity(sparsity: SparsityParameters, shape: Sequence[int], type: Te
     """
     broken = f"{what} has invalid sparsity parameters:"
     rank = len(shape)
-    levels = sparsity.dim_metadata or []
+    levels = sparsity.dim_metadata or ()
     order = _vector(sparsity.traversal_order, rank, "traversal order", broken)
     block_map = _vector(sparsity.block_map, rank, "block map", broken)
     total = rank + len(block_map)

@@ -43,7 +43,7 @@ class TensorRules:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._buffers = model.lazy_root.buffers or []
+        self._buffers = model.lazy_root.buffers or ()
         self._count = len(self._buffers)
         self._strings: set[int] = set()  # addresses of the string buffers that were verified
 

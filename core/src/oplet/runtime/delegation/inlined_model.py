@@ -27,7 +27,7 @@ def inlined_model(model: Model, subgraphs: Sequence[Subgraph]) -> Model:
     if not any(subgraph.pieces for subgraph in subgraphs):
         return model
     root = copy.copy(model.root)
-    of_file = root.subgraphs or []
+    of_file = root.subgraphs or ()
     root.subgraphs = [_extended(table, subgraph, of_file) for table, subgraph in zip(of_file, subgraphs)]
     made = copy.copy(model)
     made.lazy_root = root

@@ -34,6 +34,10 @@ __all__ = ["Backend", "RunMeter", "Runner", "Session"]
 _ENDLESS = 2**62
 
 
+def _or_endless(limit: int | None) -> int:
+    return _ENDLESS if limit is None else limit
+
+
 class Runner(Protocol):
     """The interface that runs one subgraph: of its executor, or of the delegation that drives the executor."""
 
@@ -166,9 +170,9 @@ class Session:
         self.limits = limits
         self.memory = MemoryAccount(limits, model)
         self.meter = RunMeter(limits, model, self.memory.charge)
-        self.max_while_iterations = limits.max_while_iterations or _ENDLESS
-        self._deepest = limits.max_call_depth or _ENDLESS
-        self._most_calls = limits.max_subgraph_calls or _ENDLESS
+        self.max_while_iterations = _or_endless(limits.max_while_iterations)
+        self._deepest = _or_endless(limits.max_call_depth)
+        self._most_calls = _or_endless(limits.max_subgraph_calls)
         self._calls = 0
         self._active: list[Subgraph] = []
         self._owner: int | None = None  # the thread that has the interpreter to itself now

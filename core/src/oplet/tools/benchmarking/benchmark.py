@@ -214,7 +214,7 @@ def benchmark_model(
     index = interpreter._subgraph_of(runner.signature) if runner.signature else 0
     if compare and index:
         raise LiteRTError(f"LiteRT runs the first subgraph only by itself; '{runner.signature}' is subgraph {index}.")
-    _resize(interpreter, index, runner, shapes or {})
+    _resize(interpreter, index, runner, {} if shapes is None else shapes)
     given = load_inputs(inputs, runner.inputs, raw=raw, notify=notify)
     values = {name: value for name, (value, _) in runner.complete(given, seed).items()}
     for name, value in values.items():

@@ -172,7 +172,7 @@ def summarize(
     if not events:
         return Profile(runs or 0)
     samples, begun = _samples(events, away)
-    runs = runs or begun
+    runs = begun if runs is None else runs
     opening: dict[_Key, float] = {}
     for event, own, _ in nested(first):
         opening.setdefault((event.subgraph, event.node, event.label), own)

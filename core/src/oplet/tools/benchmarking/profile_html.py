@@ -47,7 +47,7 @@ def profile_page(
     return Template(_PAGE.read_text(encoding="utf-8")).substitute(
         title=_text(title),
         facts=f'<table class="facts"><tbody>{rows}</tbody></table>',
-        flame=_flame(events, names or {}),
+        flame=_flame(events, {} if names is None else names),
         ops=_ops(profile),
         nodes=_nodes(profile, peaks),
     )

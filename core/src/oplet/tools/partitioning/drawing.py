@@ -308,7 +308,7 @@ def _short(text: str, longest: int) -> str:
 
 
 def _add(parent: ET.Element, tag: str, attributes: dict[str, str] | None = None, text: str = "") -> ET.Element:
-    element = ET.SubElement(parent, tag, attributes or {})
+    element = ET.SubElement(parent, tag, {} if attributes is None else attributes)
     if text:
         element.text = _printable(text)
     return element

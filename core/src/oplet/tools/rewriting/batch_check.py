@@ -41,7 +41,7 @@ class EntryPoint:
     def __init__(self, model: Model, index: int) -> None:
         subgraph = (model.root.subgraphs or [])[index]
         self.index = index
-        self._tensors = subgraph.tensors or []
+        self._tensors = subgraph.tensors or ()
         self._signature = next((s for s in model.root.signature_defs or [] if index and s.subgraph_index == index), None)
         if self._signature is None:
             self.inputs = list(dict.fromkeys(indices(subgraph.inputs)))

@@ -114,7 +114,7 @@ class NodeView:
     def replace(self, position: int, value: NDArray[Any]) -> None:
         """Replace an input's constant value, for this node only."""
         root, subgraph = self.graph.model.root, self.graph.table
-        tensors, place = subgraph.tensors or [], self.inputs[position]
+        tensors, place = subgraph.tensors or (), self.inputs[position]
         nodes = subgraph.operators or []
         uses = sum(indices(node.inputs).count(place) for node in nodes)
         listed = place in indices(subgraph.inputs) or place in indices(subgraph.outputs)
@@ -133,7 +133,7 @@ class NodeView:
 
     def replace_op(self, op: BuiltinOperator, options: Table) -> None:
         """Change the node to another built-in operator, in the lowest version that it needs."""
-        root, tensors = self.graph.model.root, self.graph.table.tensors or []
+        root, tensors = self.graph.model.root, self.graph.table.tensors or ()
         version = op_version(op, [tensors[i] for i in self.inputs], [tensors[i] for i in self.outputs], options)
         self.table.opcode_index = len(root.operator_codes or [])
         self.table.builtin_options = options

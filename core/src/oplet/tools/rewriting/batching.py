@@ -280,7 +280,7 @@ def _decomposed(root: tables.Model) -> tables.Model:
 def _shapes(model: Model, entry: EntryPoint, interpreter: Interpreter) -> Shapes:
     """The tensors' shapes in all subgraphs that an entry point runs."""
     found: Shapes = {}
-    for index in reachable_subgraphs(model.root.subgraphs or [], [entry.index]):
+    for index in reachable_subgraphs(model.root.subgraphs or (), [entry.index]):
         found[index] = [tuple(map(int, details["shape"])) for details in interpreter.get_tensor_details(index)]
     return found
 

@@ -110,7 +110,7 @@ def rewrite(
         report.stripped = {kind: count for kind, count in strip(changed).items() if count}
     if lowest_versions:
         report.versions = _set_versions(root)
-    report.metadata = _set_metadata(root, model.name, metadata or {}, remove_metadata)
+    report.metadata = _set_metadata(root, model.name, {} if metadata is None else metadata, remove_metadata)
     if description is not None:
         root.description = description or None
     set_minimum_runtime(root, extra)
@@ -177,7 +177,7 @@ def _set_metadata(root: tables.Model, name: str, new: Mapping[str, bytes], remov
             raise ModelError(f"{name} has no metadata '{wanted}' to remove. It has: {known}.")
     if not new and not removed:
         return {}
-    buffers = root.buffers or []
+    buffers = root.buffers = root.buffers or []
     kept = [entry for entry in entries if entry.name not in removed and entry.name not in new]
     for key, data in new.items():
         kept.append(tables.Metadata(name=key, buffer=len(buffers)))

@@ -118,7 +118,7 @@ def _drop_debug_references(root: tables.Model) -> int:
 
 def _drop_subgraphs(model: Model) -> int:
     root = model.root
-    subgraphs = root.subgraphs or []
+    subgraphs = root.subgraphs or ()
     if any(_is_opaque(model, node) for subgraph in subgraphs for node in subgraph.operators or []):
         return 0  # a custom op's options may refer to any subgraph
     places = _places(len(subgraphs), reachable_subgraphs(subgraphs, entry_subgraphs(root)))
@@ -242,7 +242,7 @@ def _renumber_control_dependencies(model: Model, kept: list[int]) -> None:
     data = None if entry is None else model.buffer(entry.buffer)
     if entry is None or data is None:
         return
-    buffers, subgraphs = model.root.buffers or [], model.root.subgraphs or []
+    buffers, subgraphs = model.root.buffers or (), model.root.subgraphs or ()
     lists = decode_control_dependencies(data.tobytes())
     if lists is None or len(lists) != len(subgraphs):
         raise ModelError(

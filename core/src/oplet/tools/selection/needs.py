@@ -144,7 +144,7 @@ def needs_of(
             gathered.types.update(need.types)
             gathered.uses.add(need.use)
             gathered.models[model.name] = None
-        for code in (model.root.operator_codes or []) if all_codes else ():
+        for code in (model.root.operator_codes or ()) if all_codes else ():
             gathered = found.setdefault((*_identity(code), False), _Gathered())
             gathered.versions.add(_checked_version(code, model, ""))
             gathered.models[model.name] = None
@@ -200,7 +200,7 @@ def node_needs(model: Model, *, all_codes: bool = False) -> Iterator[NodeNeed]:
 
 def _live(model: Model) -> set[int]:
     """Indices of the subgraphs that can run; all of them if an unknown custom op may call any of them."""
-    subgraphs = model.root.subgraphs or []
+    subgraphs = model.root.subgraphs or ()
     live = reachable_subgraphs(subgraphs, entry_subgraphs(model.root))
     nodes = (node for index in live for node in subgraphs[index].operators or [])
     return set(range(len(subgraphs))) if any(_may_call(model, node) for node in nodes) else live

@@ -56,7 +56,7 @@ def run_python(
         TimeoutExpired: the process took longer than the option `timeout`.
     """
     with tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
-        command, variables = _command(arguments, bare), _environment(environment or {}, folders, bare)
+        command, variables = _command(arguments, bare), _environment({} if environment is None else environment, folders, bare)
         return subprocess.run(command, **{"check": False, **options}, cwd=folder, env=variables)
 
 
@@ -77,8 +77,13 @@ def python_process(
         empty: the path of an empty folder that the caller removes, for processes that may outlive this one; unless given, one is made
             that goes with the block or with this process.
     """
+<<<<<<< HEAD
     with nullcontext(empty) if empty is not None else tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
         variables = _environment(environment or {}, folders, False)
+=======
+    with tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
+        variables = _environment({} if environment is None else environment, folders, False)
+>>>>>>> h-truths
         process = subprocess.Popen(_command(arguments, False), **options, cwd=folder, env=variables)
         try:
             yield process

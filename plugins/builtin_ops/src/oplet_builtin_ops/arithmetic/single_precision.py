@@ -49,7 +49,7 @@ def takes_halves(
         if not mixed:
             single = next((tensor for tensor in (*inputs, *node.outputs) if tensor is not None and tensor.type is _SINGLE), None)
             ensure(single is None, lambda: f"{single} is of type FLOAT32 where other tensors are of type FLOAT16.")
-        node.prepared = _Widened.of(node, options or {})
+        node.prepared = _Widened.of(node, {} if options is None else options)
         node.prepared.prepare(context, prepare)
 
     def bind_any(context: Context, node: Node) -> Thunk:

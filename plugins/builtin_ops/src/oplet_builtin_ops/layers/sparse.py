@@ -36,7 +36,7 @@ def densify(
         EnsureError: the table contradicts itself, the shape, or the number of values.
     """
     order, block_map = _integers(sparsity.traversal_order), _integers(sparsity.block_map)
-    levels = sparsity.dim_metadata or []
+    levels = list(sparsity.dim_metadata or ())
     rank = len(shape)
     _check_structure(order, block_map, levels, rank)
     blocks = [levels[order.index(rank + k)].dense_size for k in range(len(block_map))]

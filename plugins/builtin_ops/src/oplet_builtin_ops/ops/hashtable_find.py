@@ -36,7 +36,7 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
         table = find(context, handle, HashTable)
         table.check(node.inputs[1], node.outputs[0])
         ensure(table.entries is not None, "hashtable need to be initialized before using: nothing was imported into it.")
-        entries, missing = table.entries or {}, default.reshape(-1)[0]
+        entries, missing = {} if table.entries is None else table.entries, default.reshape(-1)[0]
         charge(_ENTRY * keys.size)
         output[:] = [entries.get(key, missing) for key in keys.ravel().tolist()]
 

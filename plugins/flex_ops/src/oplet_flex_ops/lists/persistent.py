@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["PersistentList"]
 
@@ -67,8 +67,9 @@ class PersistentList:
             items = self._held()
             if self._changes > max(self.size, _FEW):
                 copied = PersistentList(items)
-                _apply(change, copied._items or [])
-                copied.size = len(copied._items or ())
+                own = copied._held()
+                _apply(change, own)
+                copied.size = len(own)
                 return copied
             later = PersistentList.__new__(PersistentList)
             later._later, later._undo, later._lock = None, (_SET, 0, None), self._lock
@@ -83,10 +84,9 @@ class PersistentList:
         if self._items is None:
             path: list[PersistentList] = []
             holder = self
-            while holder._later is not None:
+            while (items := holder._items) is None:
                 path.append(holder)
-                holder = holder._later
-            items = holder._items or []
+                holder = cast("PersistentList", holder._later)
             while path:
                 version = path.pop()
                 holder._undo = _apply(version._undo, items)

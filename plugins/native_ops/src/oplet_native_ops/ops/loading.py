@@ -158,8 +158,8 @@ def _operators(path: str, operators: Operators | str | None) -> Iterator[_Found]
     seen: dict[tuple[str | BuiltinOperator, int], Kernel] = {}
     for function in functions:
         kernel = _load(path, function)
-        named: str | BuiltinOperator | None = kernel.builtin or kernel.name or None
-        if named is None:
+        named: str | BuiltinOperator = kernel.name if kernel.builtin is None else kernel.builtin  # ADD is 0
+        if named == "":
             raise PluginError(
                 f"The operator that {kernel.source} returns does not say its name; give the one that models call: "
                 f'load_ops(path, {{"NameOfTheOp": "{function}"}}).'

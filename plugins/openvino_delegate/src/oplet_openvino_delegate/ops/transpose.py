@@ -11,7 +11,8 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 def refuses(node: Node) -> str:
     """Why the node is not claimed; "" if it is."""
     data, order = node.inputs[0], integers(node.inputs[1])
-    if sorted(axes_of(order, data.ndim) or []) != list(range(data.ndim)):
+    axes = axes_of(order, data.ndim)
+    if axes is None or sorted(axes) != list(range(data.ndim)):
         return f"{order} is no order of the dimensions of {data}"
     return refuses_rescaling(node)
 
@@ -19,7 +20,7 @@ def refuses(node: Node) -> str:
 def translate(graph: GraphBuilder, node: Node) -> None:
     """The operator in OpenVINO."""
     data = node.inputs[0]
-    order = axes_of(integers(node.inputs[1]), data.ndim) or []
+    order = list(axes_of(integers(node.inputs[1]), data.ndim) or ())
     if order == [0, 3, 1, 2] and graph.in_planes([data]):
         graph.put(node.outputs[0], graph.planes(data))  # it is so already
         return

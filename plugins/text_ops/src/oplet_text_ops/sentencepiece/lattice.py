@@ -51,7 +51,7 @@ class Cut(NamedTuple):
 
 def best_path(pieces: Pieces, text: bytes) -> list[int]:
     """The codes of a text's pieces, unknown bytes in a row as one; none where there is no way through the text."""
-    return _cut(pieces, text, rounded=True).codes or []
+    return list(_cut(pieces, text, rounded=True).codes or ())
 
 
 def cut_word(pieces: Pieces, word: bytes) -> Cut:

@@ -169,7 +169,7 @@ class _Explorer:
             plain(node.origin),
             self._calls(place.index),
             place.index in self._folded,
-            (work.macs if work else None) or None,
+            work.macs if work else None,
             sum(tensor.bytes or 0 for tensor in read),
             sum(tensor.bytes or 0 for tensor in written),
             seconds,

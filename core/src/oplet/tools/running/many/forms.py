@@ -62,7 +62,7 @@ def _form(
             return OutputForm(column.name, column.shape)
     elif labels and len(labels) != size:
         reporter.warn(f"'{labels_file}' has {len(labels)} labels for {size} scores.")
-    return OutputForm(column.name, column.shape, min(top or DEFAULT_TOP, size), tuple(known))
+    return OutputForm(column.name, column.shape, min(DEFAULT_TOP if top is None else top, size), tuple(known))
 
 
 def _scores(column: Column) -> int:

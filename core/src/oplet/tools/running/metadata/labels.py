@@ -40,7 +40,7 @@ def labels_of(model: Model, subgraph: int, position: int) -> AttachedLabels | No
     """
     try:
         said = tensor_metadata(model, subgraph, position, output=True)
-        for each in (said.associated_files or []) if said is not None else []:
+        for each in (said.associated_files or ()) if said is not None else []:
             if each.type != AXIS_LABELS or not each.name:
                 continue
             content = attached_file(model, each.name)

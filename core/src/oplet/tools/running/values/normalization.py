@@ -71,7 +71,7 @@ def normalization_of(model: Model, subgraph: int, position: int) -> Normalizatio
             f"The model's metadata, which may say what becomes of pixels, cannot be read: {str(error).rstrip('.')}; "
             "give --scale and --offset."
         ) from error
-    for unit in (said.process_units or []) if said is not None else []:
+    for unit in (said.process_units or ()) if said is not None else []:
         if isinstance(unit.options, NormalizationOptions):
             mean, std = (
                 () if numbers is None else tuple(map(float, numbers)) for numbers in (unit.options.mean, unit.options.std)

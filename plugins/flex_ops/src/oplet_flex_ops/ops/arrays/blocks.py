@@ -28,7 +28,7 @@ class _Blocks(NamedTuple):
 def _blocks(node: Node, size: int | None) -> _Blocks:
     """The blocks and what is added to each axis of them, or cut off; `size` is that of both axes where it is an attribute."""
     source, edges = node.inputs[0], node.inputs[-1]
-    sizes = [size, size] if size else read_ints(node.inputs[1])
+    sizes = read_ints(node.inputs[1]) if size is None else [size, size]
     ensure(size is None or source.ndim == 4, f"{source} must have 4 dimensions.")
     ensure(len(sizes) < source.ndim <= 12, f"{source} must have a batch and the {len(sizes)} axes of blocks, 12 axes at most.")
     ensure(edges.shape == (len(sizes), 2), f"{edges} must have a row of two for each of the {len(sizes)} axes of blocks.")
