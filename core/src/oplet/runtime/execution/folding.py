@@ -18,10 +18,18 @@ _COMPUTED, _DYNAMIC = Allocation.COMPUTED, Allocation.DYNAMIC
 
 
 def is_folded(subgraph: Subgraph, node: Node) -> bool:
-    """Whether the node was folded, and its inputs still have the arrays that it read then."""
+    """Whether the node was folded, its inputs still have the arrays that it read then, and its outputs those that it made.
+
+    Inputs of late shapes may have the same arrays again, after the propagation of shapes to delegates took the outputs' away.
+    """
     folded = subgraph.folded.get(node.index)
-    return folded is not None and all(
-        tensor is None or (tensor.is_constant and tensor.source is source) for tensor, source in zip(node.inputs, folded.sources)
+    return (
+        folded is not None
+        and all(
+            tensor is None or (tensor.is_constant and tensor.source is source)
+            for tensor, source in zip(node.inputs, folded.sources)
+        )
+        and all(tensor.allocation is _COMPUTED or tensor.is_variable for tensor in node.outputs)
     )
 
 

@@ -76,6 +76,8 @@ def _prepare(context: Context, node: Node) -> tuple[Axis, Axis]:
     options = node.options(Pool2DOptions)
     rows = _axis("height", options.padding, source.shape[1], options.filter_height, options.stride_h)
     columns = _axis("width", options.padding, source.shape[2], options.filter_width, options.stride_w)
+    if windows_in(source.shape[2], columns.filter, columns.stride, options.padding) < 0:
+        rows = rows._replace(out=0, before=0)  # as LiteRT has it where the width lacks two strides or more
     context.resize_tensor(output, (source.shape[0], rows.out, columns.out, source.shape[3]))
     return rows, columns
 

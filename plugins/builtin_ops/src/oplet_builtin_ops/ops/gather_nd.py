@@ -35,6 +35,7 @@ def bind(context: Context, node: Node) -> Thunk:
     target = output.reshape(count, slice_size)
     if not output.size:
         return lambda: None
+    ensure(rows.size > 0, lambda: f"{node.inputs[0]} is empty, so that {node.inputs[1]} can pick nothing from it.")
     picks = row_finder(node.inputs[1], depth, source.shape)
 
     def run() -> None:
