@@ -76,10 +76,10 @@ def test_windows_that_make_no_sense_are_refused(options: dict[str, int], reason:
         run_op(pool("MAX_POOL_2D", "float32", (1, 4, 4, 1), **whole), np.zeros((1, 4, 4, 1), np.float32))
 
 
-@pytest.mark.parametrize("op", ["MAX_POOL_2D", "AVERAGE_POOL_2D", "L2_POOL_2D"])
+@pytest.mark.parametrize("op", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
 @pytest.mark.parametrize(
     ("shape", "rows", "wanted"),
-    [((1, 4, 4, 1), 9, (1, 0, 3, 1)), ((1, 0, 4, 1), 2, (1, 0, 3, 1)), ((1, 4, 0, 1), 2, (1, 3, 0, 1))],
+    [((1, 4, 4, 1), 9, (1, 0, 3, 1)), ((1, 0, 4, 1), 2, (1, 0, 3, 1)), ((1, 4, 0, 1), 2, (1, 0, 0, 1))],
 )
 def test_a_map_without_room_for_a_window_gives_nothing(
     op: str, shape: tuple[int, ...], rows: int, wanted: tuple[int, ...], litert: Callable[..., Any]
