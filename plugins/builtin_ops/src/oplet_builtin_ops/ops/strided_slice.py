@@ -6,7 +6,6 @@ Numerics: tflite/kernels/strided_slice.cc, tflite/kernels/internal/reference/str
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_fits, ensure_type
@@ -81,7 +80,7 @@ def _index(node: Node) -> tuple[tuple[int, ...], Index]:
         UnfitError: something would be read at a single position that its axis does not have.
     """
     shape, index, outside = _found(node)
-    if outside is not None and prod(shape):
+    if outside is not None and 0 not in shape:
         entry, dim = outside
         begins = read_ints(node.inputs[1])
         refuse_begin(node.inputs[0], begins, begins[entry], dim)
