@@ -83,6 +83,7 @@ _HOMES = {
     "decline": "oplet.ops.ensure",
     "ensure": "oplet.ops.ensure",
     "ensure_eq": "oplet.ops.ensure",
+    "ensure_fits": "oplet.ops.ensure",
     "ensure_type": "oplet.ops.context",
     "hookimpl": "oplet.hookimpl",
     "kernel_registration": "oplet.delegates.delegate",

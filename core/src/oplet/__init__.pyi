@@ -40,6 +40,7 @@ from oplet.ops.custom_prefix import CustomPrefix as CustomPrefix
 from oplet.ops.ensure import decline as decline
 from oplet.ops.ensure import ensure as ensure
 from oplet.ops.ensure import ensure_eq as ensure_eq
+from oplet.ops.ensure import ensure_fits as ensure_fits
 from oplet.ops.node import Node as Node
 from oplet.ops.serving.absorbing import UnforeseenShapeError as UnforeseenShapeError
 from oplet.ops.serving.improving import Improving as Improving

@@ -124,3 +124,56 @@ def test_the_wrapping_delegate_gives_the_answer_of_the_nodes_whatever_it_claims(
         assert answer(interpreter, 2) == [-9, -18]
         assert answer(interpreter, 5) == [-9, -18, -27, -36, -45]
     assert answer(interpreter) == [-9, -18, -27, -36]
+
+
+class ShapedSames(Sames):
+    """Needs the shapes of all nodes, which are propagated again at each resize."""
+
+    flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
+
+    def is_node_supported(self, context: DelegateContext, node: Node) -> bool:
+        return node.inputs[0].name == "x"
+
+
+def size_of(context: Context, node: Node) -> None:
+    context.set_constant(node.outputs[0], np.array([node.inputs[0].size], np.int32))
+
+
+def bind_scaled(context: Context, node: Node) -> Callable[[], None]:
+    values, scale, output = (tensor.data for tensor in (*node.inputs, *node.outputs))
+    return lambda: np.multiply(values, scale, output)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("first", [4, 2])
+@pytest.mark.parametrize("delegated", [False, True], ids=["no delegate", "delegate"])
+def test_what_was_folded_of_a_late_shape_is_there_again_after_a_resize_that_leaves_that_shape(
+    delegated: bool, first: int
+) -> None:
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, given = graph.add_tensor("x", F32, [4], shape_signature=[-1]), graph.add_tensor("given", np.int32, [1])
+    claimed, late, out = (graph.add_tensor(name, F32, [1]) for name in ("claimed", "late", "out"))
+    size, folded = (graph.add_tensor(name, np.int32, [1]) for name in ("size", "folded"))
+    graph.add_operator("Same", [x], [claimed])
+    graph.add_operator("Grow", [claimed, given], [late])  # its shape is known only in the run
+    graph.add_operator("Size", [late], [size])
+    graph.add_operator("Same", [size], [folded])
+    graph.add_operator("Scaled", [claimed, folded], [out])
+    graph.set_inputs(x, given)
+    graph.set_outputs(out)
+
+    def grow(context: Context, node: Node) -> None:
+        context.resize_tensor(node.outputs[0], node.inputs[1].data.tolist())
+        node.outputs[0].data.fill(0)
+
+    ops = MutableOpResolver()
+    ops.add_custom("Same", Registration(prepare=like_input, invoke=same, pure=True))
+    ops.add_custom("Grow", Registration(prepare=lambda context, node: context.set_dynamic(node.outputs[0]), invoke=grow))
+    ops.add_custom("Size", Registration(prepare=size_of, invoke=same, pure=True))
+    ops.add_custom("Scaled", Registration(prepare=like_input, bind=bind_scaled))
+    interpreter = Interpreter(model_content=builder.to_bytes(), op_resolver=ops, plugins=[])
+    if delegated:
+        interpreter.modify_graph_with_delegate(ShapedSames())
+    for length, rows in ((first, 3), (5, 3), (5, 3), (1, 3), (first, 3), (first, 2), (6, 2), (6, 3)):
+        invoke(interpreter, np.ones(length, F32), np.array([rows], np.int32), resize=True)
+        assert interpreter.get_tensor(out).tolist() == [rows] * length

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oplet import Interpreter, Limits
-from oplet.errors import LimitError, PrepareError
+from oplet.errors import InvokeError, LimitError, PrepareError
 from oplet.model.builders.sparsity import sparsify
 from oplet.schema.options import AddOptions, FullyConnectedOptions
 from oplet.testing import one_op_model
@@ -49,8 +49,10 @@ def test_a_sparse_constant_counts_as_if_it_were_dense() -> None:
         Interpreter(model_content=model, limits=Limits(max_tensor_bytes=4000)).allocate_tensors()
 
 
-def test_a_value_that_a_folded_node_refuses_is_told_with_the_node() -> None:
+def test_a_value_that_a_folded_node_refuses_is_told_with_the_node_when_it_runs() -> None:
     shapes = [np.array([2, 3], np.int32), np.array([4, 3], np.int32)]
-    model = one_op_model("BROADCAST_ARGS", shapes, [Spec("int32", [2])])
-    with pytest.raises(PrepareError, match=r"do not broadcast together.*Node number 0 \(BROADCAST_ARGS\)"):
-        Interpreter(model_content=model).allocate_tensors()
+    interpreter = Interpreter(model_content=one_op_model("BROADCAST_ARGS", shapes, [Spec("int32", [2])]))
+    for _ in range(2):
+        interpreter.allocate_tensors()
+        with pytest.raises(InvokeError, match=r"do not broadcast together.*Node number 0 \(BROADCAST_ARGS\)"):
+            interpreter.invoke()

@@ -7,10 +7,10 @@ from operator import is_
 
 from oplet.errors import PrepareError
 from oplet.kernels.arrays import Array, Shape, Thunk
-from oplet.ops.context import Context, Node, ensure
+from oplet.ops.context import Context, Node
 from oplet.ops.tensor import Tensor
 
-__all__ = ["defer_or_resize", "defer_or_run", "defer_refusals", "failing_thunk", "has_placeholder", "offer_in_place"]
+__all__ = ["defer_or_resize", "defer_or_run", "has_placeholder", "offer_in_place"]
 
 #: A function that computes the shapes of a node's outputs from the present values of its inputs.
 Shapes = Callable[[Node], Sequence[Shape]]
@@ -24,7 +24,8 @@ def defer_or_resize(context: Context, node: Node, sources: Sequence[Tensor], sha
 
     Until the application resizes its inputs, shapes may be placeholders (see `has_placeholder`). So `shapes`, and not the kernel's
     `prepare`, checks the shapes of `sources`; and where constant sources do not fit placeholder shapes of other inputs, the node is
-    refused only at run time, if the shapes are the same by then.
+    refused only at run time, if the shapes are the same by then. So it is, whatever the shapes, where `shapes` refuses values or
+    sizes by `ensure_fits`.
 
     Args:
         sources: the inputs whose values `shapes` reads.
@@ -51,20 +52,6 @@ def has_placeholder(node: Node) -> bool:
         and any(dim == 1 and declared == -1 for dim, declared in zip(tensor.shape, tensor.shape_signature))
         for tensor in node.inputs
     )
-
-
-def defer_refusals(bind: Callable[[Context, Node], Thunk]) -> Callable[[Context, Node], Thunk]:
-    """Wrap a kernel's `bind`: where shapes may be placeholders, an error in it is raised at run time instead."""
-
-    def wait(context: Context, node: Node) -> Thunk:
-        try:
-            return bind(context, node)
-        except PrepareError as error:
-            if has_placeholder(node):
-                return failing_thunk(str(error))
-            raise
-
-    return wait
 
 
 def defer_or_run(
@@ -109,15 +96,6 @@ def defer_or_run(
         arrays, bound = [tensor._array for tensor in operands], thunk
 
     return run_bound
-
-
-def failing_thunk(message: str) -> Thunk:
-    """A thunk that raises EnsureError with this message: for nodes that cannot run unless their inputs are resized."""
-
-    def run() -> None:
-        ensure(False, message)
-
-    return run
 
 
 def _resize(context: Context, node: Node, shapes: Shapes) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from oplet.ops.context import ensure
+from oplet.ops.context import ensure, ensure_fits
 from oplet.schema.enums import Padding
 
 __all__ = ["Axis", "Windows2D", "padding_around", "padding_before", "transposed_axis", "window_axis", "windows_in"]
@@ -126,16 +126,17 @@ def window_axis(name: str, padding: Padding, size: int, filter: int, stride: int
         name: the axis in messages, "height".
 
     Raises:
-        EnsureError: a number is not above zero, or with VALID padding the number of windows would be negative.
+        UnfitError: the input's size is not above zero, or with VALID padding the number of windows would be negative.
+        EnsureError: another number is not above zero.
     """
     if stride <= 0 or dilation <= 0 or filter <= 0 or size <= 0:
         ensure(stride > 0, f"stride_{name} is {stride} and must be above zero.")
         ensure(dilation > 0, f"dilation_{name}_factor is {dilation} and must be above zero.")
         ensure(filter > 0, f"the filter's {name} is {filter} and must be above zero.")
-        ensure(False, f"the input's {name} is {size} and must be above zero.")
+        ensure_fits(False, f"the input's {name} is {size} and must be above zero.")
     span = (filter - 1) * dilation + 1
     out = windows_in(size, filter, stride, padding, dilation)
-    ensure(
+    ensure_fits(
         out >= 0,
         lambda: (
             f"the filter covers {span} along the {name} ({filter} taps, dilation {dilation}), the input has only {size}, "

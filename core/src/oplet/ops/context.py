@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oplet.ops.ensure import Declined, EnsureError, decline, ensure, ensure_eq
+from oplet.ops.ensure import Declined, EnsureError, UnfitError, decline, ensure, ensure_eq, ensure_fits
 from oplet.ops.node import KernelCache, Node
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, numpy_dtype, tensor_type
 from oplet.schema.enums import TensorType
@@ -13,7 +13,19 @@ from oplet.schema.enums import TensorType
 if TYPE_CHECKING:
     from oplet.ops.callee import Callee
 
-__all__ = ["Context", "Declined", "EnsureError", "KernelCache", "Node", "decline", "ensure", "ensure_eq", "ensure_type"]
+__all__ = [
+    "Context",
+    "Declined",
+    "EnsureError",
+    "KernelCache",
+    "Node",
+    "UnfitError",
+    "decline",
+    "ensure",
+    "ensure_eq",
+    "ensure_fits",
+    "ensure_type",
+]
 
 
 def ensure_type(tensor: Tensor, *types: Any) -> None:

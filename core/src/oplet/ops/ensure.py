@@ -7,11 +7,18 @@ from typing import NoReturn
 
 from oplet.errors import PrepareError
 
-__all__ = ["Declined", "EnsureError", "decline", "ensure", "ensure_eq"]
+__all__ = ["Declined", "EnsureError", "UnfitError", "decline", "ensure", "ensure_eq", "ensure_fits"]
 
 
 class EnsureError(PrepareError):
     """A kernel refuses its node. The runtime adds the node to the message."""
+
+
+class UnfitError(EnsureError):
+    """A kernel refuses its node for the values or sizes of its inputs, which a resize or another branch may change.
+
+    It waits for the run: the model is prepared all the same, and the node fails if it runs with the same values and sizes.
+    """
 
 
 class Declined(EnsureError):
@@ -47,6 +54,24 @@ def ensure(condition: object, message: str | Callable[[], str]) -> None:
     """
     if not condition:
         raise EnsureError(message if isinstance(message, str) else message())
+
+
+def ensure_fits(condition: object, message: str | Callable[[], str]) -> None:
+    """Refuse the node when it runs, unless `condition` holds, which is on values or sizes of its inputs.
+
+    Many models have sizes of 1 until a resize gives them their own, and branches that never run with the values they could not run
+    with. So this refusal, in `prepare` or in `bind`, refuses no model. `ensure` is for what no resize changes (types, numbers of
+    operands, ranks, options), and for what LiteRT refuses while it prepares.
+
+    Args:
+        condition: what must be true when the node runs.
+        message: as for `ensure`.
+
+    Raises:
+        UnfitError: the condition is false.
+    """
+    if not condition:
+        raise UnfitError(message if isinstance(message, str) else message())
 
 
 def ensure_eq(got: object, expected: object, what: str) -> None:

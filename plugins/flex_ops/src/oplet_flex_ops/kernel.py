@@ -15,7 +15,6 @@ import numpy as np
 from oplet import Context, Node, Registration, charge, ensure
 from oplet.errors import PrepareError
 from oplet.kernels.arrays import Array, Shape, Thunk, copies
-from oplet.kernels.shapes import defer_refusals, has_placeholder
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.signature import Signature
 
@@ -72,9 +71,7 @@ def shaped(
         if known:
             try:
                 _resize(context, node, shapes(node, given))
-            except PrepareError:
-                if not has_placeholder(node):
-                    raise
+            except PrepareError:  # TensorFlow's kernels look at shapes and values when they run
                 known = False
         if not known:
             for output in node.outputs:
@@ -92,7 +89,7 @@ def shaped(
 
         return run
 
-    return Registration(prepare=prepare, bind=defer_refusals(bound), pure=pure)
+    return Registration(prepare=prepare, bind=bound, pure=pure)
 
 
 def viewed(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from oplet.errors import OpletError, PluginError, PrepareError, StateError, failures
-from oplet.ops.context import Node
+from oplet.ops.context import Declined, EnsureError, Node, UnfitError
 from oplet.ops.node import Thunk
 from oplet.ops.serving.improving import can_improve
 from oplet.ops.tensor import Tensor
@@ -66,6 +66,9 @@ def improve(context: KernelContext, segment: Segment, wait: bool = False, told: 
 def bind_node(context: KernelContext, node: Node) -> Thunk:
     """The thunk that runs a node: what its kernel's `bind` returns, or a call of its `invoke`.
 
+    Where `bind` refuses the node, for the values or sizes of its inputs, the thunk raises the refusal: a branch that is not taken may
+    have it, and LiteRT looks at them only when it runs.
+
     Raises:
         StateError: the node has no kernel, or its kernel has neither `bind` nor `invoke`.
         PrepareError: `bind` fails.
@@ -89,6 +92,10 @@ def _bound(context: KernelContext, node: Node) -> Thunk:
             if not callable(thunk):
                 raise PluginError(f"The kernel's bind returns {thunk!r} in place of a function that runs the node")
             return with_write_check(node, thunk) if session.checks else thunk
+    except EnsureError as error:
+        if isinstance(error, Declined):
+            raise context.node_error(PrepareError, node, error, "failed to prepare") from error
+        return partial(_refuse, str(error))
     except failures() as error:
         raise context.node_error(PrepareError, node, error, "failed to prepare") from error
     finally:
@@ -97,6 +104,11 @@ def _bound(context: KernelContext, node: Node) -> Thunk:
         raise StateError(f"{node} has neither invoke nor bind.")
     thunk = partial(registration.invoke, context, node)
     return with_write_check(node, thunk) if session.checks else thunk
+
+
+def _refuse(message: str) -> None:
+    """Raise a refusal that waited for the run."""
+    raise UnfitError(message)
 
 
 def _run_counted(thunk: Thunk, strings: Sequence[Tensor], memory: MemoryAccount) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from oplet.errors import CancelledError, DeadlineError, PrepareError, failures
+from oplet.errors import CancelledError, DeadlineError, InvokeError, PrepareError, failures
 from oplet.ops.context import Node
 from oplet.ops.shared_values import Computed, Derived
 from oplet.ops.tensor import Allocation, Array
@@ -18,15 +18,26 @@ _COMPUTED, _DYNAMIC = Allocation.COMPUTED, Allocation.DYNAMIC
 
 
 def is_folded(subgraph: Subgraph, node: Node) -> bool:
-    """Whether the node was folded, and its inputs still have the arrays that it read then."""
+    """Whether the node was folded, its inputs still have the arrays that it read then, and its outputs those that it made.
+
+    Inputs of late shapes may have the same arrays again, after the propagation of shapes to delegates took the outputs' away.
+    """
     folded = subgraph.folded.get(node.index)
-    return folded is not None and all(
-        tensor is None or (tensor.is_constant and tensor.source is source) for tensor, source in zip(node.inputs, folded.sources)
+    return (
+        folded is not None
+        and all(
+            tensor is None or (tensor.is_constant and tensor.source is source)
+            for tensor, source in zip(node.inputs, folded.sources)
+        )
+        and all(tensor.allocation is _COMPUTED or tensor.is_variable for tensor in node.outputs)
     )
 
 
 def fold(context: KernelContext, node: Node) -> bool:
-    """Run a prepared node if it is pure and its inputs are constant; return whether it need not run in `invoke`."""
+    """Run a prepared node if it is pure and its inputs are constant; return whether it need not run in `invoke`.
+
+    It runs there where it fails here: a branch that is not taken may have it, and LiteRT runs it then.
+    """
     for tensor in node.outputs:
         if tensor.allocation is not _COMPUTED:
             break
@@ -38,7 +49,14 @@ def fold(context: KernelContext, node: Node) -> bool:
             return False
     if node.registration is None or not node.registration.pure or not node.inputs:
         return False
-    context.subgraph.folded[node.index] = _folded(context, node)
+    try:
+        context.subgraph.folded[node.index] = _folded(context, node)
+    except (PrepareError, InvokeError):
+        for tensor in (*node.outputs, *node.temporaries):  # they get memory as those of any other node
+            if not tensor.is_variable:
+                tensor.set_memory(None)
+                context.session.memory.release(tensor)
+        return False
     return True
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import PrepareError, UnservedNodeError, failures
+from oplet.errors import InvokeError, PrepareError, UnservedNodeError, failures
 from oplet.model.reachability import entry_subgraphs
-from oplet.ops.context import Declined, Node
+from oplet.ops.context import Declined, Node, UnfitError
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.execution.binding import bind_segment
 from oplet.runtime.execution.checks import check_inputs, check_prepared
@@ -129,7 +129,7 @@ def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllo
             continue
         session.meter.check()
         if late:
-            prepare_node(context, node)
+            _prepare_late(context, node)
         else:
             context.asked = node
             if not prepare_or_defer(context, node):
@@ -149,14 +149,27 @@ def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllo
 
 
 def prepare_or_defer(context: KernelContext, node: Node) -> bool:
-    """Prepare a node; False if its kernel refuses it but LiteRT would do so only in `invoke`, where it is to be prepared again."""
+    """Prepare a node; False if its kernel refuses it but only the run may, so that it is to be prepared again there."""
     try:
         prepare_node(context, node)
-    except PrepareError:
-        if node.delegate is not None or node.absorbed or not reads_folded_shapes(context.subgraph, node):
+    except PrepareError as error:
+        if node.delegate is not None or node.absorbed:
+            raise
+        if not (isinstance(error.__cause__, UnfitError) or reads_folded_shapes(context.subgraph, node)):
             raise
         return False
     return True
+
+
+def _prepare_late(context: KernelContext, node: Node) -> None:
+    """Prepare a node in `invoke`, where it is about to run; errors as of `prepare_node`, and InvokeError for what waited for the run."""
+    try:
+        prepare_node(context, node)
+    except PrepareError as error:
+        reason = error.__cause__
+        if not isinstance(reason, UnfitError):
+            raise
+        raise context.node_error(InvokeError, node, reason, "failed to invoke") from reason
 
 
 def prepare_node(context: KernelContext, node: Node) -> None:

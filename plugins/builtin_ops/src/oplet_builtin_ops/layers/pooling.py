@@ -21,7 +21,8 @@ from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.axes import along
 from oplet.kernels.fixed_point import clip, quantized_range
 from oplet.kernels.operands import ensure_operands, ensure_same_type
-from oplet.kernels.windows import Axis, window_axis
+from oplet.kernels.windows import Axis, window_axis, windows_in
+from oplet.schema.enums import Padding
 from oplet.schema.options import Pool2DOptions
 from oplet_builtin_ops.layers.program import Call, convert, run_program
 from oplet_builtin_ops.layers.window_reduction import MANY_TAPS
@@ -73,10 +74,19 @@ def _prepare(context: Context, node: Node) -> tuple[Axis, Axis]:
     ensure_type(source, *TYPES)
     ensure(source.ndim == 4, lambda: f"{source} must have 4 dimensions.")
     options = node.options(Pool2DOptions)
-    rows = window_axis("height", options.padding, source.shape[1], options.filter_height, options.stride_h)
-    columns = window_axis("width", options.padding, source.shape[2], options.filter_width, options.stride_w)
+    rows = _axis("height", options.padding, source.shape[1], options.filter_height, options.stride_h)
+    columns = _axis("width", options.padding, source.shape[2], options.filter_width, options.stride_w)
+    if windows_in(source.shape[2], columns.filter, columns.stride, options.padding) < 0:
+        rows = rows._replace(out=0, before=0)  # as LiteRT has it where the width lacks two strides or more
     context.resize_tensor(output, (source.shape[0], rows.out, columns.out, source.shape[3]))
     return rows, columns
+
+
+def _axis(name: str, padding: Padding, size: int, filter: int, stride: int) -> Axis:
+    """The windows along an axis; none where the map is empty or a window is larger than it, which LiteRT's pools take."""
+    if filter > 0 and stride > 0 and windows_in(size, filter, stride, padding) <= 0:
+        return Axis(size, filter, stride, 1, 0, 0)
+    return window_axis(name, padding, size, filter, stride)
 
 
 def _fold(ufunc: Any, identity: float, source: Array, target: Array, position: int, axis: Axis) -> Iterator[Call]:

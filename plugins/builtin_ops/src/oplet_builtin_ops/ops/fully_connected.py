@@ -7,12 +7,10 @@ tflite/kernels/internal/reference/fully_connected.h and integer_ops/fully_connec
 
 from __future__ import annotations
 
-from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet.errors import PrepareError
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_fits, ensure_type
 from oplet.kernels.activations import CLAMPS
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.shapes import failing_thunk, has_placeholder
 from oplet.schema.enums import FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
@@ -47,14 +45,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_type(source, *_TYPES)
     ensure(weights.ndim == 2, lambda: f"the weights {weights} must have 2 dimensions.")
     units = weights.shape[0]
-    try:
-        count = _rows(source, weights, options)
-    except PrepareError as error:
-        if not has_placeholder(node):
-            raise
-        node.prepared = str(error)  # the input may be resized before the run, which raises this if it is not
-        context.set_dynamic(output)
-        return
+    count = _rows(source, weights, options)
     ensure(bias is None or bias.size == units, lambda: f"{bias} must have {units} values, one for each row of {weights}.")
     if options.keep_num_dims:
         context.resize_tensor(output, (*source.shape[:-1], units))
@@ -88,7 +79,7 @@ def _rows(source: Tensor, weights: Tensor, options: FullyConnectedOptions) -> in
     """The number of the input's rows, after a check that they are as long as those of the weights."""
     depth = weights.shape[1]
     if options.keep_num_dims:
-        ensure(
+        ensure_fits(
             source.ndim > 0 and source.shape[-1] == depth,
             lambda: f"the last dimension of {source} must be {depth}, as the weights {weights} have it.",
         )
@@ -97,7 +88,7 @@ def _rows(source: Tensor, weights: Tensor, options: FullyConnectedOptions) -> in
         for dim in source.shape[:-1]:
             rows *= dim
         return rows
-    ensure(
+    ensure_fits(
         depth > 0 and source.size % depth == 0,
         lambda: f"{source} cannot be cut into rows of {depth}, as the weights {weights} take them.",
     )
@@ -105,8 +96,6 @@ def _rows(source: Tensor, weights: Tensor, options: FullyConnectedOptions) -> in
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    if isinstance(node.prepared, str):
-        return failing_thunk(node.prepared)
     if not node.outputs[0].size:
         return lambda: None
     thunk: Thunk = node.prepared.thunk()

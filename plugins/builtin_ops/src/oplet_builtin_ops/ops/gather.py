@@ -14,7 +14,6 @@ from oplet import Context, Node, Registration, TensorType, charge, checkpoint, e
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import resolve_axis
 from oplet.kernels.operands import ensure_operands, take_type
-from oplet.kernels.shapes import defer_refusals
 from oplet.schema.options import GatherOptions
 from oplet_builtin_ops.shaping.bounds import refuse_position
 
@@ -123,4 +122,4 @@ def _in_blocks(rows: Array, picks: Array, targets: Array) -> Thunk:
     return take
 
 
-REGISTRATION = Registration(prepare=prepare, bind=defer_refusals(bind), pure=True, types=_TYPES)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -7,7 +7,6 @@ from math import prod
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.shapes import defer_refusals
 from oplet_builtin_ops.shaping.positions import row_finder
 
 _TYPES = (
@@ -24,7 +23,6 @@ def prepare(context: Context, node: Node) -> None:
     ensure(source.ndim >= 1 and indices.ndim >= 1, f"{source} and {indices} must both have at least one dimension.")
     depth = indices.shape[-1]
     ensure(depth <= source.ndim, f"{indices} holds positions of {depth} axes, {source} has only {source.ndim}.")
-    ensure(source.size > 0 or indices.size == 0, f"{source} is empty, so that {indices} can pick nothing from it.")
     context.set_type(node.outputs[0], source.type)
     context.resize_tensor(node.outputs[0], indices.shape[:-1] + source.shape[depth:])
 
@@ -37,6 +35,7 @@ def bind(context: Context, node: Node) -> Thunk:
     target = output.reshape(count, slice_size)
     if not output.size:
         return lambda: None
+    ensure(rows.size > 0, lambda: f"{node.inputs[0]} is empty, so that {node.inputs[1]} can pick nothing from it.")
     picks = row_finder(node.inputs[1], depth, source.shape)
 
     def run() -> None:
@@ -48,7 +47,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 REGISTRATION = Registration(
     prepare=prepare,
-    bind=defer_refusals(bind),
+    bind=bind,
     pure=True,
     types=_TYPES,
     differences="a position without coordinates picks the whole tensor, where LiteRT finds it out of bounds",

@@ -7,7 +7,6 @@ from math import prod
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_type
-from oplet.kernels.shapes import failing_thunk
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 
@@ -18,24 +17,21 @@ def prepare(context: Context, node: Node) -> None:
     ensure_type(source, *_TYPES)
     ensure_same_type(source, diagonal)
     ensure(source.ndim >= 2, f"{source} must have at least two dimensions.")
-    if source.is_constant and diagonal.is_constant:
-        ensure(not (wrong := _misfit(node)), wrong)
     context.set_type(node.outputs[0], source.type)
     context.resize_tensor(node.outputs[0], source.shape)
 
 
-def _misfit(node: Node) -> str:
-    """Why the diagonals do not fit the matrices, "" if they do. It is no error in `prepare`, as an input may still be resized."""
+def _ensure_fit(node: Node) -> None:
     source, diagonal = node.inputs
     wanted = (*source.shape[:-2], min(source.shape[-2:]))
-    return (
-        "" if diagonal.shape == wanted else f"{diagonal} must have shape {list(wanted)}, a diagonal for each matrix of {source}."
+    ensure(
+        diagonal.shape == wanted,
+        lambda: f"{diagonal} must have shape {list(wanted)}, a diagonal for each matrix of {source}.",
     )
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    if wrong := _misfit(node):
-        return failing_thunk(wrong)
+    _ensure_fit(node)
     source, values, output = node.inputs[0].data, node.inputs[1].data, node.outputs[0].data
     rows, columns = source.shape[-2:]
     length = min(rows, columns)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, ensure_fits, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.broadcasting import broadcast_shape
 from oplet.kernels.fixed_point import clip, quantized_range
@@ -34,7 +34,7 @@ def prepare(context: Context, node: Node) -> None:
     else:
         ensure_type(alpha, source.type)
     shape = broadcast_shape(source, alpha)
-    ensure(
+    ensure_fits(
         shape == source.shape, lambda: f"{alpha} would broadcast {source} to {list(shape)}; the output keeps the input's shape."
     )
     context.resize_tensor(output, source.shape)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import prod
 
-from oplet import Context, Node, Registration, TensorType, ensure
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_fits
 from oplet.kernels.arrays import Shape, Thunk
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
@@ -46,7 +46,8 @@ def _shapes(node: Node) -> list[Shape]:
         known = prod(dim for dim in wanted if dim > 0)
         rest = 0 if source.size == 0 and 0 not in wanted else prod(dim for dim in source.shape if dim) // known
         shape = tuple(rest if dim == -1 else dim for dim in wanted)
-    ensure(
+    judge = ensure_fits if 0 in wanted else ensure  # XNNPACK, which LiteRT asks first, prepares shapes without elements
+    judge(
         prod(shape) == source.size,
         lambda: f"{source} has {source.size} elements, the new shape {wanted} has {prod(shape)}{_hint(node, prod(shape))}.",
     )

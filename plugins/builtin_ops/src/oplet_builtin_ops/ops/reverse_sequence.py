@@ -7,7 +7,6 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_type
-from oplet.kernels.shapes import failing_thunk, has_placeholder
 from oplet.schema.options import ReverseSequenceOptions
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
@@ -27,24 +26,18 @@ def prepare(context: Context, node: Node) -> None:
     for name, axis in (("seq_dim", options.seq_dim), ("batch_dim", options.batch_dim)):
         ensure(0 <= axis < source.ndim, f"{name} is {axis}, which a tensor of rank {source.ndim} does not have.")
     ensure(options.seq_dim != options.batch_dim, f"seq_dim and batch_dim are both {options.seq_dim} and must differ.")
-    if lengths.is_constant and not has_placeholder(node):
-        ensure(not (wrong := _misfit(node)), wrong)
+    if lengths.is_constant:  # else its shape may be a placeholder until a resize
+        ensure(lengths.ndim == 1, f"{lengths} must be a vector, with a length for each batch.")
     context.resize_tensor(node.outputs[0], source.shape)
 
 
-def _misfit(node: Node) -> str:
-    """Why the lengths do not fit the input, "" if they do. It is no error in `prepare`, as an input may still be resized."""
-    source, lengths = node.inputs
-    batches = source.shape[node.options(ReverseSequenceOptions).batch_dim]
-    if lengths.shape == (batches,):
-        return ""
-    return f"{lengths} must be a vector of {batches} lengths, one for each batch of {source}."
-
-
 def bind(context: Context, node: Node) -> Thunk:
-    if wrong := _misfit(node):
-        return failing_thunk(wrong)
     options = node.options(ReverseSequenceOptions)
+    batches = node.inputs[0].shape[options.batch_dim]
+    ensure(
+        node.inputs[1].shape == (batches,),
+        lambda: f"{node.inputs[1]} must be a vector of {batches} lengths, one for each batch of {node.inputs[0]}.",
+    )
     order = (options.batch_dim, options.seq_dim)
     source, output = (np.moveaxis(tensor.data, order, (0, 1)) for tensor in (node.inputs[0], node.outputs[0]))
     lengths = node.inputs[1].data

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet.errors import PrepareError
 from oplet.kernels.arrays import Shape, Thunk, copier
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
-from oplet.kernels.shapes import has_placeholder
 from oplet_builtin_ops.shaping.bounds import box
 
 
@@ -38,7 +36,8 @@ def _shape(node: Node) -> Shape | None:
     """The output's shape as far as it is known without the values of `begin` and `size`."""
     _, begin, size = node.inputs
     if size.is_constant and (begin.is_constant or -1 not in read_ints(size)):
-        return _extent(_box(node)) if begin.is_constant else tuple(read_ints(size))
+        sizes = tuple(read_ints(size))
+        return _extent(_box(node)) if sizes and min(sizes) < 0 else sizes
     # As in LiteRT, a fully declared shape is trusted, so that the following shapes stay static.
     declared = node.outputs[0].shape_signature
     return declared if declared and -1 not in declared else None
@@ -53,12 +52,7 @@ def prepare(context: Context, node: Node) -> None:
         ensure_type(tensor, TensorType.INT32, TensorType.INT64)
         if tensor.is_constant:  # else its shape may be a placeholder until a resize
             _ensure_a_value_per_axis(source, tensor)
-    try:
-        node.prepared = _shape(node)
-    except PrepareError:
-        if not has_placeholder(node):
-            raise
-        node.prepared = None
+    node.prepared = _shape(node)
     if node.prepared is None:
         context.set_dynamic(output)
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from oplet import Context, Node, Registration, charge, ensure
+from oplet import Context, Node, Registration, charge, ensure, ensure_fits
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import PLAIN_TYPES, ensure_operands, ensure_plain, ensure_same_type
 from oplet.schema.stablehlo_options import StablehloGatherOptions
@@ -25,10 +25,9 @@ def prepare(context: Context, node: Node) -> None:
     options = node.options(StablehloGatherOptions)
     sizes, mapped = attribute(options.slice_sizes), attribute(options.start_index_map)
     collapsed, offsets = attribute(options.collapsed_slice_dims), attribute(options.offset_dims)
-    ensure(
-        len(sizes) == source.ndim and all(0 <= size <= dim for size, dim in zip(sizes, source.shape)),
-        f"slice_sizes {sizes} must be one size for each axis of {source}, none larger than the axis.",
-    )
+    rule = f"slice_sizes {sizes} must be one size for each axis of {source}, none larger than the axis."
+    ensure(len(sizes) == source.ndim and min(sizes, default=0) >= 0, rule)
+    ensure_fits(all(size <= dim for size, dim in zip(sizes, source.shape)), rule)
     ensure_axes("collapsed_slice_dims", collapsed, source.ndim)
     ensure(all(sizes[axis] == 1 for axis in collapsed), f"slice_sizes {sizes} must be 1 along {collapsed}, which are collapsed.")
     ensure_axes("start_index_map", mapped, source.ndim)

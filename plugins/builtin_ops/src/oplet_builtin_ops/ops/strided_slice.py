@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_fits, ensure_type
 from oplet.kernels.arrays import Thunk, copier
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
@@ -74,33 +74,48 @@ def _range(begin: int, end: int, stride: int, dim: int, begin_open: bool, end_op
 
 
 def _index(node: Node) -> tuple[tuple[int, ...], Index]:
-    """The output's shape, and the numpy index that selects it from the input."""
-    source = node.inputs[0]
+    """The output's shape, and the numpy index that selects it from the input.
+
+    Raises:
+        UnfitError: something would be read at a single position that its axis does not have.
+    """
+    shape, index, outside = _found(node)
+    if outside is not None and 0 not in shape:
+        entry, dim = outside
+        begins = read_ints(node.inputs[1])
+        refuse_begin(node.inputs[0], begins, begins[entry], dim)
+    return shape, index
+
+
+def _found(node: Node) -> tuple[tuple[int, ...], Index, tuple[int, int] | None]:
+    """The output's shape, the index, and the first entry that takes a single position which its axis does not have, with the axis's length."""
     _ensure_entries_fit(node)
     options = node.options(StridedSliceOptions)
     begins, ends, strides = (read_ints(tensor) for tensor in node.inputs[1:])
-    ensure(0 not in strides, f"the strides {strides} must not be zero.")
     shape: list[int] = []
     index: list[Any] = []
+    outside: tuple[int, int] | None = None
     for entry, dim in _axes(node):
         if entry is None or dim is None:
             shape.append(1 if dim is None else dim)
             index.append(None if dim is None else slice(None))
             continue
         begin, stride = begins[entry], strides[entry]
+        if not stride:
+            ensure(False, f"the strides {strides} must not be zero.")
         begin_open = bool(options.begin_mask >> entry & 1)
         if options.shrink_axis_mask >> entry & 1:
             start = _range(begin, 0, stride, dim, begin_open, True, False).start
-            ensure(stride > 0, f"entry {entry} takes a single position, so its stride must be above zero, not {stride}.")
-            if start >= dim:
-                refuse_begin(source, begins, begin, dim)
+            ensure_fits(stride > 0, f"entry {entry} takes a single position, so its stride must be above zero, not {stride}.")
+            if start >= dim and outside is None:
+                outside = entry, dim
             index.append(start)
             continue
         taken = _range(begin, ends[entry], stride, dim, begin_open, bool(options.end_mask >> entry & 1), options.offset)
         shape.append(len(taken))
         index.append(slice(taken.start, taken.stop if taken.stop >= 0 else None, stride) if len(taken) else slice(0, 0))
     # The ellipsis gives a view where the indices alone would give a scalar.
-    return tuple(shape), (*index, ...)
+    return tuple(shape), (*index, ...), outside
 
 
 def taken_axes(node: Node) -> tuple[list[tuple[int, int]], Index] | None:
@@ -163,7 +178,7 @@ def prepare(context: Context, node: Node) -> None:
     for tensor in (begin, end, strides):
         ensure_type(tensor, TensorType.INT32)
     if all(tensor.is_constant for tensor in node.inputs[1:]):
-        node.prepared = _index(node)[0]
+        node.prepared = _found(node)[0]
     else:
         node.prepared = _shape_without_begin(node)
     if node.prepared is None:
@@ -189,14 +204,20 @@ def bind(context: Context, node: Node) -> Thunk:
             if list(shape) != known:
                 ensure(False, f"begin {read_ints(node.inputs[1])} lets the slice of {list(known)} leave {source}.")
             last = held
-        output.data[...] = source.data[index]
+        if output.size:
+            output.data[...] = source.data[index]
 
     return run
 
 
 def _bind_known(node: Node) -> Thunk:
     """The thunk for the present values of all inputs."""
-    return copier(node.outputs[0].data, node.inputs[0].data[_index(node)[1]])
+    index = _index(node)[1]
+    return copier(node.outputs[0].data, node.inputs[0].data[index]) if node.outputs[0].size else _nothing
+
+
+def _nothing() -> None:
+    """Copy what has no values, whose index may name positions that there are not."""
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_fits, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int
 from oplet.kernels.operands import ensure_operands, ensure_same_type
@@ -26,7 +26,9 @@ _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT1
 def _shapes(node: Node) -> list[Shape]:
     source, k = node.inputs[0], read_int(node.inputs[1])
     length = source.shape[-1]
-    ensure(0 <= k <= length, f"k is {k}; it must not be negative, nor beyond {length}, the length of the last axis of {source}.")
+    ensure_fits(
+        0 <= k <= length, f"k is {k}; it must not be negative, nor beyond {length}, the length of the last axis of {source}."
+    )
     ensure(
         node.outputs[1].type != TensorType.INT16 or length <= 2**15,
         f"{source} has rows of {length} values, whose positions {node.outputs[1]} cannot hold.",

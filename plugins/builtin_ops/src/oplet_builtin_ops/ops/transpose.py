@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_fits, ensure_type
 from oplet.kernels.arrays import Shape, Thunk, copier, copies
 from oplet.kernels.axes import read_ints, resolve_axis
 from oplet.kernels.operands import ensure_operands, ensure_same_type
@@ -21,7 +21,7 @@ def _perm(node: Node) -> list[int]:
         lambda: f"{perm} must name each of the {source.ndim} axes of {source} once.",
     )
     axes = [resolve_axis(axis, source.ndim, f"an axis in the permutation {values}") for axis in values]
-    ensure(len(set(axes)) == len(axes), lambda: f"the permutation {values} names an axis twice.")
+    ensure_fits(len(set(axes)) == len(axes), lambda: f"the permutation {values} names an axis twice.")
     return axes
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Context, Node, Registration, Tensor, TensorType, charge, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, TensorType, charge, ensure, ensure_fits, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
@@ -112,14 +112,14 @@ def _scatter(node: Node, layer: QuantizedLayer | HybridLayer | None) -> Scatter:
     options = node.options(TransposeConvOptions)
     batch, height, width, channels = wanted = read_ints(shape)
     filters, rows, columns, depth = weights.shape
-    ensure(
+    ensure_fits(
         batch == source.shape[0] and channels == filters,
         f"the output's shape is {wanted}; {source} and the filters {weights} make {source.shape[0]} maps of {filters} channels.",
     )
     ensure(height > 0 and width > 0, f"the output's shape is {wanted}; its height and width must be above zero.")
     y = transposed_axis("h", options.padding, height, rows, options.stride_h, source.shape[1])
     x = transposed_axis("w", options.padding, width, columns, options.stride_w, source.shape[2])
-    ensure(
+    ensure_fits(
         (y.out, x.out) == source.shape[1:3],
         f"an output of {height} x {width} belongs to an input of {y.out} x {x.out}, not to {source}.",
     )

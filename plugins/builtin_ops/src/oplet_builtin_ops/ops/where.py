@@ -7,7 +7,6 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.shapes import failing_thunk
 
 _TYPES = (
     TensorType.BOOL, TensorType.FLOAT32, TensorType.INT64, TensorType.INT32, TensorType.INT8, TensorType.UINT8,
@@ -27,8 +26,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    if not node.inputs[0].ndim:
-        return failing_thunk(f"{node.inputs[0]} must have at least one dimension.")
+    ensure(node.inputs[0].ndim, f"{node.inputs[0]} must have at least one dimension.")
     condition, output = node.inputs[0].data, node.outputs[0]
     flat, shape, marked = condition.reshape(-1), condition.shape, node.temporaries[0].data
     zero = np.zeros((), condition.dtype)

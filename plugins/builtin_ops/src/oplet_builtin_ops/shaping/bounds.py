@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oplet import Tensor, ensure
+from oplet import Tensor, ensure_fits
 
 __all__ = ["box", "refuse_begin", "refuse_position"]
 
 
 def refuse_position(position: int, length: int) -> None:
     """Raise the error of a position outside the axis that is gathered from."""
-    ensure(False, f"position {position} is outside the axis gathered from, which has length {length}.")
+    ensure_fits(False, f"position {position} is outside the axis gathered from, which has length {length}.")
 
 
 def refuse_begin(source: Tensor, begins: Sequence[int], begin: int, dim: int) -> None:
     """Raise the error of a `begin` among others that takes a single position outside an axis of length `dim`."""
-    ensure(False, f"begin {list(begins)} takes position {begin} of an axis of length {dim} of {source}.")
+    ensure_fits(False, f"begin {list(begins)} takes position {begin} of an axis of length {dim} of {source}.")
 
 
 def box(source: Tensor, begins: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
@@ -25,7 +25,7 @@ def box(source: Tensor, begins: Sequence[int], sizes: Sequence[int]) -> tuple[sl
     for axis, (begin, size, dim) in enumerate(zip(begins, sizes, source.shape)):
         end = dim if size == -1 else begin + size
         if size < -1 or not 0 <= begin <= end <= dim:
-            ensure(
+            ensure_fits(
                 False, f"begin {begins} and size {sizes} leave {source}: axis {axis} takes {size} from {begin} on and has {dim}."
             )
         found.append(slice(begin, end))

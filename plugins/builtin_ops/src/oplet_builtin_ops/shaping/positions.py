@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Tensor, charge, ensure
+from oplet import Tensor, charge, ensure_fits
 from oplet.kernels.arrays import Array, Shape
 
 __all__ = ["row_finder", "row_positions"]
@@ -33,7 +33,7 @@ def row_positions(indices: Array, shape: Shape) -> NDArray[np.int64]:
     """The row number of each vector of `indices` (count, depth) in an array of `shape`, whose first `depth` axes are rows.
 
     Raises:
-        EnsureError: an index is negative or not below its dimension.
+        UnfitError: an index is negative or not below its dimension.
     """
     return _finder(indices, shape)()
 
@@ -68,7 +68,7 @@ def _refuse(indices: Array, shape: Shape) -> None:
     outside = [(indices[:, axis] < 0) | (indices[:, axis] > min(bound - 1, top)) for axis, bound in enumerate(bounds)]
     row = min(int(wrong.argmax()) for wrong in outside if wrong.any())
     axis = next(axis for axis, wrong in enumerate(outside) if wrong[row])
-    ensure(
+    ensure_fits(
         False,
         f"index {indices[row].tolist()} (number {row}) is outside the shape {list(shape)}: "
         f"{indices[row, axis]} is not in 0 to {bounds[axis] - 1}.",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_fits, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int
 from oplet.kernels.operands import ensure_operands
@@ -99,7 +99,7 @@ def _registration(inputs: int, shapes: Callable[[Node], list[Shape]], combine: n
 def _sorted_shapes(node: Node) -> list[Shape]:
     source, ids = node.inputs
     ensure(source.ndim >= 1, f"{source} must have at least one dimension.")
-    ensure(ids.shape == source.shape[:1], f"{ids} must be a vector of {source.shape[0]} ids, one per row of {source}.")
+    ensure_fits(ids.shape == source.shape[:1], f"{ids} must be a vector of {source.shape[0]} ids, one per row of {source}.")
     charge(40 * ids.size)
     values = ids.data.astype(np.int64)
     steps = np.diff(values, prepend=-1)
@@ -107,7 +107,7 @@ def _sorted_shapes(node: Node) -> list[Shape]:
     if wrong.size:
         at = int(wrong[0])
         before = f" after {values[at - 1]}" if at else ""
-        ensure(False, f"segment ids start at 0 and rise by at most 1; number {at} is {values[at]}{before}.")
+        ensure_fits(False, f"segment ids start at 0 and rise by at most 1; number {at} is {values[at]}{before}.")
     return [((int(values[-1]) + 1 if values.size else 0), *source.shape[1:])]
 
 
