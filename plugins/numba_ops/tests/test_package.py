@@ -160,7 +160,7 @@ interpreter.invoke()
 """
 
 
-def test_machine_code_is_kept_where_numba_cache_dir_says_and_found_again(tmp_path: Path) -> None:
+def test_machine_code_is_kept_in_the_cache_folder_and_found_again(tmp_path: Path) -> None:
     model = tmp_path / "model.tflite"
     inputs = [Spec("float32", (1, 4, 4, 3)), np.ones((2, 1, 1, 3), "float32"), None]
     model.write_bytes(one_op_model("CONV_2D", inputs, [Spec("float32", (1, 4, 4, 2))], OPTIONS))
