@@ -76,13 +76,13 @@ def test_a_spread_of_the_heaviest_models_stays_within_the_limits(engine: str) ->
     assert not found_in(CASES[start::step], engine)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("part", range(3))
 def test_the_heaviest_models_of_every_operator_stay_within_the_limits(part: int) -> None:
     assert not found_in(CASES[part::3], "numpy")
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_the_heaviest_models_stay_within_the_limits_with_compiled_kernels() -> None:
     pytest.importorskip("oplet_numba_ops")
     from oplet import MutableOpResolver

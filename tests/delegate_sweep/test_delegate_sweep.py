@@ -116,7 +116,7 @@ def test_every_operator_of_one_node_is_swept() -> None:
     assert len(OPERATORS) > 180
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("delegate", "options", "share", "mixed"),
     [("litert", {}, 20, 20), ("openvino", {}, 120, 2), ("openvino", {"quantized": "1"}, 120, 2)],

@@ -56,7 +56,7 @@ def test_a_sample_of_models_under_random_claims() -> None:
     assert counts["runs"] == counts["claim sets"] == 5 * len(SAMPLE)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_every_model_of_more_than_one_op_under_fifty_random_claims() -> None:
     counts = sweep(50, workers=2)
     assert counts["models"] >= 62

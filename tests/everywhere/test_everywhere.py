@@ -129,7 +129,7 @@ def test_oplet_runs_what_litert_runs(op: str) -> None:
     assert not unknown, "\n".join(unknown)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_oplet_runs_whatever_type_rank_and_emptiness_litert_runs() -> None:
     unknown: list[str] = []
     needed: set[str] = set()

@@ -217,7 +217,7 @@ def test_a_campaign_that_is_stopped_counts_no_model_twice(tmp_path: Path, here: 
     assert sum(again.counts.values()) == 100
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_twenty_thousand_mutated_models_in_processes_that_are_watched(tmp_path: Path, here: None) -> None:
     campaign = campaign_of(20_000, turns_of(TURNS), 10_000_000, tmp_path / "state.json")
     assert not [key for key in campaign.findings if key.split()[1] != "differs"]

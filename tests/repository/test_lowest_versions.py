@@ -19,7 +19,7 @@ from packaging.version import Version
 from scripts import packages as building
 from scripts.requirements import ROOT, tomllib
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.environment
 
 #: Packages that require nothing which another of the group does not share one environment.
 GROUPS = (

@@ -274,7 +274,7 @@ def test_the_operators_agree_with_tensorflow(cases: Any) -> None:
     assert count > 5
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", GROUPS, ids=lambda cases: cases.__name__)
 def test_the_operators_agree_with_tensorflow_in_all_types(cases: Any) -> None:
     count, _ = check_all(cases())

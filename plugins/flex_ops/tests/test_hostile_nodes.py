@@ -357,7 +357,7 @@ def test_mutants_are_answered_or_refused() -> None:
     _check(500, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_many_mutants_are_answered_or_refused() -> None:
     """20,000 of them with OPLET_EVERY_CASE."""
     _check(20_000 // SWEEP, 1000)

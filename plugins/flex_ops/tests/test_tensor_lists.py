@@ -164,7 +164,7 @@ def test_random_programs_on_lists_give_what_tensorflow_gives() -> None:
     _sweep(150, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_many_random_programs_on_lists_give_what_tensorflow_gives() -> None:
     pytest.importorskip("tensorflow")
     _sweep(10_000 // SWEEP, 1000)

@@ -18,7 +18,7 @@ from scripts.requirements import ROOT
 
 from oplet_native_ops.shim.elf import read_elf
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.environment
 
 HERE = ROOT / "plugins" / "native_ops"
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.environment
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = Path(__file__).parents[1]

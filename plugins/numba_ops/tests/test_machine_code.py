@@ -198,7 +198,7 @@ class Compiled:
         return type(self.interpreter._subgraphs[0].segments[0].thunks[0]).__name__
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_numpy_answers_until_another_process_has_compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Compiled(monkeypatch, "background")
     assert model.kernel == "_ForNow"
@@ -212,7 +212,7 @@ def test_numpy_answers_until_another_process_has_compiled(folder: Path, monkeypa
     model.interpreter.warm_up(lambda done, total: pytest.fail("there is nothing to wait for"))
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_plan_that_is_taken_over_gets_its_compiled_kernels(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Compiled(monkeypatch, "background")
     content = bytes(bytearray(MODEL))
@@ -233,7 +233,7 @@ def test_a_plan_that_is_taken_over_gets_its_compiled_kernels(folder: Path, monke
     np.testing.assert_allclose(model.run(), first, rtol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_compiler_that_crashes_leaves_the_node_to_numpy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_START", "import os; os.abort()")
     monkeypatch.setattr(processes, "_of_this_process", [])
@@ -327,7 +327,7 @@ def test_a_compiler_takes_what_another_process_made_meanwhile(folder: Path, monk
     assert base64.b64decode(worker._answer(request)["code"]) == b"machine code"
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_what_a_process_leaves_at_its_end_is_compiled_for_the_next_one(tmp_path: Path) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(MODEL)
