@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 #: From the quickest kind on; a test with several markers is of the last.
 KINDS = ("unit", "sweep", "environment")
+#: Fixtures that start something; a test that asks for one is an environment, marked or not.
+_STARTED = {"browser", "cluster", "server"}
 #: A run takes one case of so many.
 PARTS = 10
 
@@ -136,6 +138,11 @@ def _is_left_out(item: pytest.Item, environments: str) -> bool:
     from scripts.changes import concerns_environments
 
     return not concerns_environments(room_of(item.nodeid))
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if not _STARTED.isdisjoint(getattr(item, "fixturenames", ())):
+        item.add_marker(pytest.mark.environment)
 
 
 @pytest.hookimpl(trylast=True)

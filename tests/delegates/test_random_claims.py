@@ -50,6 +50,7 @@ def sweep(rounds: int, *arguments: str, workers: int = 1) -> Counter[str]:
     return counts
 
 
+@pytest.mark.sweep
 def test_a_sample_of_models_under_random_claims() -> None:
     counts = sweep(5, "--only", *SAMPLE)
     assert counts["models"] == len(SAMPLE)

@@ -47,6 +47,7 @@ def test_every_built_in_operator_has_a_seed() -> None:
     assert sum(len(data) for _, data in SEEDS) < 300_000
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("name", "seed"), SEEDS, ids=[name for name, _ in SEEDS])
 def test_seeds_are_valid(name: str, seed: bytes) -> None:
     """The inputs are random: some are refused for their values, none before."""
@@ -71,6 +72,7 @@ def wrong(numbers: range) -> Counter[str]:
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_mutated_models_run_or_are_refused() -> None:
     assert not wrong(range(1000))
@@ -88,6 +90,7 @@ def campaign_of(count: int, engines: dict[str, int], first: int, state: Path) ->
     return campaign
 
 
+@pytest.mark.sweep
 def test_other_engines_run_mutated_models_or_refuse_them(tmp_path: Path, here: None) -> None:
     """Differences of floats, and of steps of quantized values, are no findings; all else is."""
     campaign = campaign_of(300, {"numba": 2, "litert": 2, "openvino": 1}, 1000, tmp_path / "state.json")

@@ -55,7 +55,7 @@ def test_batches_of_any_size_give_the_answers_of_single_rows(digits: str, tmp_pa
     run_digits(digits, 150, tmp_path, ONE_PROCESS, min_batch_size=size, max_batch_size=size)
 
 
-@pytest.mark.environment
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", range(1, 65))
 def test_batches_of_every_size_give_the_answers_of_single_rows(digits: str, tmp_path: Path, size: int) -> None:
     run_digits(digits, 200, tmp_path, ONE_PROCESS, min_batch_size=size, max_batch_size=size, batch=True)

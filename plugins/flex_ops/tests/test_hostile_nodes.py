@@ -353,6 +353,7 @@ def test_every_operator_is_in_one_family() -> None:
     assert len(NAMES) == len(set(NAMES)), sorted({name for name in NAMES if NAMES.count(name) > 1})
 
 
+@pytest.mark.sweep
 def test_mutants_are_answered_or_refused() -> None:
     _check(500, 0)
 
