@@ -13,7 +13,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ROOT", "changed_files", "changed_operators", "commit", "concerns_environments"]
+__all__ = ["ROOT", "changed_files", "changed_operators", "commit", "concerned_files", "concerns_environments", "lines_changed"]
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -61,6 +61,14 @@ def changed_files() -> frozenset[str] | None:
     return frozenset(found.splitlines()) | frozenset(new.splitlines())
 
 
+def lines_changed() -> dict[str, int]:
+    """Return by how many lines each file grew since the base; empty where that cannot be told."""
+    base = _base()
+    found = _git("diff", "--numstat", "--no-renames", base) if base else None
+    rows = (line.split("\t") for line in (found or "").splitlines())
+    return {path: int(more) - int(fewer) for more, fewer, path in rows if more != "-"}
+
+
 @cache
 def changed_operators() -> frozenset[str]:
     """Return the names of the operators whose modules changed, as models write built-in ones: "SPLIT_V" for ops/split_v.py."""
@@ -71,10 +79,18 @@ def changed_operators() -> frozenset[str]:
 
 @cache
 def concerns_environments(room: str) -> bool:
-    """Return whether tests of a room that make environments are to run: packaging or the room changed, or nobody can tell."""
+    """Return whether all tests of a room that make environments are to run: packaging or the room changed, or nobody can tell."""
     files = changed_files()
     patterns = (*_PACKAGING, f"{room}/*")
     return files is None or any(fnmatch.fnmatchcase(name, pattern) for name in files for pattern in patterns)
+
+
+@cache
+def concerned_files() -> frozenset[str]:
+    """Return the test files that import what changed, or what imports that."""
+    from scripts.check_packages import affected
+
+    return frozenset(affected(ROOT, changed_files() or ()).tests)
 
 
 def main(arguments: list[str]) -> int:

@@ -105,7 +105,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--environments",
         choices=["all", "changed"],
         default="all",
-        help="changed: of the tests that make environments, only those of the rooms that the change touches; all after one of packaging",
+        help="changed: of the tests that make environments, only those of rooms that the change touches or that import it; all after one of packaging",
     )
 
 
@@ -135,9 +135,9 @@ def _is_left_out(item: pytest.Item, environments: str) -> bool:
         return True
     if environments == "all" or kind_of(item) != "environment":
         return False
-    from scripts.changes import concerns_environments
+    from scripts.changes import concerned_files, concerns_environments
 
-    return not concerns_environments(room_of(item.nodeid))
+    return not concerns_environments(room_of(item.nodeid)) and item.nodeid.partition("::")[0] not in concerned_files()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from scripts import changes
-from scripts.check_packages import Checked, affected
+from scripts import changes, sizes
+from scripts.check_packages import Checked, affected, folders
 from tests.kinds import Part
 from tests.places import ROOT
 from tests.repository.test_every_package import ALL, pytest_of
@@ -164,6 +164,14 @@ def test_environments_are_made_after_a_change_of_packaging_or_of_their_room(
 ) -> None:
     monkeypatch.setattr(changes, "changed_files", lambda: changed)
     assert changes.concerns_environments.__wrapped__("tests/building") is concerned
+
+
+def test_packages_keep_within_their_budgets_of_lines() -> None:
+    assert set(sizes.BUDGET) == set(folders(ROOT).values())
+    for folder, budget in sizes.BUDGET.items():
+        count = sizes.lines(ROOT / folder)
+        assert count <= budget, f"{folder} has {count:,} lines; take some away, or raise its budget in scripts/sizes.py"
+    assert len(sizes.table()) == len(sizes.BUDGET)
 
 
 # The state of a new user ----------------------------------------------------------------------------------------------------
