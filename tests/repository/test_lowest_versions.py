@@ -21,17 +21,25 @@ from scripts.requirements import ROOT, tomllib
 
 pytestmark = pytest.mark.environment
 
-#: Packages that require nothing which another of the group does not share one environment.
+#: Packages whose lowest versions go together share an environment: those with engines for models, those for many rows, TensorFlow.
 GROUPS = (
-    ("core", "atan_op", "builtin_ops", "example_delegate", "flex_ops", "mediapipe_ops", "native_ops", "signal_ops", "text_ops"),
-    ("beam_handler",),
-    ("ray_batch",),
+    (
+        "core",
+        "atan_op",
+        "builtin_ops",
+        "example_delegate",
+        "flex_ops",
+        "litert_delegate",
+        "mediapipe_ops",
+        "model_explorer",
+        "native_ops",
+        "numba_ops",
+        "openvino_delegate",
+        "signal_ops",
+        "text_ops",
+    ),
+    ("beam_handler", "ray_batch", "serve"),
     ("flex_delegate",),
-    ("numba_ops",),
-    ("litert_delegate",),
-    ("openvino_delegate",),
-    ("model_explorer",),
-    ("serve",),
 )
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 
