@@ -24,6 +24,7 @@ from fuzz.mutate import mutated
 from fuzz.report import report_of
 from fuzz.run_model import Outcome, run_model, watch_warnings
 from fuzz.worker import model_of, outcome_of
+from tests.kinds import part
 from tests.places import ROOT
 
 from oplet import BuiltinOperator, Model
@@ -220,9 +221,10 @@ def test_a_campaign_that_is_stopped_counts_no_model_twice(tmp_path: Path, here: 
     assert sum(again.counts.values()) == 100
 
 
-@pytest.mark.sweep
+@pytest.mark.sweep(cases=True)
 def test_twenty_thousand_mutated_models_in_processes_that_are_watched(tmp_path: Path, here: None) -> None:
-    campaign = campaign_of(20_000, turns_of(TURNS), 10_000_000, tmp_path / "state.json")
+    count = 20_000 // part().of
+    campaign = campaign_of(count, turns_of(TURNS), 10_000_000 + count * part().number, tmp_path / "state.json")
     assert not [key for key in campaign.findings if key.split()[1] != "differs"]
 
 
