@@ -105,7 +105,7 @@ def main(names: list[str]) -> int:
     tests = [*(f"{folder}/tests" for folder in checked.packages), *checked.tests]
     if tests:
         processes = os.environ.get("OPLET_TEST_PROCESSES", "2")
-        good = _run("units", "pytest", "-q", "-n", processes, "--installed", *tests) and good
+        good = _run("units", "pytest", "-q", "-n", processes, "--dist", "worksteal", "--installed", *tests) and good
     return int(not good)
 
 

@@ -21,4 +21,4 @@ echo "$(now): tests, ${OPLET_TEST_PROCESSES:-2} at once" >&2
 # Without all requirements some packages are not there.
 [ "$requirements" != requirements-test.txt ] || set -- --installed "$@"
 # shellcheck disable=SC2086
-exec "$bin/python" -m pytest -n "${OPLET_TEST_PROCESSES:-2}" --durations-log=durations.jsonl $took "$@"
+exec "$bin/python" -m pytest -n "${OPLET_TEST_PROCESSES:-2}" --dist worksteal --durations-log=durations.jsonl $took "$@"
