@@ -13,7 +13,16 @@ import sys
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ROOT", "changed_files", "changed_operators", "commit", "concerned_files", "concerns_environments", "lines_changed"]
+__all__ = [
+    "ROOT",
+    "changed_files",
+    "changed_operators",
+    "changed_sweeps",
+    "commit",
+    "concerned_files",
+    "concerns_environments",
+    "lines_changed",
+]
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -23,6 +32,8 @@ _PACKAGING = ("core/pyproject.toml", "plugins/*/pyproject.toml", "requirements*.
 
 #: A change of more operators than that is one of all of them, and the rotating part sees enough.
 _MANY_OPERATORS = 12
+#: So is one of more plugins and test files than that.
+_MANY_ROOMS = 4
 
 
 def _git(*arguments: str) -> str | None:
@@ -59,6 +70,15 @@ def changed_files() -> frozenset[str] | None:
     if found is None or new is None:
         return None
     return frozenset(found.splitlines()) | frozenset(new.splitlines())
+
+
+@cache
+def changed_sweeps() -> tuple[str, ...]:
+    """Return what the paths of sweeps that concern the change begin with: test files that changed, and plugins, unless many did."""
+    files = changed_files() or ()
+    plugins = {"/".join(path.split("/")[:2]) + "/" for path in files if path.startswith("plugins/") and path.endswith(".py")}
+    tests = {path for path in files if Path(path).name.startswith("test_")}
+    return tuple(sorted(found)) if len(found := plugins | tests) <= _MANY_ROOMS else ()
 
 
 def lines_changed() -> dict[str, int]:

@@ -36,18 +36,20 @@ class Part(NamedTuple):
         number: which one, from 0.
         of: how many there are; 1 is everything.
         operators: operators whose cases belong to this part, whichever they are.
+        paths: what the paths of tests begin with that belong to it as well.
     """
 
     number: int = 0
     of: int = 1
     operators: frozenset[str] = frozenset()
+    paths: tuple[str, ...] = ()
 
     @classmethod
     def of_commit(cls) -> Part:
-        """Return the part that the commit chooses, with all cases of the operators that it changes."""
-        from scripts.changes import changed_operators, commit
+        """Return the part that the commit chooses, with all that concerns what it changes."""
+        from scripts.changes import changed_operators, changed_sweeps, commit
 
-        return cls(int(commit() or "0", 16) % PARTS, PARTS, changed_operators())
+        return cls(int(commit() or "0", 16) % PARTS, PARTS, changed_operators(), changed_sweeps())
 
     @classmethod
     def parse(cls, text: str) -> Part:
@@ -77,7 +79,8 @@ class Part(NamedTuple):
         return count if self.whole else max(0, round(count / self.of - 3 * (count / self.of) ** 0.5))
 
     def __str__(self) -> str:
-        more = f" and all cases of {', '.join(sorted(self.operators))}" if self.operators else ""
+        concerned = [*sorted(self.operators), *self.paths]
+        more = f" and all of {', '.join(concerned)}" if concerned else ""
         return "all cases" if self.whole else f"part {self.number + 1} of {self.of}{more}"
 
 
@@ -132,7 +135,7 @@ def room_of(nodeid: str) -> str:
 def _is_left_out(item: pytest.Item, environments: str) -> bool:
     marker = item.get_closest_marker("sweep")
     if marker and not marker.kwargs.get("cases") and not part().holds(item.nodeid):
-        return True
+        return not part().paths or not item.nodeid.startswith(part().paths)
     if environments == "all" or kind_of(item) != "environment":
         return False
     from scripts.changes import concerned_files, concerns_environments

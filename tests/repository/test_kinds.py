@@ -49,6 +49,7 @@ def test_cases_of_changed_operators_belong_to_every_part() -> None:
 
 def test_a_commit_chooses_the_same_part_each_time_and_others_choose_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "changed_operators", frozenset)
+    monkeypatch.setattr(changes, "changed_sweeps", tuple)
     found = set()
     for number in range(40):
         monkeypatch.setattr(changes, "commit", lambda number=number: f"{number:040x}")
@@ -57,6 +58,16 @@ def test_a_commit_chooses_the_same_part_each_time_and_others_choose_others(monke
     assert found == set(range(10))
     monkeypatch.setattr(changes, "commit", str)
     assert Part.of_commit() == Part(0, 10)
+
+
+def test_sweeps_of_a_plugin_or_a_file_that_changed_run_whole_unless_many_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = frozenset({"plugins/numba_ops/src/a.py", "plugins/numba_ops/b.py", "tests/hostile/test_fuzz.py", "docs/x.md"})
+    monkeypatch.setattr(changes, "changed_files", lambda: few)
+    assert changes.changed_sweeps.__wrapped__() == ("plugins/numba_ops/", "tests/hostile/test_fuzz.py")
+    monkeypatch.setattr(changes, "changed_files", lambda: frozenset(f"plugins/p{number}/a.py" for number in range(9)))
+    assert changes.changed_sweeps.__wrapped__() == ()
+    monkeypatch.setattr(changes, "changed_files", lambda: None)
+    assert changes.changed_sweeps.__wrapped__() == ()
 
 
 @pytest.mark.parametrize("text", ["0/10", "11/10", "1", "none", "1/0"])
