@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.every_package"]
+pytest_plugins = ["tests.kinds", "tests.durations", "tests.every_package"]
 
 #: Kernels are compiled before the first answer, so that compiled ones serve all runs; tests of the other ways set it themselves.
 os.environ.setdefault("OPLET_COMPILE", "first")

@@ -45,7 +45,7 @@ def _of_function(run: Any, holder: Any = None) -> bytes:
 
 
 def _keras() -> Any:
-    import keras  # type: ignore[import-untyped]
+    import keras
 
     keras.utils.set_random_seed(0)
     return keras

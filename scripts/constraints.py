@@ -1,6 +1,6 @@
 """Write constraints.txt: the exact versions, in this environment, of all packages that the tests use.
 
-usage: python -m scripts.constraints, with the Python of an environment that passed `sh scripts/test.sh -m "slow or not slow"`
+usage: python -m scripts.constraints, with the Python of an environment with all requirements that passed `python -m pytest -m "" --part all`
 
 Each line applies to one version of Python; lines of other versions are kept.
 """
@@ -23,7 +23,7 @@ HEAD = """\
 """
 #: Installers, whose versions are the environment's own.
 _INSTALLERS = {"pip", "setuptools", "wheel"}
-_FILES = ("requirements-dev.txt", "requirements-tensorflow.txt")
+_FILES = ("requirements-test.txt", "requirements-dev.txt", "requirements-tensorflow.txt")
 
 
 def lines(before: str = "") -> list[str]:

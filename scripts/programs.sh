@@ -1,6 +1,6 @@
 #!/bin/sh
 # The environment in which tests/programs runs programs that were written for LiteRT and ship their models.
-# usage: sh scripts/programs.sh FOLDER; then OPLET_PROGRAMS=FOLDER/bin/python sh scripts/test.sh -m slow tests/programs
+# usage: sh scripts/programs.sh FOLDER; then OPLET_PROGRAMS=FOLDER/bin/python python -m pytest -m environment tests/programs
 set -eu
 cd "$(dirname "$0")/.."
 venv=$1

@@ -1,14 +1,24 @@
 #!/bin/sh
-# From a fresh clone to a verdict: install everything editable into .venv-test, then lint, type-check and test.
+# From a fresh clone to a verdict: install the packages whose engines are small, editable, into .venv-test, then lint, check types and
+# run the units. It ends with what it did not run.
 # usage: sh scripts/test.sh [PYTEST ARGUMENTS]
-# OPLET_REQUIREMENTS names one more file of requirements, for tests that are skipped without.
+# OPLET_REQUIREMENTS names other files of requirements: "requirements-dev.txt requirements-tensorflow.txt" is what .ci/run installs.
 set -eu
 cd "$(dirname "$0")/.."
 venv=${OPLET_VENV:-.venv-test}
+requirements=${OPLET_REQUIREMENTS:-requirements-test.txt}
 . scripts/venv.sh
-install_known -r requirements-dev.txt ${OPLET_REQUIREMENTS:+-r "$OPLET_REQUIREMENTS"}
+. scripts/steps.sh
+files=
+for file in $requirements; do files="$files -r $file"; done
+# shellcheck disable=SC2086 # each is a word of its own
+step environment install_known $files
 bin=$venv/bin
-"$bin/ruff" check .
-"$bin/ruff" format --check .
-"$bin/mypy"
-exec "$bin/python" -m pytest -n "${OPLET_TEST_PROCESSES:-2}" "$@"
+step lint "$bin/ruff" check --quiet .
+step format "$bin/ruff" format --check --quiet .
+step types "$bin/mypy"
+echo "$(now): tests, ${OPLET_TEST_PROCESSES:-2} at once" >&2
+# Without all requirements some packages are not there.
+[ "$requirements" != requirements-test.txt ] || set -- --installed "$@"
+# shellcheck disable=SC2086
+exec "$bin/python" -m pytest -n "${OPLET_TEST_PROCESSES:-2}" --dist worksteal --durations-log=durations.jsonl $took "$@"

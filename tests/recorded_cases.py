@@ -1,31 +1,101 @@
-"""The recordings that lie beside the project: what LiteRT ran, and the grader that runs it again."""
+"""The recordings that lie beside the project: what LiteRT ran, and the grader that runs it again.
+
+All who go over recorded cases take them from here: a group's descriptions are read once in a process, when its first test runs, and a
+run has those of its part (tests/kinds.py).
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import zipfile
 from collections.abc import Collection, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+from tests.kinds import part
 from tests.places import CONFORMANCE
 
 from oplet import PluginManager
 from oplet.errors import OpletError
 
-__all__ = ["GROUPS", "grader", "here", "verdicts"]
+__all__ = ["ALL_GROUPS", "GROUPS", "Case", "cases", "chosen", "every_group", "grader", "here", "verdicts"]
 
-GROUPS = sorted(
-    p.relative_to(CONFORMANCE)
-    for f in ("ops", "real")
-    for p in (CONFORMANCE / f).glob("*.zip")
-    if p.stem not in ("flex", "unrunnable")
-)
+#: The archives of cases, from CONFORMANCE on; and those whose operators oplet has and whose models LiteRT runs.
+ALL_GROUPS = sorted(path.relative_to(CONFORMANCE) for folder in ("ops", "real") for path in (CONFORMANCE / folder).glob("*.zip"))
+GROUPS = [path for path in ALL_GROUPS if path.stem not in ("flex", "unrunnable")]
 
 here = pytest.mark.skipif(not GROUPS, reason="the recorded cases lie outside the project and are not here")
+every_group = pytest.mark.parametrize("group", GROUPS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+
+
+class Case(NamedTuple):
+    """A recorded case.
+
+    Attributes:
+        group: its archive, from CONFORMANCE on.
+        name: its folder in there.
+        described: what case.json says; {} for a model that was recorded without one.
+    """
+
+    group: Path
+    name: str
+    described: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        """Its name in reports, "group/case"."""
+        return f"{self.group.stem}/{self.name}"
+
+    @property
+    def path(self) -> Path:
+        """The archive."""
+        return CONFORMANCE / self.group
+
+    @property
+    def runs(self) -> bool:
+        """Whether it was recorded with inputs and answers."""
+        return bool(self.described.get("steps"))
+
+    @property
+    def operators(self) -> set[str]:
+        """The names of its operators, those of custom ones as well."""
+        return {op.split(" ")[0].removeprefix("CUSTOM:") for op in self.described.get("ops", ())}
+
+    def model(self) -> bytes:
+        """Return the bytes of its model."""
+        return _member(self.path, f"{self.name}/model.tflite")
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the inputs and answers that were recorded."""
+        with np.load(io.BytesIO(_member(self.path, f"{self.name}/io.npz")), allow_pickle=True) as found:
+            return dict(found)
+
+
+@lru_cache(maxsize=8)
+def _member(path: Path, name: str) -> bytes:
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(name)
+
+
+@cache
+def cases(group: Path) -> tuple[Case, ...]:
+    """Return all cases of a group, sorted by name."""
+    with zipfile.ZipFile(CONFORMANCE / group) as archive:
+        there = set(archive.namelist())
+        names = sorted({name.rsplit("/", 1)[0] for name in there if name.endswith("/model.tflite")})
+        described = ((name, f"{name}/case.json") for name in names)
+        return tuple(Case(group, name, json.loads(archive.read(file)) if file in there else {}) for name, file in described)
+
+
+def chosen(*groups: Path) -> list[Case]:
+    """Return the cases of these groups that belong to this run's part."""
+    return [case for group in groups for case in cases(group) if part().holds(case.id, case.operators)]
 
 
 @cache
@@ -46,17 +116,12 @@ def _served() -> Collection[str]:
 
 
 def verdicts(group: Path) -> Iterator[tuple[str, str, str]]:
-    """Run every case of a group whose operators are served: "group/case", the verdict and its details."""
-    path = CONFORMANCE / group
-    with zipfile.ZipFile(path) as archive:
-        names = sorted({n.rsplit("/", 1)[0] for n in archive.namelist() if n.endswith("case.json")})
-        cases = {name: json.loads(archive.read(f"{name}/case.json")) for name in names}
-    for name, case in cases.items():
-        needed = {op.split(" ")[0].removeprefix("CUSTOM:") for op in case["ops"]}
-        if not case["steps"] or not needed <= set(_served()):
+    """Run the cases of this part whose operators are served: "group/case", the verdict and its details."""
+    for case in chosen(group):
+        if not case.runs or not case.operators <= set(_served()):
             continue
         try:
-            verdict, detail, _ = grader().run_case("oplet:Interpreter", str(path), name)
+            verdict, detail, _ = grader().run_case("oplet:Interpreter", str(case.path), case.name)
         except OpletError as error:
             verdict, detail = "error", str(error)
-        yield f"{path.stem}/{name}", verdict, detail
+        yield case.id, verdict, detail

@@ -455,7 +455,7 @@ def recorded(file: str, name: str, folder: Path) -> Case:
     return Case(model, inputs, outputs)
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 def test_hello_world_runs_where_only_numpy_is_installed(python: Path, oplet, tmp_path: Path) -> None:
     case = recorded("tflm_models.zip", "tflm_hello_world_float", tmp_path)
     pyz = tmp_path / "hello.pyz"
@@ -477,7 +477,7 @@ def test_hello_world_runs_where_only_numpy_is_installed(python: Path, oplet, tmp
     assert "The build 'hello-ops' holds no CONV_2D" in digits
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 def test_a_picture_model_answers_for_a_png_file(python: Path, oplet, tmp_path: Path) -> None:
     case = recorded("tflm_models.zip", "tflm_mobilenet_v2_quantized_1x3x224x224", tmp_path)
     built = oplet("build", case.model, "--name", "mobilenet", "-o", tmp_path, "--pyz", "--with-model", "--types", "--no-timing")
@@ -489,7 +489,7 @@ def test_a_picture_model_answers_for_a_png_file(python: Path, oplet, tmp_path: P
     case.check(tmp_path / "y.npz")
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 def test_a_wheel_with_the_core_runs_models_alone(python: Path, oplet, tmp_path: Path) -> None:
     case = recorded("tflm_models.zip", "tflm_hello_world_int8", tmp_path)
     build = ["build", case.model, "--name", "hello_alone", "--with-core", "--with-model", "--no-timing"]

@@ -212,6 +212,7 @@ def test_behind_one_that_may_decline_the_next_is_selected_and_locked(install, mo
     assert [problem.kind for problem in check_installed(lock, PluginManager())] == []
 
 
+@pytest.mark.sweep
 def test_every_compiled_kernel_that_has_limits_is_known_to_decline() -> None:
     """The source says so, some of it in modules that a kernel's own module imports, one statement after the other."""
     compiled = [
@@ -255,6 +256,7 @@ def test_a_fallback_replaces_nothing_and_is_asked_last() -> None:
     assert [asked(resolver, version) for version in (1, 2, 3)] == ["ab", "c", "b"]
 
 
+@pytest.mark.sweep
 def test_the_compiled_kernels_are_built_where_they_are_preferred(examples, tmp_path) -> None:
     pytest.importorskip("oplet_numba_ops")
     digits = examples / "digits" / "digits_int8.tflite"

@@ -54,7 +54,7 @@ np.savez(target, *(interpreter.get_tensor(details["index"]) for details in inter
 """
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.skipif(not REAL.exists(), reason="the recorded cases lie outside the project and are not here")
 @pytest.mark.parametrize("case", MODELS, ids=lambda case: case.partition("/")[2])
 def test_selected_and_built_models_answer_as_the_full_install_does(case: str, tmp_path: Path) -> None:

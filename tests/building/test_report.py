@@ -111,7 +111,7 @@ def test_both_sides_do_the_same_without_the_plugins_that_the_build_was_not_cut_o
         assert words in report.compared
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_the_command_prints_what_is_compared_and_needed(oplet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reporting, "_ROUNDS", 1)
     command = [

@@ -483,7 +483,7 @@ def run(python: Path | str, model: Path, output: Path, environment: dict[str, st
     return run_child(command, code=None, env=environment, cwd=output.parent)
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 @pytest.mark.skipif(not REAL.exists(), reason="the recorded cases lie outside the project and are not here")
 @pytest.mark.parametrize("types", [False, True], ids=["all-types", "types"])
 @pytest.mark.parametrize(("group", "case"), CASES, ids=[case for _, case in CASES])
@@ -569,7 +569,7 @@ print(*interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 def test_a_third_party_s_plugin_is_cut_with_its_licence_and_data(user: Path, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--python", str(user), "install"]
     run_child([*pip, f"{ROOT / 'core'}[build,cli]", str(cut_out("times_op", "0.3", tmp_path))], env=isolated())

@@ -188,7 +188,7 @@ def with_commands() -> list[Path]:
     return [page for page in PAGES if runnable(page)]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("page", with_commands(), ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_documented_commands_run_with_every_package_installed(page: Path, folder: Path) -> None:
     absent = []
@@ -204,13 +204,13 @@ def test_documented_commands_run_with_every_package_installed(page: Path, folder
     run_all(runnable(page), folder)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("page", with_commands(), ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_documented_commands_run_with_the_numpy_kernels_alone(page: Path, folder: Path) -> None:
     run_all([command for command in runnable(page) if not NEEDS_MORE.search(command)], folder, OPLET_PLUGINS="oplet-builtin-ops")
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_the_demo_runs_with_the_numpy_kernels_alone_and_with_all_that_is_installed_here(tmp_path: Path) -> None:
     demo = ["sh", str(ROOT / "scripts" / "demo.sh")]
     known = {name: value for name, value in os.environ.items() if not name.startswith("OPLET_")}

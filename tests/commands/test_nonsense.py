@@ -11,7 +11,7 @@ import typer.main
 
 from oplet.cli.app import app
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.sweep
 
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands
 NONSENSE = ["", "nonsense", "1e999", "nan", "no/such/folder/file", "=x", "\0"]

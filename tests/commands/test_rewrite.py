@@ -8,19 +8,13 @@ import zipfile
 
 import numpy as np
 import pytest
-from tests.places import CONFORMANCE
 
 from oplet import Interpreter, Model, ModelBuilder
-from oplet.errors import ModelError, OpletError
+from oplet.errors import ModelError
 from oplet.schema import tables
 from oplet.schema.options import ConcatenationOptions, IfOptions, ReducerOptions, ReshapeOptions, TransposeConvOptions
 from oplet.testing import litert_interpreter
 from oplet.tools.rewriting.rewrite import rewrite
-
-#: No two runs give the same; too large; not runnable as recorded.
-LEFT_OUT = ("multinomial", "random_", "litert_testdata/conv_huge_im2col", "keras_tf_misc/mirror_pad_dyn", "unrunnable", "flex")
-GROUPS = sorted(path for folder in ("ops", "real") for path in (CONFORMANCE / folder).glob("*.zip"))
-needs_recordings = pytest.mark.skipif(not GROUPS, reason="the recorded cases lie outside the project and are not here")
 
 _litert = litert_interpreter("BUILTIN_WITHOUT_DEFAULT_DELEGATES")
 
@@ -401,123 +395,3 @@ def test_a_batch_size_that_cannot_change_is_refused_by_name(oplet, tmp_path, wor
     path.write_bytes(REFUSED[words].to_bytes())
     one_line(oplet("rewrite", path, "-o", tmp_path / "out.tflite", "--batch", "3"), words, "cannot become 3")
     assert not (tmp_path / "out.tflite").exists()
-
-
-# The recordings ----------------------------------------------------------------------------------------------------------
-
-
-def recorded(every=1, start=0):
-    names = []
-    for path in GROUPS:
-        with zipfile.ZipFile(path) as archive:
-            found = sorted(name.rsplit("/", 1)[0] for name in archive.namelist() if name.endswith("case.json"))
-        names += [(path, name) for name in found if not f"{path.stem}/{name}".startswith(LEFT_OUT)]
-    return names[start::every]
-
-
-def load(path, name):
-    with zipfile.ZipFile(path) as archive:
-        case = json.loads(archive.read(f"{name}/case.json"))
-        with np.load(io.BytesIO(archive.read(f"{name}/io.npz"))) as arrays:
-            return case, archive.read(f"{name}/model.tflite"), {key: arrays[key] for key in arrays.files}
-
-
-def replay(make, content, case, arrays):
-    """The outputs of a case's steps."""
-    interpreter = make(model_content=content)
-    interpreter.allocate_tensors()
-    outputs = []
-    for step in case["steps"]:
-        values = [arrays[item["key"]] for item in step["inputs"]]
-        values = [v.astype(object) if item.get("string") and v.ndim else v for item, v in zip(step["inputs"], values)]
-        if step["signature"] is not None:
-            named = {item["name"]: value for item, value in zip(step["inputs"], values)}
-            answer = interpreter.get_signature_runner(step["signature"])(**named)
-            outputs += [answer[name] for name in sorted(answer)]
-            continue
-        indices = [details["index"] for details in interpreter.get_input_details()]
-        if any(item.get("resize") for item in step["inputs"]):
-            for item, index, value in zip(step["inputs"], indices, values):
-                if item.get("resize"):
-                    interpreter.resize_tensor_input(index, value.shape)
-            interpreter.allocate_tensors()
-        for index, value in zip(indices, values):
-            interpreter.set_tensor(index, value)
-        interpreter.invoke()
-        outputs += [interpreter.get_tensor(details["index"]) for details in interpreter.get_output_details()]
-    return outputs
-
-
-def check_stripped(path, name):
-    case, content, arrays = load(path, name)
-    changed, report = rewrite(Model.from_bytes(content), strip_unused=True)
-    stripped = changed.to_bytes()
-    if report.noted_runtime["before"]:  # and so gets no entry that it had not
-        assert len(stripped) <= len(content) + 16, f"{path.stem}/{name}"  # tables may lie a little wider
-    for make in (Interpreter, _litert):
-        try:
-            before = replay(make, content, case, arrays)
-        except (RuntimeError, ValueError):
-            continue  # an op that this one does not have
-        assert_same([before], [replay(make, stripped, case, arrays)])
-
-
-def check_batch(path, name, batch):
-    """Either it runs in LiteRT, or it is refused in words that name the model."""
-    _, content, _ = load(path, name)
-    refusal = ""
-    try:
-        changed, _ = rewrite(Model.from_bytes(content), batch=batch)
-    except OpletError as error:
-        refusal = str(error)
-    if refusal:
-        assert refusal.startswith("The batch size of <bytes> cannot "), f"{path.stem}/{name}"
-        return 0
-    interpreter = _litert(model_content=changed.to_bytes())
-    try:
-        interpreter.allocate_tensors()
-    except RuntimeError:
-        with pytest.raises(RuntimeError):
-            _litert(model_content=content).allocate_tensors()
-    return 1
-
-
-def runnable(cases):
-    for path, name in cases:
-        with zipfile.ZipFile(path) as archive:
-            if json.loads(archive.read(f"{name}/case.json"))["steps"]:
-                yield path, name
-
-
-@needs_recordings
-def test_recorded_models_run_the_same_when_stripped():
-    for path, name in runnable(recorded(every=15)):
-        check_stripped(path, name)
-
-
-@needs_recordings
-@pytest.mark.parametrize("group", ["keras_tf_control", "keras_tf_resource", "while_loop", "static_hashtable", "hand_stablehlo"])
-def test_models_of_several_subgraphs_run_the_same_when_stripped(group):
-    for path, name in [case for case in runnable(recorded()) if case[0].stem == group][::4]:
-        check_stripped(path, name)
-
-
-@needs_recordings
-@pytest.mark.parametrize("batch", [3, -1])
-def test_recorded_models_get_another_batch_size_or_a_reason(batch):
-    assert sum(check_batch(path, name, batch) for path, name in runnable(recorded(every=40, start=2))) > 20
-
-
-@needs_recordings
-@pytest.mark.slow
-def test_all_recorded_models_run_the_same_when_stripped():
-    for path, name in runnable(recorded()):
-        check_stripped(path, name)
-
-
-@needs_recordings
-@pytest.mark.slow
-@pytest.mark.parametrize("batch", [3, -1])
-def test_all_recorded_models_get_another_batch_size_or_a_reason(batch):
-    for path, name in runnable(recorded()):
-        check_batch(path, name, batch)

@@ -134,7 +134,7 @@ def test_the_code_is_the_same_each_time_and_as_the_house_writes_it(oplet, digits
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_the_code_passes_mypy(oplet, digits, tmp_path):
     pytest.importorskip("mypy")
     oplet("select", digits, "--op", "Atan", "--types", "-o", tmp_path / "made.py")

@@ -82,7 +82,7 @@ def test_doctor_names_the_packages_with_which_a_model_can_run(name: str, model: 
                 Interpreter(path, plugins=[*BARE, *packages - {package}]).allocate_tensors()
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="pip install -r requirements-dev.txt")
 def test_with_the_delegate_that_doctor_names_the_models_can_run() -> None:
     """TensorFlow works in a process of its own."""

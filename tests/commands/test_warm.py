@@ -38,7 +38,7 @@ def test_what_takes_long_is_said_once_where_no_bar_is_drawn(oplet: Any, examples
     assert ran.err == "oplet: compiling kernels, first run only ...\n"
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_kernels_are_compiled_once_and_found_by_the_next_process(examples: Path, tmp_path: Path) -> None:
     pytest.importorskip("oplet_numba_ops")
     variables = {**os.environ, "OPLET_CACHE_DIR": str(tmp_path), "OPLET_COMPILE": ""}

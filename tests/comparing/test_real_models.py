@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.comparing.spoiling import Spoiling
+from tests.kinds import part
 from tests.places import REAL
 from tests.recorded_cases import here
 
@@ -20,7 +21,7 @@ from oplet.testing import WrappingDelegate
 from oplet.tools.comparing.compare import Comparison, compare_model
 from oplet.tools.comparing.interpreters import InterpreterPair, open_pair
 
-pytestmark = [here, pytest.mark.slow]
+pytestmark = here
 
 #: Models with convolutions: deep with float16 weights, deep with integers, and single layers.
 WITH_CONVOLUTIONS = {
@@ -52,6 +53,7 @@ def model_file(folder: Path, name: str, group: str) -> Path:
     return path
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("claimed", [only_convolutions, everything])
 @pytest.mark.parametrize("name", WITH_CONVOLUTIONS)
 def test_a_convolution_that_is_off_by_one_in_a_hundred_fails_and_is_named(tmp_path: Path, name: str, claimed: Any) -> None:
@@ -63,12 +65,16 @@ def test_a_convolution_that_is_off_by_one_in_a_hundred_fails_and_is_named(tmp_pa
     assert (result.bisection.how, result.bisection.first and result.bisection.first.op) == ("alone", "CONV_2D")
 
 
-#: Of each so many models one is run; OPLET_EVERY_MODEL runs all of them, which takes a quarter of an hour.
+#: Of all models one in so many is run; OPLET_EVERY_MODEL runs all of them, which takes a quarter of an hour.
 EVERY = 1 if os.environ.get("OPLET_EVERY_MODEL") else 4
 
 
 def real_models() -> Iterator[tuple[str, bytes]]:
-    yield from itertools.islice(_all_models(), 0, None, EVERY)
+    """The models of this run's part; of all, one in so many."""
+    if part().whole:
+        yield from itertools.islice(_all_models(), 0, None, EVERY)
+    else:
+        yield from part().among(_all_models(), lambda model: model[0])
 
 
 def _all_models() -> Iterator[tuple[str, bytes]]:
@@ -84,6 +90,7 @@ def _all_models() -> Iterator[tuple[str, bytes]]:
                     yield name, content
 
 
+@pytest.mark.sweep(cases=True)
 @pytest.mark.parametrize("engine", ["litert", "openvino"])
 def test_an_engine_passes_on_every_real_model_that_it_claims(tmp_path: Path, engine: str) -> None:
     pytest.importorskip(f"oplet_{engine}_delegate")
@@ -105,7 +112,7 @@ def test_an_engine_passes_on_every_real_model_that_it_claims(tmp_path: Path, eng
         if not result.passed:
             wrong.append((name, _failed(result)))
     assert not wrong
-    assert claimed > 40 // EVERY
+    assert claimed > (40 // EVERY if part().whole else part().least(40))
 
 
 def _failed(result: Comparison) -> str:

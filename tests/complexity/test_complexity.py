@@ -20,6 +20,7 @@ from tests.complexity.search import Case, grown
 from tests.complexity.seeds import registered, seeds
 from tests.complexity.sweep import Found, Sweep, hold
 from tests.complexity.watch import GROWTH, Watched, offence
+from tests.kinds import part
 
 from oplet.testing import one_op_model
 from oplet.testing.one_op import Spec
@@ -76,13 +77,13 @@ def test_a_spread_of_the_heaviest_models_stays_within_the_limits(engine: str) ->
     assert not found_in(CASES[start::step], engine)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(3))
-def test_the_heaviest_models_of_every_operator_stay_within_the_limits(part: int) -> None:
-    assert not found_in(CASES[part::3], "numpy")
+@pytest.mark.sweep(cases=True)
+@pytest.mark.parametrize("third", range(3))
+def test_the_heaviest_models_of_every_operator_stay_within_the_limits(third: int) -> None:
+    assert not found_in(part().among(CASES[third::3]), "numpy")
 
 
-@pytest.mark.slow
+@pytest.mark.sweep(cases=True)
 def test_the_heaviest_models_stay_within_the_limits_with_compiled_kernels() -> None:
     pytest.importorskip("oplet_numba_ops")
     from oplet import MutableOpResolver
@@ -92,7 +93,8 @@ def test_the_heaviest_models_stay_within_the_limits_with_compiled_kernels() -> N
     resolver = MutableOpResolver()
     register_ops(resolver)
     compiled = {op_label(entry.op) for entry in resolver.entries()}
-    assert not found_in([case for case in CASES if ops_of(SEEDS[case.seed].data) & compiled][::2], "numba")
+    cases = [case for case in CASES if ops_of(SEEDS[case.seed].data) & compiled][::2]
+    assert not found_in(part().among(cases), "numba")
 
 
 @pytest.mark.parametrize("name", ["gather_nd"])

@@ -22,7 +22,7 @@ from .sweeping import sweep
 pytest.importorskip("ai_edge_litert.interpreter")
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.sweep,
     pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="pip install -r requirements-tensorflow.txt"),
 ]
 

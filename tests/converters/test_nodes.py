@@ -16,7 +16,7 @@ from .engines import available
 from .nodes import departures
 from .oracle import Oracle
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.sweep
 
 NETS = [
     "timm_nets-efficientnet-dynamic4",

@@ -29,7 +29,7 @@ def test_functions_of_pytorch_answer_as_litert_does() -> None:
     assert not found.wrong, "\n".join(found.wrong)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("engine", ["numpy", "numba", "litert", "openvino"])
 @pytest.mark.parametrize("path", ZIPS, ids=lambda path: path.stem)
 def test_recorded_models_answer_as_litert_does(path: Path, engine: str) -> None:

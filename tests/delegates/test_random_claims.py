@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.kinds import part
 from tests.places import REAL
 
 WORKER = Path(__file__).parent / "claims_sweep.py"
@@ -50,14 +51,17 @@ def sweep(rounds: int, *arguments: str, workers: int = 1) -> Counter[str]:
     return counts
 
 
+@pytest.mark.sweep
 def test_a_sample_of_models_under_random_claims() -> None:
     counts = sweep(5, "--only", *SAMPLE)
     assert counts["models"] == len(SAMPLE)
     assert counts["runs"] == counts["claim sets"] == 5 * len(SAMPLE)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep(cases=True)
 def test_every_model_of_more_than_one_op_under_fifty_random_claims() -> None:
-    counts = sweep(50, workers=2)
+    """Of a part every model has its share of the fifty."""
+    rounds = max(1, 50 // part().of)
+    counts = sweep(rounds, workers=2)
     assert counts["models"] >= 62
-    assert counts["claim sets"] == 50 * counts["models"]
+    assert counts["claim sets"] == rounds * counts["models"]

@@ -55,6 +55,7 @@ def compare(differential: Differential, op: str, examples: int) -> None:
     agree()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("op", sorted(SPECS))
 def test_oplet_and_litert_agree(differential: Differential, op: str) -> None:
     compare(differential, op, FEW * WEIGHTS[op])

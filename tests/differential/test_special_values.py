@@ -120,7 +120,7 @@ NOT_COMPARED = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("op", sorted(set(SPECS).difference(NOT_COMPARED)))
 def test_every_operator_treats_special_values_as_litert_does(op: str, numpy_kernels: PluginManager, litert: LiteRT) -> None:
     held_against_litert(op, 15 * WEIGHTS[op], numpy_kernels, litert)
@@ -155,7 +155,7 @@ def test_compiled_and_numpy_kernels_of_some_layers_agree_on_special_values(op: s
     held_against_each_other(op, 15, numpy_kernels)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("op", sorted(SPECS))
 def test_compiled_and_numpy_kernels_agree_on_special_values(op: str, numpy_kernels: PluginManager) -> None:
     pytest.importorskip("oplet_numba_ops")

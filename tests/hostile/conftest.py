@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 import pytest
+from tests.kinds import kind_of
 
 #: Seconds; many times what any of these tests takes.
 PATIENCE = 60
@@ -19,7 +20,7 @@ class Hang(BaseException):
 @pytest.fixture(autouse=True)
 def watchdog(request: pytest.FixtureRequest) -> Iterator[None]:
     """Interrupt a test that does not end."""
-    if not hasattr(signal, "SIGALRM") or request.node.get_closest_marker("slow"):
+    if not hasattr(signal, "SIGALRM") or kind_of(request.node) != "unit":
         yield
         return
 

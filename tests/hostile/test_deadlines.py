@@ -37,13 +37,13 @@ def test_a_small_model_ends_within_its_limits(name: str) -> None:
     assert ends(name, "builtin_ops") in _OWN.get(name, _ENDS)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", [name for name in CASES if name not in _QUICK])
 def test_any_small_model_ends_within_its_limits(name: str) -> None:
     assert ends(name, "builtin_ops") in _OWN.get(name, _ENDS)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", CASES)
 def test_any_small_model_ends_within_its_limits_beside_compiled_kernels(name: str) -> None:
     pytest.importorskip("oplet_numba_ops")

@@ -174,7 +174,7 @@ def test_a_recorded_hostile_file_is_refused(path: Path) -> None:
     refusal(lambda: run(None, model_path=str(path)), "")
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.skipif(not RECORDED, reason="the recorded files lie outside the project and are not here")
 def test_every_recorded_hostile_file_is_refused_in_a_process_of_its_own() -> None:
     command = [sys.executable, str(CONFORMANCE / "run_bad.py"), str(CONFORMANCE / "bad"), "--timeout", "20"]

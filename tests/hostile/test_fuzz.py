@@ -25,6 +25,7 @@ from fuzz.report import report_of
 from fuzz.run_model import Outcome, run_model, watch_warnings
 from fuzz.worker import model_of, outcome_of
 from tests.children import LONG
+from tests.kinds import part
 from tests.places import ROOT
 
 from oplet import BuiltinOperator, Model
@@ -48,6 +49,7 @@ def test_every_built_in_operator_has_a_seed() -> None:
     assert sum(len(data) for _, data in SEEDS) < 300_000
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("name", "seed"), SEEDS, ids=[name for name, _ in SEEDS])
 def test_seeds_are_valid(name: str, seed: bytes) -> None:
     """The inputs are random: some are refused for their values, none before."""
@@ -72,6 +74,7 @@ def wrong(numbers: range) -> Counter[str]:
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_mutated_models_run_or_are_refused() -> None:
     assert not wrong(range(1000))
@@ -89,6 +92,7 @@ def campaign_of(count: int, engines: dict[str, int], first: int, state: Path) ->
     return campaign
 
 
+@pytest.mark.sweep
 def test_other_engines_run_mutated_models_or_refuse_them(tmp_path: Path, here: None) -> None:
     """Differences of floats, and of steps of quantized values, are no findings; all else is."""
     campaign = campaign_of(300, {"numba": 2, "litert": 2, "openvino": 1}, 1000, tmp_path / "state.json")
@@ -218,9 +222,10 @@ def test_a_campaign_that_is_stopped_counts_no_model_twice(tmp_path: Path, here: 
     assert sum(again.counts.values()) == 100
 
 
-@pytest.mark.slow
+@pytest.mark.sweep(cases=True)
 def test_twenty_thousand_mutated_models_in_processes_that_are_watched(tmp_path: Path, here: None) -> None:
-    campaign = campaign_of(20_000, turns_of(TURNS), 10_000_000, tmp_path / "state.json")
+    count = 20_000 // part().of
+    campaign = campaign_of(count, turns_of(TURNS), 10_000_000 + count * part().number, tmp_path / "state.json")
     assert not [key for key in campaign.findings if key.split()[1] != "differs"]
 
 

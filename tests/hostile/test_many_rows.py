@@ -50,7 +50,7 @@ def mutants(content: bytes, count: int, seed: int) -> list[bytes]:
     return made
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.sweep)])
 def test_mutants_of_metadata_and_archives_are_read_or_refused(seed: int) -> None:
     said, attached = metadata([1, 2, 3], [4, 5, 6]), archive(FILES, zipfile.ZIP_DEFLATED)
     count = 10_000 if seed else 600

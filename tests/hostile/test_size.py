@@ -118,7 +118,7 @@ def test_names_that_overlap_one_another_are_refused() -> None:
     refusal(lambda: Interpreter(model_content=data), "a string shares its bytes with too many others")
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize(("make", "count"), [(chain, 100_000), (tensors, 1_000_000), (codes, 65_536)])
 def test_the_largest_of_the_list_are_read_and_verified_in_seconds(make: Callable[[int], bytes], count: int) -> None:
     assert seconds(make(count)) < 15

@@ -82,14 +82,14 @@ def test_threads_get_the_answers_of_one_thread(path: Path) -> None:
     use_threads(path, threads=4, seconds=1)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_8_threads_for_60_seconds_get_the_answers_of_one_thread_in_flat_memory() -> None:
     runs, growth = use_threads(MODELS[0], threads=8, seconds=60)
     assert runs > 1000
     assert growth < NOISE
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_10_000_interpreters_made_and_closed_leave_no_memory_behind() -> None:
     # In a process of their own: what thousands of other tests left behind makes this one's memory come and go.
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,12 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
 from ai_edge_litert.interpreter import OpResolverType
-from tests.places import CONFORMANCE, EXAMPLES
+from tests.places import EXAMPLES
+from tests.recorded_cases import chosen, every_group, here
 
 from oplet import Interpreter
 from oplet.errors import OpletError
 
-GROUPS = sorted(p for f in ("ops", "real") for p in (CONFORMANCE / f).glob("*.zip") if p.stem not in ("flex", "unrunnable"))
 MODELS = sorted(EXAMPLES.rglob("*.tflite"))
 METHODS = (
     "get_input_details",
@@ -64,14 +63,11 @@ def test_the_examples_are_described_as_litert_describes_them(path: Path) -> None
     assert not differences(path.read_bytes())
 
 
-@pytest.mark.skipif(not GROUPS, reason="the recorded cases lie outside the project and are not here")
-@pytest.mark.parametrize("group", GROUPS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@here
+@pytest.mark.sweep(cases=True)
+@every_group
 def test_recorded_models_are_described_as_litert_describes_them(group: Path) -> None:
-    wrong = []
-    with zipfile.ZipFile(group) as archive:
-        for name in archive.namelist():
-            if name.endswith("/model.tflite"):
-                wrong.extend(f"{name}: {d}" for d in differences(archive.read(name)))
+    wrong = [f"{case.name}: {d}" for case in chosen(group) for d in differences(case.model())]
     assert not wrong, "\n".join(wrong[:20])
 
 

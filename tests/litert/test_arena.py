@@ -6,7 +6,7 @@ import pytest
 from tests.places import REAL
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.skipif(not REAL.is_dir(), reason="there are no recorded cases here")
 def test_the_arena_is_within_a_tenth_of_litert_s():
     pytest.importorskip("ai_edge_litert")

@@ -63,7 +63,7 @@ def complaints(case: LateModel, theirs: list[dict[str, Any]], interpreter: Any) 
     return [f"{case.what}: {what}" for what in found]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("group", GROUPS)
 def test_wherever_one_of_litert_s_ways_allocates_so_does_oplet_and_other_branches_and_sizes_run(
     group: str, tmp_path: Path

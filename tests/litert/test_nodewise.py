@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.differential.harness import LiteRT
+from tests.kinds import part
 from tests.litert.nodewise import departures, hybrid
-from tests.places import CONFORMANCE
-from tests.recorded_cases import here
+from tests.recorded_cases import ALL_GROUPS, Case, chosen, here
 
 from oplet import Model, ModelBuilder, TensorType
 from oplet.schema.enums import Padding
@@ -93,49 +89,40 @@ def test_each_layer_of_a_net_of_convolutions_equals_one_of_litert(
     assert not [(v.node, v.op, v.distances, v.refused) for v in verdicts if not v.distances or v.distance > ORDER]
 
 
-def recorded() -> list[Path]:
-    return sorted(
-        path for folder in ("ops", "real") for path in (CONFORMANCE / folder).glob("*.zip") if path.stem.startswith(GROUPS)
-    )
-
-
-def hybrid_cases(path: Path) -> Iterator[tuple[str, bytes, list[Array]]]:
-    """The cases of a group whose first subgraph has hybrid nodes: name, model and what to feed its inputs."""
-    with zipfile.ZipFile(path) as archive:
-        for name in sorted({n.rsplit("/", 1)[0] for n in archive.namelist() if n.endswith("case.json")}):
-            case = json.loads(archive.read(f"{name}/case.json"))
-            if not case["steps"]:
-                continue
-            data = archive.read(f"{name}/model.tflite")
-            root = Model.from_bytes(data).root
-            graph = root.subgraphs[0]
-            if not graph.operators or not any(hybrid(Model(root, memoryview(data)), n) for n in range(len(graph.operators))):
-                continue
-            step = case["steps"][0]
-            arrays = np.load(io.BytesIO(archive.read(f"{name}/io.npz")), allow_pickle=True)
-            feeds = {item["name"]: arrays[item["key"]] for item in step["inputs"]}
-            places = {graph.tensors[index].name: index for index in graph.inputs.tolist()}
-            for signature in root.signature_defs or ():
-                if step["signature"] == signature.signature_key and not signature.subgraph_index:
-                    places = {item.name: item.tensor_index for item in signature.inputs}
-            if set(places) == set(feeds) and set(places.values()) == set(graph.inputs.tolist()):
-                by_index = {places[name]: value for name, value in feeds.items()}
-                yield name, data, [by_index[index] for index in graph.inputs.tolist()]
+def hybrid_cases() -> Iterator[tuple[Case, bytes, list[Array]]]:
+    """The cases whose first subgraph has hybrid nodes: the case, its model and what to feed its inputs."""
+    for case in chosen(*(group for group in ALL_GROUPS if group.stem.startswith(GROUPS))):
+        if not case.runs:
+            continue
+        data = case.model()
+        root = Model.from_bytes(data).root
+        graph = root.subgraphs[0]
+        if not graph.operators or not any(hybrid(Model(root, memoryview(data)), n) for n in range(len(graph.operators))):
+            continue
+        step = case.described["steps"][0]
+        arrays = case.arrays()
+        feeds = {item["name"]: arrays[item["key"]] for item in step["inputs"]}
+        places = {graph.tensors[index].name: index for index in graph.inputs.tolist()}
+        for signature in root.signature_defs or ():
+            if step["signature"] == signature.signature_key and not signature.subgraph_index:
+                places = {item.name: item.tensor_index for item in signature.inputs}
+        if set(places) == set(feeds) and set(places.values()) == set(graph.inputs.tolist()):
+            by_index = {places[name]: value for name, value in feeds.items()}
+            yield case, data, [by_index[index] for index in graph.inputs.tolist()]
 
 
 @here
-@pytest.mark.slow
+@pytest.mark.sweep(cases=True)
 def test_each_hybrid_node_of_recorded_models_equals_one_of_litert(litert: LiteRT, engine: list[str]) -> None:
     nodes, wrong, left = 0, [], []
-    for path in recorded():
-        for name, data, feeds in hybrid_cases(path):
-            try:
-                for verdict in departures(data, feeds, litert, plugins=engine):
-                    nodes += 1
-                    if verdict.distance > ORDER:
-                        wrong.append((path.stem, name, verdict.node, verdict.op, verdict.distances, verdict.refused))
-            except RuntimeError as error:  # LiteRT does not run the model with everything as an output
-                left.append((path.stem, name, str(error)))
-    assert nodes >= 50
+    for case, data, feeds in hybrid_cases():
+        try:
+            for verdict in departures(data, feeds, litert, plugins=engine):
+                nodes += 1
+                if verdict.distance > ORDER:
+                    wrong.append((case.id, verdict.node, verdict.op, verdict.distances, verdict.refused))
+        except RuntimeError as error:  # LiteRT does not run the model with everything as an output
+            left.append((case.id, str(error)))
+    assert nodes >= part().least(50)
     assert not wrong
     assert not left

@@ -100,7 +100,7 @@ with open(sys.argv[2], "wb") as file:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_arrays_are_taken_and_refused_as_litert_does(tmp_path: Any) -> None:
     pytest.importorskip("ai_edge_litert")
     root = str(ROOT)

@@ -16,7 +16,7 @@ from oplet import PluginManager
 from oplet.tools.describing.doctor import diagnose
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.sweep,
     pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="pip install -r requirements-tensorflow.txt"),
 ]
 

@@ -20,7 +20,7 @@ from oplet import Interpreter, PluginManager, Profiler
 from oplet.errors import UnresolvedOpError
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.sweep,
     pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="pip install -r requirements-tensorflow.txt"),
 ]
 

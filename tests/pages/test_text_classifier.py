@@ -16,7 +16,7 @@ from tests.children import LONG
 from tests.places import ROOT
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.sweep,
     pytest.mark.skipif(importlib.util.find_spec("tensorflow_text") is None, reason="pip install -r requirements-tensorflow.txt"),
 ]
 

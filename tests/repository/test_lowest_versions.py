@@ -20,19 +20,27 @@ from scripts import packages as building
 from scripts.requirements import ROOT, tomllib
 from tests.children import run_child
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.environment
 
-#: Packages that require nothing which another of the group does not share one environment.
+#: Packages whose lowest versions go together share an environment: those with engines for models, those for many rows, TensorFlow.
 GROUPS = (
-    ("core", "atan_op", "builtin_ops", "example_delegate", "flex_ops", "mediapipe_ops", "native_ops", "signal_ops", "text_ops"),
-    ("beam_handler",),
-    ("ray_batch",),
+    (
+        "core",
+        "atan_op",
+        "builtin_ops",
+        "example_delegate",
+        "flex_ops",
+        "litert_delegate",
+        "mediapipe_ops",
+        "model_explorer",
+        "native_ops",
+        "numba_ops",
+        "openvino_delegate",
+        "signal_ops",
+        "text_ops",
+    ),
+    ("beam_handler", "ray_batch", "serve"),
     ("flex_delegate",),
-    ("numba_ops",),
-    ("litert_delegate",),
-    ("openvino_delegate",),
-    ("model_explorer",),
-    ("serve",),
 )
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 
@@ -105,7 +113,7 @@ def test_the_operators_pass_their_tests_with_the_lowest_numpy_that_is_allowed(tm
     run_child([*PIP, "install", "--quiet", "--no-deps", "--target", str(tmp_path / "installed"), *pins])
     # Found before what the environment of the other tests has.
     paths = os.pathsep.join(filter(None, (str(tmp_path / "installed"), os.environ.get("PYTHONPATH", ""))))
-    tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "slow or not slow", "plugins/builtin_ops"]
+    tests = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "", "plugins/builtin_ops"]
     done = subprocess.run(
         [sys.executable, *tests], cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
     )

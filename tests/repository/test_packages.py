@@ -43,6 +43,7 @@ def test_no_package_states_a_version_of_its_own(folder: Path) -> None:
     assert others == []
 
 
+@pytest.mark.environment
 @each
 def test_what_is_built_of_a_package_alone_has_the_one_version(folder: Path, tmp_path: Path) -> None:
     # A clone with another version; then a source distribution of it, and what is built of that where the clone is gone.

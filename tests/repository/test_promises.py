@@ -70,7 +70,7 @@ def test_packages_that_are_told_to_be_installed_by_name_come_with_the_way_from_a
         assert versions_only or own or "README.md#install" in text, f"{page} does not say how this works from a clone"
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 def test_every_package_that_is_told_to_be_installed_by_name_is_found_among_the_wheels_of_the_script(tmp_path: Path) -> None:
     ran = subprocess.run(
         ["sh", str(ROOT / "scripts" / "wheels.sh"), str(tmp_path / "wheels"), "--no-build-isolation"],
@@ -160,7 +160,7 @@ def test_every_command_that_readme_lists_is_tried_by_the_walk() -> None:
     assert len(code_of_readme()) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 def test_a_stranger_walks_through_readme(tmp_path: Path) -> None:
     steps = list(walk(sys.executable, "builtin_ops", tmp_path))
     assert len(steps) > 20

@@ -85,7 +85,10 @@ def test_nothing_has_rights_or_secrets_that_it_does_not_need(file: Path) -> None
 
 def test_linux_calls_what_a_clone_calls_with_every_python_that_the_packages_name() -> None:
     linux = workflow("tests.yml")["jobs"]["linux"]
-    assert [step["run"] for step in linux["steps"] if "run" in step] == [".ci/run"]
+    [running] = [step for step in linux["steps"] if "run" in step]
+    assert running["run"] == ".ci/run $EVERYTHING"
+    assert running["env"] == {"EVERYTHING": "${{ github.event_name == 'schedule' && 'all' || '' }}"}
+    assert linux["steps"][0]["with"]["fetch-depth"] == 0
     assert os.name != "posix" or (ROOT / ".ci" / "run").stat().st_mode & 0o111
     pythons = linux["strategy"]["matrix"]["python"]
     for folder in packages.folders():
@@ -98,7 +101,7 @@ def test_linux_calls_what_a_clone_calls_with_every_python_that_the_packages_name
         assert project["requires-python"] == f">={pythons[0]}"
 
 
-def test_macos_and_windows_run_the_fast_tests_of_all_packages() -> None:
+def test_macos_and_windows_run_the_units_of_all_packages() -> None:
     job = workflow("tests.yml")["jobs"]["elsewhere"]
     systems = job["strategy"]["matrix"]["system"]
     assert [system.partition("-")[0] for system in systems] == ["macos", "windows"]
@@ -109,8 +112,8 @@ def test_macos_and_windows_run_the_fast_tests_of_all_packages() -> None:
     ]
 
 
-def test_changes_and_only_a_tag_of_a_version_start_them() -> None:
-    assert set(workflow("tests.yml")["on"]) == {"push", "pull_request"}
+def test_changes_nights_and_only_a_tag_of_a_version_start_them() -> None:
+    assert set(workflow("tests.yml")["on"]) == {"push", "pull_request", "schedule"}
     assert workflow("release.yml")["on"] == workflow("site.yml")["on"] == {"push": {"tags": ["v*"]}}
 
 

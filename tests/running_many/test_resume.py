@@ -40,7 +40,8 @@ def killed(rows: int, *arguments: object) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGKILL")
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize(
-    ("count", "workers"), [(60, 1), pytest.param(1000, 1, marks=pytest.mark.slow), pytest.param(1000, 2, marks=pytest.mark.slow)]
+    ("count", "workers"),
+    [(60, 1), pytest.param(1000, 1, marks=pytest.mark.sweep), pytest.param(1000, 2, marks=pytest.mark.sweep)],
 )
 def test_killed_at_two_fifths_it_ends_with_every_row_once(
     oplet, digits: Path, tmp_path: Path, kind: str, count: int, workers: int

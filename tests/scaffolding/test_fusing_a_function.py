@@ -68,7 +68,7 @@ def test_litert_torch_writes_the_page_s_composite(tmp_path: Path, monkeypatch: p
         np.testing.assert_allclose(y, answers["y"], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 @pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="pip install -r requirements-tensorflow.txt")
 def test_from_a_function_of_tensorflow_to_a_package_that_serves_it(tmp_path: Path) -> None:
     output = follow(PAGE, tmp_path, TRAINING)

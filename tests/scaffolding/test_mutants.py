@@ -172,7 +172,7 @@ def test_the_finished_kernel_keeps_the_contract(kernel: Kernel, package: Any) ->
     assert first_failure(contract(kernel, package(kernel))) == ""
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("changes", MUTANTS.values(), ids=MUTANTS)
 @pytest.mark.parametrize("kernel", [SINH, EXP], ids=lambda kernel: kernel.name)
 def test_the_contract_catches_a_generated_kernel_that_is_slightly_wrong(

@@ -16,7 +16,7 @@ from tests.places import ROOT
 
 from oplet.testing import Graph, Op, Spec, graph_model
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.environment
 
 VECTOR = Spec("float32", [3])
 #: Two partitions, of two nodes and of one.

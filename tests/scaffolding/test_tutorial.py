@@ -15,7 +15,7 @@ import pytest
 from tests.places import ROOT
 from tests.scaffolding.followed_pages import follow
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.environment
 
 PAGE = ROOT / "docs" / "tutorial.md"
 #: The promise of the page; pip's downloads are in it.

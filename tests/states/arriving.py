@@ -50,5 +50,7 @@ def enter(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Kernel, "load", provided)
     monkeypatch.setattr(
-        Kernel, "has_entry", property(lambda kernel: kernel._entry is not None and getattr(background._local, "missing", None) is None)
+        Kernel,
+        "has_entry",
+        property(lambda kernel: kernel._entry is not None and getattr(background._local, "missing", None) is None),
     )

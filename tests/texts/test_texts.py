@@ -43,7 +43,7 @@ RELAXED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthChec
 FEW = list(SEEDS)[:1] + [seed for seed in SEEDS if seed.startswith(("VAR_HANDLE", "STABLEHLO_COMPOSITE"))][:2]
 
 
-@pytest.mark.parametrize("seed", [seed if seed in FEW else pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS])
+@pytest.mark.parametrize("seed", [seed if seed in FEW else pytest.param(seed, marks=pytest.mark.sweep) for seed in SEEDS])
 def test_no_text_carries_what_a_terminal_or_a_reader_would_obey(seed: str, tmp_path: Path) -> None:
     @settings(max_examples=3, derandomize=True, deadline=None, database=None, suppress_health_check=RELAXED)
     @given(names)

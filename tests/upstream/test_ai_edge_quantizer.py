@@ -22,7 +22,7 @@ from tests.upstream.stand_ins import write
 
 SOURCE = importlib.util.find_spec("ai_edge_quantizer")
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(SOURCE is None, reason="pip install -r requirements-tensorflow.txt")]
+pytestmark = [pytest.mark.sweep, pytest.mark.skipif(SOURCE is None, reason="pip install -r requirements-tensorflow.txt")]
 
 #: Tests that fail with oplet's interpreter alone, and why; regular expressions of FILE::CLASS::NAME, and how many match.
 FAILURES: dict[str, tuple[str, int]] = {

@@ -23,7 +23,7 @@ from tests.places import ROOT
 from oplet import Interpreter
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.sweep,
     pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="pip install -r requirements-tensorflow.txt"),
 ]
 

@@ -55,18 +55,18 @@ def test_batches_of_any_size_give_the_answers_of_single_rows(digits: str, tmp_pa
     run_digits(digits, 150, tmp_path, ONE_PROCESS, min_batch_size=size, max_batch_size=size)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", range(1, 65))
 def test_batches_of_every_size_give_the_answers_of_single_rows(digits: str, tmp_path: Path, size: int) -> None:
     run_digits(digits, 200, tmp_path, ONE_PROCESS, min_batch_size=size, max_batch_size=size, batch=True)
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 def test_ten_thousand_pictures_give_the_answers_of_single_rows(digits: str, tmp_path: Path) -> None:
     run_digits(digits, 10_000, tmp_path, ONE_PROCESS, max_batch_size=64)
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 @pytest.mark.parametrize(
     "settings", [{}, {"large_model": True}, {"model_copies": 2}], ids=["each its own", "one shared", "two shared"]
 )

@@ -329,7 +329,7 @@ def test_a_number_of_threads_that_comes_too_late_is_told(caplog: pytest.LogCaptu
     assert "num_threads=61 has no effect" in caplog.text
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_memory_stays_as_it_is_over_two_thousand_invokes() -> None:
     import resource
 

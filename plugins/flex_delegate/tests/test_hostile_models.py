@@ -115,7 +115,7 @@ def test_windows_of_no_size_are_a_reason(name: str) -> None:
     assert report.unsupported[0].endswith("sizes of windows and their steps are 1 or more")
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_mutated_models_neither_crash_nor_hang_nor_raise_what_is_not_oplet_s() -> None:
     """20,000 of them with OPLET_EVERY_CASE."""
     from plugins.flex_delegate.tests.mutants import run_batches

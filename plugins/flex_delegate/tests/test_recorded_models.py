@@ -42,7 +42,7 @@ def test_a_recorded_model_gives_what_tensorflow_gives(name: str) -> None:
     check(RECORDED, name)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", sorted(path.stem for path in LISTED.glob("*.tflite")))
 def test_a_model_recorded_for_numpy_s_package_gives_the_same_in_tensorflow(name: str) -> None:
     check(LISTED, name)

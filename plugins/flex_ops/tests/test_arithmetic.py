@@ -267,6 +267,7 @@ def scan_cases() -> Iterator[Case]:
 GROUPS = [unary_cases, binary_cases, special_cases, selection_cases, product_cases, reduction_cases, scan_cases]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", GROUPS, ids=lambda cases: cases.__name__)
 def test_the_operators_agree_with_tensorflow(cases: Any) -> None:
     """Every eleventh case of those below, so that the run stays short."""
@@ -274,7 +275,7 @@ def test_the_operators_agree_with_tensorflow(cases: Any) -> None:
     assert count > 5
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", GROUPS, ids=lambda cases: cases.__name__)
 def test_the_operators_agree_with_tensorflow_in_all_types(cases: Any) -> None:
     count, _ = check_all(cases())

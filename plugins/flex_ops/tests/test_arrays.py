@@ -371,6 +371,7 @@ def selection() -> Iterator[Case]:
 SWEEPS = [shapes, passing, creation, layout, joining, padding, slicing, blocks, gathering, segments, counting, selection]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", SWEEPS)
 def test_they_agree_with_tensorflow(cases: Callable[[], Iterator[Case]]) -> None:
     assert max(difference(case) for case in cases()) < 1e-6

@@ -157,6 +157,7 @@ F64 = TensorType.FLOAT64
 GROUPS = [convolution_cases, pool_cases, gradient_cases]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", GROUPS, ids=lambda cases: cases.__name__)
 def test_layers_and_gradients_agree_with_tensorflow(cases: Any) -> None:
     count, _ = check_all(cases())

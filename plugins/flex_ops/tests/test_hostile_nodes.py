@@ -353,11 +353,12 @@ def test_every_operator_is_in_one_family() -> None:
     assert len(NAMES) == len(set(NAMES)), sorted({name for name in NAMES if NAMES.count(name) > 1})
 
 
+@pytest.mark.sweep
 def test_mutants_are_answered_or_refused() -> None:
     _check(500, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_many_mutants_are_answered_or_refused() -> None:
     """20,000 of them with OPLET_EVERY_CASE."""
     _check(20_000 // SWEEP, 1000)

@@ -68,6 +68,7 @@ def run(case: Case) -> None:
     interpreter.invoke()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("sweep", SWEEPS)
 def test_damaged_nodes_are_refused_or_run(sweep: Any) -> None:
     rng = np.random.default_rng(77)

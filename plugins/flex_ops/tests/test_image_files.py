@@ -112,6 +112,7 @@ def gifs() -> Iterator[Case]:
 SWEEPS = [pngs, jpegs, bitmaps, gifs]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", SWEEPS)
 def test_they_are_decoded_as_by_tensorflow(cases: Callable[[], Iterator[Case]]) -> None:
     assert max(difference(case) for case in cases()) < 1e-6

@@ -176,6 +176,7 @@ def suppression() -> Iterator[Case]:
 SWEEPS = [resizing, scaling, crops, patches, colours, transforms, drawings, suppression]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", SWEEPS)
 def test_they_agree_with_tensorflow(cases: Callable[[], Iterator[Case]]) -> None:
     assert max(difference(case) for case in cases()) < 1e-5

@@ -93,6 +93,7 @@ def dense() -> Iterator[Case]:
 SWEEPS = [ranges, gathers, dense]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", SWEEPS)
 def test_they_agree_with_tensorflow(cases: Callable[[], Iterator[Case]]) -> None:
     assert max(difference(case) for case in cases()) < 1e-6

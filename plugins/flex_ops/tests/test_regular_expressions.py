@@ -72,7 +72,7 @@ def test_patterns_match_and_replace_as_in_tensorflow() -> None:
     _sweep(1000, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_many_patterns_match_and_replace_as_in_tensorflow() -> None:
     _sweep(100_000 // SWEEP, 1)
 

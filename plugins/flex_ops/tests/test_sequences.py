@@ -121,6 +121,7 @@ def cells() -> Iterator[Case]:
 SWEEPS = [decoders, losses, comparisons, cells]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", SWEEPS)
 def test_they_agree_with_tensorflow(cases: Callable[[], Iterator[Case]]) -> None:
     assert max(difference(case) for case in cases()) < 1e-5

@@ -89,6 +89,7 @@ def wav(samples: Array) -> bytes:
 GROUPS = [transform_cases, part_cases, audio_cases]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", GROUPS, ids=lambda cases: cases.__name__)
 def test_signals_agree_with_tensorflow(cases: Any) -> None:
     count, _ = check_all(cases())

@@ -160,6 +160,7 @@ def counting() -> Iterator[Case]:
 SWEEPS = [layout, arithmetic, reductions, segments, counting]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", SWEEPS)
 def test_they_agree_with_tensorflow(cases: Callable[[], Iterator[Case]]) -> None:
     assert max(difference(case) for case in cases()) < 1e-6

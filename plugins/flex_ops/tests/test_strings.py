@@ -201,7 +201,7 @@ def _compare_numbers(tf: Any, texts: Sequence[bytes], type: str) -> int:
     return kept
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("type", ["FLOAT32", "FLOAT64", "INT32", "UINT64"])
 def test_random_numbers_are_read_as_tensorflow_reads_them(type: str) -> None:
     tf = pytest.importorskip("tensorflow")

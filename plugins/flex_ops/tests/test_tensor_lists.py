@@ -159,12 +159,13 @@ def _sweep(count: int, seed: int) -> None:
     assert count // 5 < answered < count
 
 
+@pytest.mark.sweep
 def test_random_programs_on_lists_give_what_tensorflow_gives() -> None:
     pytest.importorskip("tensorflow")
     _sweep(150, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_many_random_programs_on_lists_give_what_tensorflow_gives() -> None:
     pytest.importorskip("tensorflow")
     _sweep(10_000 // SWEEP, 1000)

@@ -123,6 +123,7 @@ def images() -> Iterator[Case]:
 SWEEPS = [convolutions, pools, images]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", SWEEPS)
 def test_they_agree_with_tensorflow(cases: Callable[[], Iterator[Case]]) -> None:
     assert max(difference(case) for case in cases()) < 1e-5

@@ -120,6 +120,7 @@ def part(content: bytes, stretch: range, inputs: list[int], outputs: list[int]) 
     return bytes(builder.Output())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shift", [0, 25])
 def test_it_gives_what_litert_gives_with_its_missing_ops_done_by_the_book(
     shift: int, model: bytes, picture_of_a_person: Any

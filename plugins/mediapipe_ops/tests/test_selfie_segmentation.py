@@ -21,6 +21,7 @@ def read(archive: str, name: str) -> bytes:
         return file.read(name)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["mp_selfie_segmentation", "mp_selfie_segmentation_landscape"])
 def test_the_mask_is_the_recorded_one(name: str) -> None:
     recorded = np.load(io.BytesIO(read("mediapipe.zip", f"{name}/io.npz")))

@@ -21,7 +21,10 @@ import pytest
 
 PYTHON = os.environ.get("OPLET_PROGRAMS", "")
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PYTHON, reason="sh scripts/programs.sh FOLDER, then set OPLET_PROGRAMS")]
+pytestmark = [
+    pytest.mark.environment,
+    pytest.mark.skipif(not PYTHON, reason="sh scripts/programs.sh FOLDER, then set OPLET_PROGRAMS"),
+]
 
 Send = Callable[..., Any]
 

@@ -34,7 +34,7 @@ def run(interpreter: Interpreter, x: Any) -> Any:
 
 #: The first time that ziglang compiles C++ it makes a C++ library, which takes minutes.
 WAYS = [
-    pytest.param(compiler, source, marks=[pytest.mark.slow] if compiler == "ziglang" and source.endswith(".cc") else [])
+    pytest.param(compiler, source, marks=[pytest.mark.environment] if compiler == "ziglang" and source.endswith(".cc") else [])
     for compiler in ("gcc", "ziglang")
     for source in FORMS
 ]

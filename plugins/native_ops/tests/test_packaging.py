@@ -19,7 +19,7 @@ from tests.children import run_child
 
 from oplet_native_ops.shim.elf import read_elf
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.environment
 
 HERE = ROOT / "plugins" / "native_ops"
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]

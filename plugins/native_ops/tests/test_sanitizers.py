@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.children import run_child
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.environment
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = Path(__file__).parents[1]

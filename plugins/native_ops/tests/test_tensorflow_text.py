@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.environment,
     pytest.mark.skipif(
         sys.platform != "linux" or platform.machine() != "x86_64", reason="TensorFlow Text's wheel is for Linux x86-64"
     ),

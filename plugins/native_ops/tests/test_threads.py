@@ -57,7 +57,7 @@ def test_four_threads_with_an_interpreter_each_are_right(build_once: Any) -> Non
     assert run_threads(build_once("operators.cc"), 1) == []
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_minute_of_four_threads_is_right_and_takes_no_more_memory(build_once: Any) -> None:
     path = build_once("operators.cc")
     assert run_threads(path, 10) == []

@@ -32,6 +32,7 @@ def detection(count: int, classes: int, background: int, anchors: Any, **changes
     return one_op_model("TFLite_Detection_PostProcess", inputs, [Spec("float32", [1])] * 4, custom_options=content)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("odd", ["", "ties", "zeros", "negative", "nan", "all nan", "infinite"])
 @pytest.mark.parametrize("background", [0, 1])
 @pytest.mark.parametrize(

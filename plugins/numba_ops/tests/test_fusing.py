@@ -237,7 +237,7 @@ def no_machine_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
         monkeypatch.setattr(kernel, "_compiled", None)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.usefixtures("no_machine_code")
 def test_numpy_answers_for_fused_nodes_until_their_kernels_are_compiled() -> None:
     cases = [

@@ -81,6 +81,7 @@ def outputs(model: bytes, values: list[Any], plugins: list[str], threads: int = 
 NUMPY, COMPILED = ["oplet-builtin-ops"], ["oplet-builtin-ops", "oplet-numba-ops"]
 
 
+@pytest.mark.sweep
 @given(case=layers())
 @SLOWLY
 def test_sums_of_bytes_are_those_of_numpy_bit_by_bit(case: tuple[bytes, list[Any]]) -> None:

@@ -59,6 +59,7 @@ def block(shape: tuple[int, int], heads: int) -> bytes:
     return builder.to_bytes()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("shape", "heads"), [((6, 32), 2), ((49, 48), 3), ((130, 64), 2)])
 def test_a_block_of_compiled_nodes_answers_the_same_in_every_run(shape: tuple[int, int], heads: int, threads: int) -> None:

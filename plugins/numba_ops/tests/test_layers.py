@@ -114,12 +114,14 @@ def _layer(
     return model, [] if fixed else [x]
 
 
+@pytest.mark.sweep
 @given(layers())
 @SLOWLY
 def test_compiled_layers_answer_as_the_numpy_ones(agree: Callable[..., None], layer: tuple[bytes, list[Any]]) -> None:
     agree(*layer)
 
 
+@pytest.mark.sweep
 @given(layers())
 @SLOWLY
 def test_threads_change_nothing(agree: Callable[..., None], layer: tuple[bytes, list[Any]]) -> None:

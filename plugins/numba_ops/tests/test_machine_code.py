@@ -199,7 +199,7 @@ class Compiled:
         return type(self.interpreter._subgraphs[0].segments[0].thunks[0]).__name__
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_numpy_answers_until_another_process_has_compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Compiled(monkeypatch, "background")
     assert model.kernel == "_ForNow"
@@ -213,7 +213,7 @@ def test_numpy_answers_until_another_process_has_compiled(folder: Path, monkeypa
     model.interpreter.warm_up(lambda done, total: pytest.fail("there is nothing to wait for"))
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_plan_that_is_taken_over_gets_its_compiled_kernels(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Compiled(monkeypatch, "background")
     content = bytes(bytearray(MODEL))
@@ -234,7 +234,7 @@ def test_a_plan_that_is_taken_over_gets_its_compiled_kernels(folder: Path, monke
     np.testing.assert_allclose(model.run(), first, rtol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_compiler_that_crashes_leaves_the_node_to_numpy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_START", "import os; os.abort()")
     monkeypatch.setattr(processes, "_of_this_process", [])
@@ -274,18 +274,8 @@ print(type(interpreter._subgraphs[0].segments[0].thunks[0]).__name__, "numba" in
 def test_a_process_with_machine_code_on_disk_imports_no_compiler(tmp_path: Path) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(MODEL)
-<<<<<<< HEAD
     environment = {**os.environ, "OPLET_CACHE_DIR": str(tmp_path)}
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", CODE, str(model)], check=True, env=environment, capture_output=True, text=True
-        ).stdout
-        for _ in range(2)
-    ]
-=======
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     said = [run_child([sys.executable, "-c", CODE, str(model)], env=environment).stdout for _ in range(2)]
->>>>>>> h-truths
     assert said[0].split()[1:] == ["True", "True"]
     assert said[1].split() == ["_Call", "False", "False"]
 
@@ -333,21 +323,14 @@ def test_a_compiler_takes_what_another_process_made_meanwhile(folder: Path, monk
     assert base64.b64decode(worker._answer(request)["code"]) == b"machine code"
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_what_a_process_leaves_at_its_end_is_compiled_for_the_next_one(tmp_path: Path) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(MODEL)
-<<<<<<< HEAD
     environment = {**os.environ, "OPLET_CACHE_DIR": str(tmp_path), background.VARIABLE: "background"}
-    subprocess.run([sys.executable, "-c", SHORT, str(model)], check=True, env=environment)
-    for _ in range(600):  # a minute
-        if list((tmp_path / "kernels").glob("LOGISTIC-*.code")):
-=======
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), background.VARIABLE: "background"}
     run_child([sys.executable, "-c", SHORT, str(model)], env=environment)
     for _ in range(6000):  # ten minutes, on a busy machine
-        if list((tmp_path / "oplet_numba_ops").glob("LOGISTIC-*.code")):
->>>>>>> h-truths
+        if list((tmp_path / "kernels").glob("LOGISTIC-*.code")):
             break
         time.sleep(0.1)
     said = run_child([sys.executable, "-c", CODE, str(model)], env=environment)

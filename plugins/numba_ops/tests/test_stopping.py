@@ -46,13 +46,13 @@ def test_compiled_kernels_end_when_they_are_cancelled(name: str) -> None:
     check(name, 2, "cancel", 0.2)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize(("name", "threads"), [(name, 1) for name in MODELS] + [(name, 2) for name in ENDLESS])
 def test_no_small_model_takes_longer_than_twice_the_deadline(name: str, threads: int) -> None:
     check(name, threads, "deadline", 2.0)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ENDLESS)
 def test_every_long_work_can_be_cancelled(name: str) -> None:
     check(name, 2, "cancel", 0.3)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -13,10 +11,7 @@ from typing import Any
 
 import pytest
 from tests.places import CONFORMANCE
-
-GROUPS = sorted(
-    p.relative_to(CONFORMANCE) for f in ("ops", "real") for p in (CONFORMANCE / f).glob("*.zip") if p.stem != "unrunnable"
-)
+from tests.recorded_cases import ALL_GROUPS, chosen, here
 
 #: Cases that are not exact, with the verdict that they have.
 EXPLAINED = {
@@ -28,10 +23,7 @@ EXPLAINED = {
     "hand_quantize/Q_halves_i8": "near",  # OpenVINO multiplies by 1 / scale, so that halves may fall to the other side
 }
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not GROUPS, reason="the recorded cases lie outside the project and are not here"),
-]
+pytestmark = [here, pytest.mark.sweep(cases=True)]
 
 
 @pytest.fixture(scope="module")
@@ -57,17 +49,15 @@ def process(grader: ModuleType) -> Iterator[Any]:
         pool.stop()
 
 
-@pytest.mark.parametrize("group", GROUPS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "group", [group for group in ALL_GROUPS if group.stem != "unrunnable"], ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
 def test_every_recorded_case_of_the_group_answers_as_recorded(group: Path, process: Any) -> None:
-    path = CONFORMANCE / group
-    with zipfile.ZipFile(path) as archive:
-        names = sorted({n.rsplit("/", 1)[0] for n in archive.namelist() if n.endswith("case.json")})
-        cases = {name: json.loads(archive.read(f"{name}/case.json")) for name in names}
     wrong = []
-    for name, case in cases.items():
-        if case["steps"]:
-            verdict, detail, _ = process.run((str(path), name), 60)
-            explained = next((v for case, v in EXPLAINED.items() if f"{path.stem}/{name}".startswith(case)), "exact")
+    for case in chosen(group):
+        if case.runs:
+            verdict, detail, _ = process.run((str(case.path), case.name), 60)
+            explained = next((v for start, v in EXPLAINED.items() if case.id.startswith(start)), "exact")
             if verdict not in ("exact", explained):
-                wrong.append(f"{verdict} {name}: {detail}")
+                wrong.append(f"{verdict} {case.name}: {detail}")
     assert not wrong, "\n".join(wrong)

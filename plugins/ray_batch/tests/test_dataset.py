@@ -79,7 +79,7 @@ def workers_of_ray() -> list[int]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 @pytest.mark.skipif(not Path("/proc").exists(), reason="processes are found by their names in /proc")
 def test_ten_thousand_rows_with_a_worker_killed_half_way_are_none_lost_and_none_doubled(cluster: Any) -> None:
     mapped = map_dataset(dataset(cluster, 10_000, blocks=100), MODEL, workers=2, batch_size=50, keep=["id"], **NAMES)

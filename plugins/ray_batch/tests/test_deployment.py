@@ -20,7 +20,7 @@ pytest.importorskip("ray.serve")
 
 from oplet_ray import deployment
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.environment
 ROW = Spec("float32", [1, 3], signature=[-1, 3])
 MODEL, OTHER = (one_op_model(op, [ROW], [ROW]) for op in ("RELU", "NEG"))
 

@@ -9,7 +9,7 @@ from tests.pages.python_blocks import run_blocks
 from tests.places import ROOT
 
 
-@pytest.mark.slow
+@pytest.mark.environment
 def test_the_page_s_code_runs_and_its_assertions_hold(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("oplet_builtin_ops")
     pytest.importorskip("ray.serve")

@@ -6,7 +6,7 @@ import pytest
 from plugins.serve.tests.load import saturate
 from plugins.serve.tests.serving import DIGITS, served
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.environment
 
 
 @pytest.mark.parametrize("kind", ["json", "binary", "grpc"])

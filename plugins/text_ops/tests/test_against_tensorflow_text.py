@@ -36,7 +36,7 @@ def test_two_thousand_texts_give_what_tensorflow_text_gives(name: str) -> None:
         assert not differences(ours(texts), answer(texts))
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", NAMES)
 def test_many_texts_and_sentences_give_what_tensorflow_text_gives(name: str) -> None:
     """100,000 texts with OPLET_EVERY_CASE, and 10,000 sentences."""

@@ -130,7 +130,7 @@ def test_damaged_protos_are_refused_or_run(model: str) -> None:
     assert outcomes == {"runs", "refused"}
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("model", MODELS)
 def test_random_texts_have_the_library_s_pieces(model: str) -> None:
     tf = pytest.importorskip("tensorflow")

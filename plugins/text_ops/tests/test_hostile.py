@@ -118,7 +118,7 @@ def test_damaged_models_run_or_are_refused() -> None:
     assert min(counts["ok"], counts["refused"]) > 60
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_many_damaged_models_run_or_are_refused() -> None:
     """20,000 of them with OPLET_EVERY_CASE."""

@@ -170,7 +170,7 @@ def test_partitions_that_do_not_fit_are_refused(kinds: list[str], shape: Any, pa
         dense(kinds, shape, np.int32([1, 2, 3]), 0, *partitions)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_random_ragged_tensors_are_tensorflow_s() -> None:
     tf = pytest.importorskip("tensorflow")
     random = np.random.default_rng(0)

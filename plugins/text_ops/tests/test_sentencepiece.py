@@ -176,7 +176,7 @@ def test_a_word_may_be_of_any_length() -> None:
     assert len(codes) > 1000
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("model", MODELS)
 def test_many_texts_have_tensorflow_text_s_codes(model: str) -> None:
     """100,000 of them with OPLET_EVERY_CASE, and 10,000 sentences."""

@@ -188,7 +188,7 @@ def test_slices_that_lead_outside_are_refused(masks: dict[str, int], bounds: Any
         OneOp("StridedSlice", masks, ["float32"])(np.zeros((3, 4, 5), np.float32), *(np.array(each, np.int32) for each in bounds))
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_random_documents_are_tensorflow_text_s() -> None:
     pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text to compare with its own kernels")
     from tensorflow_text.python.ops import state_based_sentence_breaker_op
@@ -206,7 +206,7 @@ def test_random_documents_are_tensorflow_text_s() -> None:
         assert fragments(document) == [next(wanted) for _ in range(count)], document
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_random_bytes_have_tensorflow_text_s_bits() -> None:
     text = pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text to compare with its own kernels")
     op = OneOp("TFText>Utf8Binarize", {"word_length": 16, "bits_per_char": 24, "replacement_char": 65533}, ["float32"])

@@ -80,7 +80,7 @@ def test_code_points_become_what_icu_makes_of_them(name: str) -> None:
         check_points(name, number)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", POINTS)
 def test_every_code_point_becomes_what_icu_makes_of_it(name: str) -> None:
     for number in range(0x110000 // BLOCK):

@@ -116,7 +116,9 @@ class CacheFolder:
         if not path:
             raise FileNotFoundError(errno.ENOENT, f"the user has no cache folder; name one with {FOLDER_VARIABLE}")
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with suppress(FileExistsError):  # the mode of a folder that is made depends on the umask as far as that takes rights away only
+        with suppress(
+            FileExistsError
+        ):  # the mode of a folder that is made depends on the umask as far as that takes rights away only
             os.mkdir(path, 0o700)
 
     def _own(self) -> str:

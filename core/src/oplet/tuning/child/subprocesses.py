@@ -77,13 +77,8 @@ def python_process(
         empty: the path of an empty folder that the caller removes, for processes that may outlive this one; unless given, one is made
             that goes with the block or with this process.
     """
-<<<<<<< HEAD
     with nullcontext(empty) if empty is not None else tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
-        variables = _environment(environment or {}, folders, False)
-=======
-    with tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
         variables = _environment({} if environment is None else environment, folders, False)
->>>>>>> h-truths
         process = subprocess.Popen(_command(arguments, False), **options, cwd=folder, env=variables)
         try:
             yield process

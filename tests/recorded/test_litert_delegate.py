@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.places import CONFORMANCE
-from tests.recorded_cases import GROUPS, grader, here, verdicts
+from tests.recorded_cases import every_group, grader, here, verdicts
 
 import oplet
 from oplet import Interpreter, load_delegate
@@ -19,7 +19,7 @@ from oplet import Interpreter, load_delegate
 REFUSED = ("keras_tf_misc/mirror_pad_dyn", "matrix_band_part/matrix_band_part_008")
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.sweep(cases=True),
     here,
 ]
 pytest.importorskip("ai_edge_litert.interpreter")
@@ -30,7 +30,7 @@ def with_delegate(**arguments: Any) -> Interpreter:
     return Interpreter(**arguments, experimental_delegates=[load_delegate("litert")])
 
 
-@pytest.mark.parametrize("group", GROUPS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@every_group
 def test_integers_are_within_one_step_and_floats_within_a_thousandth(group: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oplet, "Interpreter", with_delegate)  # which the grader finds by this name
     others = grader().grade

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from tests.kinds import part
 from tests.places import CONFORMANCE, SHARED
+from tests.recorded_cases import ALL_GROUPS, chosen
 
 from oplet import Model
 from oplet.errors import ModelError
@@ -25,9 +26,10 @@ from oplet.schema.tables import QuantizationParameters, Tensor
 from oplet.versions.op_version import LOWEST, RULES, op_version
 from oplet.versions.runtime_version import minimum_runtime
 
-ARCHIVES = sorted(path for folder in ("ops", "real") for path in (CONFORMANCE / folder).glob("*.zip"))
-
-pytestmark = pytest.mark.skipif(not ARCHIVES, reason="the recorded cases lie outside the project and are not here")
+pytestmark = [
+    pytest.mark.sweep(cases=True),
+    pytest.mark.skipif(not ALL_GROUPS, reason="the recorded cases lie outside the project and are not here"),
+]
 
 Tensors = Sequence["Tensor | None"]
 
@@ -127,14 +129,7 @@ def read(name: str, data: bytes) -> Recorded | None:
 
 @pytest.fixture(scope="module")
 def recorded() -> list[Recorded]:
-    found = []
-    for path in ARCHIVES:
-        with zipfile.ZipFile(path) as archive:
-            for member in sorted(n for n in archive.namelist() if n.endswith("model.tflite")):
-                model = read(f"{path.stem}/{member.rsplit('/', 1)[0]}", archive.read(member))
-                if model is not None:
-                    found.append(model)
-    return found
+    return [model for case in chosen(*ALL_GROUPS) if (model := read(case.id, case.model())) is not None]
 
 
 #: What TensorFlow's quantizer after conversion raises operators to (tflite/converter/tools/optimize/operator_property.cc), 1 the
@@ -232,7 +227,7 @@ def test_the_version_of_every_node_is_what_the_converter_wrote_or_explained(reco
             if why is None:
                 wrong.append(f"{model.name}: {node.op.name} needs version {node.needed}, has {node.version}")
     assert not wrong, "\n".join(wrong[:20])
-    assert not EXPLAINED.keys() - used
+    assert not part().whole or not EXPLAINED.keys() - used
 
 
 def test_the_minimum_runtime_is_what_the_metadata_says_or_explained(recorded: list[Recorded]) -> None:
@@ -246,7 +241,7 @@ def test_the_minimum_runtime_is_what_the_metadata_says_or_explained(recorded: li
         if why is None:
             wrong.append(f"{model.name}: calls for {computed}, its metadata says {model.runtime!r}")
     assert not wrong, "\n".join(wrong[:20])
-    assert not RUNTIMES_EXPLAINED.keys() - used
+    assert not part().whole or not RUNTIMES_EXPLAINED.keys() - used
 
 
 @pytest.mark.skipif(not CONFORMANCE.with_name("facts").exists(), reason="LiteRT's list of operators lies outside the project")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.recorded_cases import GROUPS, here, verdicts
+from tests.recorded_cases import every_group, here, verdicts
 
 #: Cases that are not exact, with the verdict that they have; docs/numerics.md says why, one by one.
 EXPLAINED = {
@@ -14,10 +14,10 @@ EXPLAINED = {
     "matrix_band_part/matrix_band_part_008": "error",
 }
 
-pytestmark = here
+pytestmark = [here, pytest.mark.sweep(cases=True)]
 
 
-@pytest.mark.parametrize("group", GROUPS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@every_group
 def test_every_recorded_case_of_the_group_is_exact(group: Path) -> None:
     wrong = []
     for case, verdict, detail in verdicts(group):

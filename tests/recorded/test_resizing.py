@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-import zipfile
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +11,13 @@ import numpy as np
 import pytest
 from tests.differential.harness import RESOLVERS, Case, LiteRT, difference
 from tests.lifecycle.ways import FEW, Way, installed
-from tests.places import CONFORMANCE
-from tests.recorded_cases import GROUPS, here
+from tests.recorded_cases import GROUPS, chosen, here
 
 from oplet import Interpreter
 from oplet.errors import OpletError
 from oplet.testing import invoke
 
-pytestmark = [here, pytest.mark.slow]
+pytestmark = [here, pytest.mark.sweep(cases=True)]
 
 Array = np.ndarray[Any, Any]
 _LARGEST = 12
@@ -33,13 +29,6 @@ EXPLAINED = {
     "keras_act/round_int8": "3 / 0.0392157 is 76.5, which the reference kernel, as oplet, rounds away from zero; it has no ROUND",
     **{f"hand_conv/TCONV_{name}": _ASKED for name in ("2_f32_b", "2_i8_b", "2_u8_b", "3_f32_b", "3_u8_b")},
 }
-
-
-def models(group: Path) -> Iterator[tuple[str, bytes]]:
-    with zipfile.ZipFile(CONFORMANCE / group) as archive:
-        for name in sorted(n.rsplit("/", 1)[0] for n in archive.namelist() if n.endswith("case.json")):
-            if json.loads(archive.read(f"{name}/case.json"))["steps"]:
-                yield name, archive.read(f"{name}/model.tflite")
 
 
 def drawn(random: np.random.Generator, shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -114,7 +103,10 @@ def beside_litert(litert: LiteRT, content: bytes, inputs: list[Array], ours: lis
 @pytest.mark.parametrize("group", [g for g in GROUPS if g.parent.name == "ops"], ids=lambda path: path.stem)
 def test_a_resized_interpreter_gives_what_a_fresh_one_and_litert_give(group: Path, litert: LiteRT) -> None:
     wrong = []
-    for name, content in models(group):
+    for case in chosen(group):
+        if not case.runs:
+            continue
+        name, content = case.name, case.model()
         number = zlib.crc32(name.encode())
         random, way = np.random.default_rng(number), installed(FEW[number % len(FEW)])
         interpreter = Way(way.engine, way.threads, late=True).open(content)

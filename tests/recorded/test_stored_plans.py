@@ -8,14 +8,13 @@ import os
 import platform
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.kinds import part
 from tests.lifecycle import stored_answers
-from tests.places import CONFORMANCE
-from tests.recorded_cases import GROUPS, here
+from tests.recorded_cases import GROUPS, chosen, here
 
 from oplet.runtime.memory import remembered
 from oplet.runtime.memory.stored.dependencies import STORE_VARIABLE
@@ -29,7 +28,7 @@ _LEAST, _BATCH = 1500, 300
 
 
 @here
-@pytest.mark.slow
+@pytest.mark.sweep(cases=True)
 def test_another_process_gives_the_same_bits_from_plans(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(STORE_VARIABLE, "")
     monkeypatch.setenv("OPLET_CACHE_DIR", str(tmp_path))
@@ -58,17 +57,11 @@ def test_another_process_gives_the_same_bits_from_plans(monkeypatch: pytest.Monk
         for plan in tmp_path.rglob("*.plan"):
             plan.unlink()
     assert not wrong
-    assert restored >= _LEAST
+    assert restored >= part().least(_LEAST)
 
 
 def _batches() -> Iterator[list[tuple[str, str]]]:
-    """All recorded models, each with its archive, some hundreds at a time."""
-    batch: list[tuple[str, str]] = []
-    for group in GROUPS:
-        with zipfile.ZipFile(CONFORMANCE / group) as archive:
-            batch += [(str(CONFORMANCE / group), name) for name in archive.namelist() if name.endswith("model.tflite")]
-        if len(batch) >= _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    """The recorded models of this part, each with its archive, some hundreds at a time."""
+    models = [(str(case.path), f"{case.name}/model.tflite") for case in chosen(*GROUPS)]
+    for start in range(0, len(models), _BATCH):
+        yield models[start : start + _BATCH]

@@ -1,0 +1,159 @@
+"""A pytest plugin: tests are of three kinds, by marker, and of the sweeps a run takes a part that changes with the commit.
+
+A test without a marker is a *unit*: it needs nothing but the packages and runs in less than a second or a few. A `sweep` goes over
+recorded or generated cases: every run takes a tenth of them, chosen by the commit, and `--part all` takes all. An `environment` test
+makes something to run in first: a virtual environment, a wheel, a cluster, a server, a browser, a compiled library.
+
+A sweep is chosen by its id. One that loops over cases inside is marked `sweep(cases=True)`, always runs, and asks `part()` which
+cases are its own.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeVar
+
+import pytest
+
+__all__ = ["KINDS", "Part", "kind_of", "part", "room_of"]
+
+T = TypeVar("T")
+
+#: From the quickest kind on; a test with several markers is of the last.
+KINDS = ("unit", "sweep", "environment")
+#: Fixtures that start something; a test that asks for one is an environment, marked or not.
+_STARTED = {"browser", "cluster", "server"}
+#: A run takes one case of so many.
+PARTS = 10
+
+
+class Part(NamedTuple):
+    """One of several equal parts of all cases.
+
+    Attributes:
+        number: which one, from 0.
+        of: how many there are; 1 is everything.
+        operators: operators whose cases belong to this part, whichever they are.
+        paths: what the paths of tests begin with that belong to it as well.
+    """
+
+    number: int = 0
+    of: int = 1
+    operators: frozenset[str] = frozenset()
+    paths: tuple[str, ...] = ()
+
+    @classmethod
+    def of_commit(cls) -> Part:
+        """Return the part that the commit chooses, with all that concerns what it changes."""
+        from scripts.changes import changed_operators, changed_sweeps, commit
+
+        return cls(int(commit() or "0", 16) % PARTS, PARTS, changed_operators(), changed_sweeps())
+
+    @classmethod
+    def parse(cls, text: str) -> Part:
+        """Return what "3/10" (the third of ten) or "all" says."""
+        if text == "all":
+            return cls()
+        match = re.fullmatch(r"(\d+)/(\d+)", text)
+        if not match or not 1 <= int(match[1]) <= int(match[2]):
+            raise pytest.UsageError(f"--part is N/M, the Nth of M parts, or all, not {text!r}.")
+        return cls(int(match[1]) - 1, int(match[2]))
+
+    @property
+    def whole(self) -> bool:
+        """Whether all cases belong to it."""
+        return self.of == 1
+
+    def holds(self, name: str, operators: Iterable[str] = ()) -> bool:
+        """Return whether a case belongs to this part, by its name, or for its operators."""
+        return zlib.crc32(name.encode()) % self.of == self.number or not self.operators.isdisjoint(operators)
+
+    def among(self, cases: Iterable[T], name: Callable[[T], str] = str) -> Iterator[T]:
+        """Return the cases of this part."""
+        return (case for case in cases if self.holds(name(case)))
+
+    def least(self, count: int) -> int:
+        """Return how many of so many cases there are in any part: a bit fewer than its share, as names fall as they will."""
+        return count if self.whole else max(0, round(count / self.of - 3 * (count / self.of) ** 0.5))
+
+    def __str__(self) -> str:
+        concerned = [*sorted(self.operators), *self.paths]
+        more = f" and all of {', '.join(concerned)}" if concerned else ""
+        return "all cases" if self.whole else f"part {self.number + 1} of {self.of}{more}"
+
+
+_chosen = Part()
+
+
+def part() -> Part:
+    """Return the part that this run takes; everything outside pytest."""
+    return _chosen
+
+
+def kind_of(item: pytest.Item) -> str:
+    """Return the kind of a test."""
+    return next((kind for kind in reversed(KINDS) if item.get_closest_marker(kind)), "unit")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("kinds", "kinds of tests")
+    group.addoption(
+        "--part",
+        metavar="N/M",
+        help="which part of the sweeps to run: N/M or all; a tenth chosen by the commit otherwise, and everything that is named with ::",
+    )
+    group.addoption(
+        "--environments",
+        choices=["all", "changed"],
+        default="all",
+        help="changed: of the tests that make environments, only those of rooms that the change touches or that import it; all after one of packaging",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global _chosen
+    text = config.getoption("part")
+    if text is None:
+        # The processes of a run are told what this one chose.
+        text = "all" if any("::" in argument for argument in config.args) else ""
+        config.option.part = text
+    _chosen = Part.parse(text) if text else Part.of_commit()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"sweeps: {part()}"
+
+
+def room_of(nodeid: str) -> str:
+    """Return where a test lives: "core", "plugins/atan_op", "tests/hostile"."""
+    parts = nodeid.partition("::")[0].split("/")
+    return parts[0] if parts[0] == "core" else "/".join(parts[:2])
+
+
+def _is_left_out(item: pytest.Item, environments: str) -> bool:
+    marker = item.get_closest_marker("sweep")
+    if marker and not marker.kwargs.get("cases") and not part().holds(item.nodeid):
+        return not part().paths or not item.nodeid.startswith(part().paths)
+    if environments == "all" or kind_of(item) != "environment":
+        return False
+    from scripts.changes import concerned_files, concerns_environments
+
+    return not concerns_environments(room_of(item.nodeid)) and item.nodeid.partition("::")[0] not in concerned_files()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if not _STARTED.isdisjoint(getattr(item, "fixturenames", ())):
+        item.add_marker(pytest.mark.environment)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    environments = config.getoption("environments")
+    if part().whole and environments == "all":
+        return
+    gone = {item for item in items if _is_left_out(item, environments)}
+    if gone:
+        config.hook.pytest_deselected(items=list(gone))
+        items[:] = [item for item in items if item not in gone]
