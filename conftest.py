@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -10,10 +12,6 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.kinds", "tests.durations", "tests.every_package"]
 
-#: Kernels are compiled before the first answer, so that compiled ones serve all runs; tests of the other ways set it themselves.
-os.environ.setdefault("OPLET_COMPILE", "first")
-#: Models are prepared, whatever ran before on this machine; tests of plans on disk switch them on.
-os.environ.setdefault("OPLET_PLANS", "off")
 #: TensorFlow, where it judges, uses the same kernels on every processor: without oneDNN it refuses or gets wrong some convolutions.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
@@ -22,6 +20,23 @@ _PROFILE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("oplet", _PROFILE, max_examples=100, derandomize=True)
 settings.register_profile("random", _PROFILE, max_examples=500, derandomize=False, print_blob=True)
 settings.load_profile("oplet")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give a run what a new user has: no setting of oplet's and empty caches, in a folder that the run's processes share."""
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        return
+    folder = tempfile.mkdtemp(prefix="oplet-tests-caches-")
+    os.environ["XDG_CACHE_HOME"] = folder
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+@pytest.fixture(scope="module")
+def compiled_first() -> Iterator[None]:
+    """Kernels are compiled before a model's first answer, so that compiled ones give all answers; the default has numpy's answer first."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPLET_COMPILE", "first")
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

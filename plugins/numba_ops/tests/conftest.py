@@ -14,6 +14,11 @@ if importlib.util.find_spec("numba") is None:  # the package is an extra: its te
     collect_ignore_glob = ["test_*.py"]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _compiled(compiled_first: None) -> None:
+    """These tests are about what compiled kernels answer."""
+
+
 def answer(model: bytes, values: list[Any], plugins: list[str], threads: int = 1) -> list[Any]:
     """The outputs of the second run: the first leaves its traces in memory."""
     interpreter = Interpreter(model_content=model, plugins=plugins, num_threads=threads)
