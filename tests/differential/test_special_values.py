@@ -149,6 +149,7 @@ def held_against_each_other(op: str, examples: int, manager: PluginManager) -> N
     each(op, examples, tuple(MODES), agree)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("op", ["FULLY_CONNECTED", "CONV_2D", "SVDF", "RESIZE_BILINEAR"])
 def test_compiled_and_numpy_kernels_of_some_layers_agree_on_special_values(op: str, numpy_kernels: PluginManager) -> None:
     pytest.importorskip("oplet_numba_ops")

@@ -139,6 +139,7 @@ def test_lines_and_arrays_that_never_end_take_bounded_memory(digits: Path, tmp_p
         assert ran.stderr.count("\n") == 1, ran.stderr
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(sys.platform != "linux", reason="needs limits on address space")
 def test_mutants_of_tables_are_read_or_refused(digits: Path, tmp_path: Path) -> None:
     """In a process of its own: pyarrow is native code."""

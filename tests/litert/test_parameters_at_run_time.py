@@ -25,6 +25,7 @@ def same(ours: Any, theirs: Any) -> bool:
     )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", CASES)
 def test_a_parameter_gives_the_same_answer_in_whatever_form_it_arrives(name: str) -> None:
     [expected] = [answers(Interpreter, case)["resized"] for case in [model(name, (), "exact")]]
