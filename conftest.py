@@ -31,14 +31,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
-@pytest.fixture(scope="module")
-def compiled_first() -> Iterator[None]:
-    """Kernels are compiled before a model's first answer, so that compiled ones give all answers; the default has numpy's answer first."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPLET_COMPILE", "first")
-        yield
-
-
 @pytest.fixture(autouse=True, scope="session")
 def oplet_of_an_index() -> Iterator[None]:
     """Messages advise packages as they do where oplet came from an index; tests/repository/test_advice_in_a_clone.py has the others."""
