@@ -116,8 +116,9 @@ class Compilers:
             if not self._waiting:  # another leader has it
                 return True
             kernel = self._waiting.popleft()
+            child.ask(kernel)  # before the lock is free: what waits no longer was asked for, should this process end now
         try:
-            kernel.adopt(child.compile(kernel))
+            kernel.adopt(child.answer())
         except Exception as error:  # whatever it is, nobody may wait for this kernel for ever
             self._fail(kernel, str(error))
         self._done(kernel)
@@ -157,8 +158,8 @@ class _Child:
     def runs(self) -> bool:
         return self._process.poll() is None
 
-    def compile(self, kernel: Kernel) -> bytes:
-        """What `Kernel.adopt` takes.
+    def answer(self) -> bytes:
+        """Return what `Kernel.adopt` takes, of the kernel that was asked for.
 
         Raises:
             CompileError: it cannot be compiled, or the process ended.
@@ -167,7 +168,6 @@ class _Child:
         timer.daemon = True
         timer.start()
         try:
-            self.ask(kernel)
             answer = self._process.stdout.readline() if self._process.stdout else b""
         finally:
             timer.cancel()
