@@ -70,9 +70,9 @@ def test_settings_in_the_current_folder_are_not_read(tmp_path: Path) -> None:
 
 
 def test_settings_of_the_environment_hold(tmp_path: Path) -> None:
-    answer = run(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "mine"), NUMBA_SHOW_HELP="1")
+    answer = run(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "mine"), NUMBA_SHOW_HELP="1", OPLET_CACHE_DIR=str(tmp_path / "oplet"))
     assert (answer["folder"], answer["help"]) == (str(tmp_path / "mine"), 1)
-    assert list((tmp_path / "mine").rglob("*.code"))
+    assert list((tmp_path / "oplet").rglob("*.code"))  # which is oplet's own
     assert not (tmp_path / "planted").exists()
 
 

@@ -296,7 +296,7 @@ class Node:
             self._cache = {}
         if self.charged is None:
             self.charged = set()
-        result.origin, result.user_data, result.shared = self.origin, self.user_data, self.shared
+        result.absorbed, result.origin, result.user_data, result.shared = self.absorbed, self.origin, self.user_data, self.shared
         result._cache, result.charged = self._cache, self.charged
         return result
 
