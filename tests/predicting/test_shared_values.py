@@ -247,8 +247,9 @@ def test_the_tenth_interpreter_takes_its_arena_and_no_weights() -> None:
 
 
 @pytest.mark.parametrize("type", ["float32", "int8"])
-def test_what_layers_repeat_for_long_loops_is_made_once(type: str) -> None:
+def test_what_layers_repeat_for_long_loops_is_made_once(type: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A depthwise convolution of few channels and an addition to a wide map: their repeated constants are larger than the file's."""
+    monkeypatch.setenv("OPLET_PLANS", "off")  # the text of what a plan on disk depends on is an interpreter's own, and as large
     tracemalloc = pytest.importorskip("tracemalloc")
     content = narrow(type)
     held = [opened(content) for _ in range(2)]
