@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.compiled_first import compiled_first
+
+__all__ = ["compiled_first", "engine"]
 
 #: The packages whose kernels run: numpy's alone, and the compiled ones with them.
 ENGINES = {"numpy": ["builtin_ops"], "compiled": ["builtin_ops", "numba_ops"]}

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.compiled_first import compiled_first
 
 from oplet import Interpreter
 from oplet.testing import invoke
@@ -14,12 +15,7 @@ if importlib.util.find_spec("numba") is None:  # the package is an extra: its te
     collect_ignore_glob = ["test_*.py"]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def compiled_first() -> Iterator[None]:
-    """Kernels are compiled before a model's first answer, so that these tests see what compiled ones answer; users see numpy's first."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPLET_COMPILE", "first")
-        yield
+__all__ = ["agree", "answer", "compiled_first"]
 
 
 def answer(model: bytes, values: list[Any], plugins: list[str], threads: int = 1) -> list[Any]:
