@@ -43,10 +43,12 @@ def test_what_is_kept_is_the_user_s_alone_whatever_the_umask(umask: int, folder:
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_file_that_others_may_write_is_left_alone(mode: int, folder: CacheFolder) -> None:
+def test_a_file_that_others_may_write_is_left_alone_until_it_is_replaced(mode: int, folder: CacheFolder) -> None:
     keep(folder).chmod(mode)
     with pytest.raises(PermissionError, match="user alone may write"):
         read(folder)
+    keep(folder)
+    assert read(folder) == b"kept"
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o1777])

@@ -17,16 +17,17 @@ _PREFIX = ".oplet-"
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str], *, executable: bool = False) -> Iterator[BinaryIO]:
+def atomic_write(path: str | os.PathLike[str], *, executable: bool = False, mode: int | None = None) -> Iterator[BinaryIO]:
     """Context manager with a file that replaces `path` when the block ends without an exception.
 
     The file is written in the same folder under a random name, and then renamed. Readers and mappings of the old file keep it; a symbolic
     link is replaced and not followed; a failure leaves the old file and removes the new one. Permissions are those of the old file, else
-    those of any new file. A device or a pipe, such as /dev/stdout, is written to directly.
+    those of any new file, unless they are given. A device or a pipe, such as /dev/stdout, is written to directly.
 
     Args:
         path: the file's path.
         executable: whether everyone who may read the file may also execute it.
+        mode: the file's permissions, whatever the umask and the old file say.
 
     Raises:
         OSError: the file cannot be written; its `filename` is `path`.
@@ -38,7 +39,7 @@ def atomic_write(path: str | os.PathLike[str], *, executable: bool = False) -> I
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
             yield file
         return
-    mode = permissions(target)
+    mode = permissions(target) if mode is None else mode
     if mode is not None and executable:
         mode |= (mode & 0o444) >> 2
     temporary = ""

@@ -83,9 +83,7 @@ class CacheFolder:
         from oplet.model.files.atomic_write import atomic_write  # late, as most processes only read
 
         self._make()
-        with atomic_write(os.path.join(self._own(), name)) as file:
-            if hasattr(os, "fchmod"):
-                os.fchmod(file.fileno(), 0o600)  # whatever the umask allows
+        with atomic_write(os.path.join(self._own(), name), mode=0o600) as file:
             yield file
 
     def keep_newest(self, start: str, end: str, most: int, most_bytes: int = sys.maxsize) -> None:
@@ -116,10 +114,8 @@ class CacheFolder:
         if not path:
             raise FileNotFoundError(errno.ENOENT, f"the user has no cache folder; name one with {FOLDER_VARIABLE}")
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with suppress(
-            FileExistsError
-        ):  # the mode of a folder that is made depends on the umask as far as that takes rights away only
-            os.mkdir(path, 0o700)
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)  # a umask takes rights away only
 
     def _own(self) -> str:
         path = self.path
