@@ -19,7 +19,7 @@ from flatbuffers import flexbuffers
 from oplet import Interpreter
 from oplet.schema.options import BatchMatMulOptions, ReducerOptions, SoftmaxOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.testing import Graph, Op, Spec, graph_model
+from oplet_testing import Graph, Op, Spec, graph_model
 
 _TURN = 10
 

@@ -21,10 +21,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from core.tests.tools.exploring_models import deep_model
+from plugins.tools.tests.exploring_models import deep_model
 
-from oplet.tools.describing.exploring.explore import explore_model
-from oplet.tools.describing.exploring.page import explore_page
+from oplet_tools.describing.exploring.explore import explore_model
+from oplet_tools.describing.exploring.page import explore_page
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _WIDTH, _HEIGHT = 1400, 900

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks import common, runners  # first: it has BLAS use one thread
-from oplet.tuning.child.subprocesses import TimeoutExpired, run_python
+from oplet.processes import TimeoutExpired, run_python
 
 __all__ = ["memory"]
 
@@ -36,7 +36,7 @@ _CHILD = """
 import gc, json, sys
 from pathlib import Path
 from benchmarks import common, runners
-from oplet.tools.benchmarking.memory_use import peak_bytes, resident_bytes
+from oplet_tools.benchmarking.memory_use import peak_bytes, resident_bytes
 kind, content, further = sys.argv[1], Path(sys.argv[2]).read_bytes(), int(sys.argv[3])
 
 def forget_peak():

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import common, runners  # first: it has BLAS use one thread
-from oplet.tuning.child.subprocesses import run_python
+from oplet.processes import run_python
 
 __all__ = ["arena", "loading", "start"]
 
@@ -32,7 +32,7 @@ _CHILD = """
 import json, sys, time
 from pathlib import Path
 from benchmarks import common, runners
-from oplet.tools.benchmarking.memory_use import resident_bytes
+from oplet_tools.benchmarking.memory_use import resident_bytes
 kind, content = sys.argv[1], Path(sys.argv[2]).read_bytes()
 clock = time.perf_counter
 times = [clock()]

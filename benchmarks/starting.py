@@ -20,9 +20,9 @@ import numpy as np
 
 from oplet import Interpreter
 from oplet.model.files.atomic_write import write_atomically
-from oplet.tools.benchmarking.warming import warm_up
-from oplet.tools.building.build_program import build_program
-from oplet.tuning.child.subprocesses import run_python
+from oplet.processes import run_python
+from oplet_build.building.build_program import build_program
+from oplet_tools.benchmarking.warming import warm_up
 
 RUN = """
 import sys

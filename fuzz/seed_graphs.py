@@ -14,9 +14,9 @@ from oplet.schema import options as o
 from oplet.schema import stablehlo_options as h
 from oplet.schema.enums import ActivationFunctionType, TensorType
 from oplet.schema.table import Table
-from oplet.testing import one_op_model
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 __all__ = ["make"]
 

@@ -5,6 +5,6 @@ set -eu
 cd "$(dirname "$0")/.."
 venv=${OPLET_VENV:-.venv}
 . scripts/venv.sh
-install "./core[cli]" ./plugins/builtin_ops
+install ./core ./plugins/predictor ./plugins/tools ./plugins/builtin_ops
 exec "$venv/bin/oplet" run examples/digits/digits_int8.tflite --input "${1:-examples/digits/pictures/7.png}" \
     --labels examples/digits/labels.txt --top 3

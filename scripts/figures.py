@@ -67,8 +67,8 @@ def sizes(models: Path, folder: Path) -> dict[str, Any]:
     from hatchling.builders.wheel import WheelBuilder
 
     from oplet import PluginManager
-    from oplet.tools.building.build_program import build_program
-    from oplet.tools.building.build_wheel import build_wheel
+    from oplet_build.building.build_program import build_program
+    from oplet_build.building.build_wheel import build_wheel
 
     whole = {}
     for source in [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]:
@@ -107,9 +107,9 @@ def _model(models: Path, case: str, folder: Path) -> Path:
 def _builds(models: Path, folder: Path) -> dict[str, Any]:
     """The reports of `oplet build` for the small float model, as a wheel of kernels and as a program."""
     from oplet import PluginManager
-    from oplet.tools.building import report
-    from oplet.tools.building.build_program import build_program
-    from oplet.tools.building.build_wheel import build_wheel
+    from oplet_build.building import report
+    from oplet_build.building.build_program import build_program
+    from oplet_build.building.build_wheel import build_wheel
 
     report._ROUNDS = 11
     model = _model(models, _SMALL["float32"], folder)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Delegate, DelegateKernel, Interpreter, ModelBuilder, MutableOpResolver, Node, Registration
-from oplet.testing import Spec, chain_graph, elementwise, graph_model, invoke
+from oplet_testing import Spec, chain_graph, elementwise, graph_model, invoke
 
 __all__ = ["ADD_ONE", "F32", "Computes", "add_chain", "add_one", "adding", "answer", "double", "interpret", "like_input"]
 

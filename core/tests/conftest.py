@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from oplet import PluginManager
-from oplet.testing.distributions import fake_distribution, installed
+from oplet_testing.distributions import fake_distribution, installed
 
 
 class PluginSite:

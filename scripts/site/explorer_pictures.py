@@ -14,9 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from core.tests.tools.exploring_models import deep_model
+from plugins.tools.tests.exploring_models import deep_model
 
-from oplet.tuning.child.subprocesses import run_python
+from oplet.processes import run_python
 from scripts.site.pages import ROOT
 
 __all__ = ["PICTURES", "main"]

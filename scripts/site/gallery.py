@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-from oplet.tuning.child.subprocesses import run_python
+from oplet.processes import run_python
 from scripts.site.pages import ROOT
 
 __all__ = ["PICTURES", "TERMINALS", "main"]
@@ -48,7 +48,7 @@ def main(folder: Path) -> None:
 
 
 def _output(command: str) -> str:
-    code = f"import os; os.chdir({str(ROOT)!r}); from oplet.cli.main import main; main()"
+    code = f"import os; os.chdir({str(ROOT)!r}); from oplet_tools.cli.main import main; main()"
     environment = {
         "OPLET_PLUGINS": _PLUGINS,
         "FORCE_COLOR": "1",

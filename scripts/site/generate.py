@@ -14,7 +14,7 @@ import typer
 from typer.cli import get_docs_for_click
 
 import oplet
-from oplet.cli.app import app
+from oplet_tools.cli.app import app
 from scripts.site.links import relinked
 from scripts.site.pages import BESIDE, GUIDES, ROOT, packages, shown_at
 from scripts.site.plugin_commands import plugin_commands
@@ -33,7 +33,7 @@ _ROOMS = {
 }
 
 #: Public modules of the core beside `oplet` itself, each with its page.
-_MODULES = ("oplet.errors", "oplet.testing", "oplet.kernels", "oplet.schema")
+_MODULES = ("oplet.errors", "oplet_testing", "oplet.kernels", "oplet.schema")
 
 
 def main() -> None:

@@ -10,9 +10,9 @@ import numpy as np
 
 from oplet.builder import pack_flexbuffer
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.testing import one_op_model
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 __all__ = ["custom_seeds"]
 

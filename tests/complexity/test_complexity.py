@@ -22,8 +22,8 @@ from tests.complexity.sweep import Found, Sweep, hold
 from tests.complexity.watch import GROWTH, Watched, offence
 from tests.kinds import part
 
-from oplet.testing import one_op_model
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model
+from oplet_testing.one_op import Spec
 
 SEEDS = {seed.name: seed for seed in seeds()}
 KEPT = kept()

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from oplet import Interpreter, MutableOpResolver, load_delegate
-from oplet.testing import WrappingDelegate
+from oplet_testing import WrappingDelegate
 
 Array = NDArray[Any]
 FILE = Path(__file__).with_name("composites.npz")

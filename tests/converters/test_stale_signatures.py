@@ -12,7 +12,7 @@ import pytest
 from tests.converters.cases import Case, read
 
 from oplet import Interpreter
-from oplet.testing import litert_interpreter
+from oplet_testing import litert_interpreter
 
 Answers = list[dict[str, np.ndarray[Any, Any]]]
 

@@ -15,8 +15,8 @@ from tests.everywhere.recipes import KINDS, RECIPES
 from oplet import ModelBuilder, TensorType
 from oplet.ops.tensor import tensor_type
 from oplet.schema.table import Table
-from oplet.testing.one_op import Spec
 from oplet_builtin_ops import VERSIONS
+from oplet_testing.one_op import Spec
 
 __all__ = ["Draft", "Edit", "recipe_drafts", "seed_drafts"]
 

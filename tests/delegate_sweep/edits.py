@@ -13,8 +13,8 @@ from oplet import BuiltinOperator, TensorType
 from oplet.model.builders.operator_options import options_class
 from oplet.ops.tensor import numpy_dtype
 from oplet.schema.table import Field
-from oplet.testing.one_op import Spec
 from oplet_builtin_ops import VERSIONS
+from oplet_testing.one_op import Spec
 
 __all__ = ["edits"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet.schema import options as o
-from oplet.testing import Graph, Op, Spec, graph_model
+from oplet_testing import Graph, Op, Spec, graph_model
 
 __all__ = ["HOSTILE"]
 

@@ -17,7 +17,7 @@ from tests.delegate_sweep.hostile_sizes import HOSTILE
 from tests.delegate_sweep.worker import Job, run
 
 from oplet.schema import options as o
-from oplet.testing import Spec, one_op_model
+from oplet_testing import Spec, one_op_model
 
 #: What a verdict may be; the others are findings.
 FINE = {"refused", "kept", "alike", "like LiteRT"}

@@ -23,7 +23,7 @@ import partition_statement as rules
 
 from oplet import BuiltinOperator, DelegateContext, DelegateKernel, DelegateParams, Interpreter, Node, TensorType
 from oplet.errors import DelegateApplicationError, OpletError
-from oplet.testing import WrappingDelegate, invoke
+from oplet_testing import WrappingDelegate, invoke
 
 #: These run for seconds: with a few of their claim sets only; the partitions of all are compared.
 HUGE = {"conv_huge_im2col": 3}

@@ -15,10 +15,10 @@ from tests.places import REAL, ROOT
 from oplet import Interpreter, MutableOpResolver, PluginManager
 from oplet.errors import PrepareError
 from oplet.schema.options import SoftmaxOptions
-from oplet.testing import Spec, one_op_model
-from oplet.testing.distributions import fake_distribution, installed
-from oplet.tools.describing.doctor import diagnose
-from oplet.tools.scaffolding.scaffold import Names, new_op
+from oplet_testing import Spec, one_op_model
+from oplet_testing.distributions import fake_distribution, installed
+from oplet_tools.describing.doctor import diagnose
+from oplet_tools.scaffolding.scaffold import Names, new_op
 
 PAGE = ROOT / "docs" / "writing-an-op.md"
 MODELS = [

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from oplet import TensorType
 from oplet.ops.tensor import numpy_dtype
 from oplet.schema.table import Table
-from oplet.testing import one_op_model
-from oplet.testing.one_op import Spec
 from oplet_builtin_ops import VERSIONS
+from oplet_testing import one_op_model
+from oplet_testing.one_op import Spec
 
 from .harness import Case
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from oplet import Interpreter, PluginManager
 from oplet.errors import OpletError
-from oplet.testing.one_op import Spec, call_op
+from oplet_testing.one_op import Spec, call_op
 
 from . import specs  # noqa: F401
 from .harness import RESOLVERS, Array, Case, LiteRT, verdict

@@ -16,7 +16,7 @@ from oplet import Interpreter, Model
 from oplet.errors import OpletError
 from oplet.schema import tables
 from oplet.schema.options import AddOptions
-from oplet.testing.one_op import Spec, one_op_model
+from oplet_testing.one_op import Spec, one_op_model
 
 #: Which tests stand for which row of the list (section 6.4), and for which class of advisories (section 6.2; "class 7").
 TABLE: dict[int | str, list[str]] = defaultdict(list)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from oplet.errors import OpletError
-from oplet.tools.running.inputs import load_inputs
+from oplet_tools.running.inputs import load_inputs
 
 
 def _details(shape: list[int], signature: list[int], dtype: Any, quantization: tuple[float, int] = (0.0, 0)) -> dict[str, Any]:

@@ -19,9 +19,9 @@ from oplet.errors import OpletError
 from oplet.schema import options as o
 from oplet.schema.enums import LSHProjectionType, TensorType
 from oplet.schema.stablehlo_options import RngAlgorithm, StablehloDotGeneralOptions, StablehloRngBitGeneratorOptions
-from oplet.testing import one_op_model
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 __all__ = ["CASES", "LIMITS"]
 

@@ -34,8 +34,8 @@ from oplet.schema.options import (
 )
 from oplet.schema.stablehlo_options import ReduceWindowOptions, StablehloConvolutionOptions, StablehloReduceWindowOptions
 from oplet.schema.table import Table
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 #: What docs/reliability.md recommends to servers.
 DOCUMENTED = Limits(

@@ -15,8 +15,8 @@ from tests.children import LONG
 
 from oplet import Interpreter, Limits, MutableOpResolver, Registration
 from oplet.schema.options import AddOptions, IfOptions, WhileOptions
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec, one_op_model
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec, one_op_model
 
 from .harness import base, edited, refusal, rows, run
 

@@ -11,9 +11,9 @@ import pytest
 from oplet import Context, DelegateContext, DelegateKernel, DelegateParams, Interpreter, Node, Registration, SimpleDelegate
 from oplet.errors import DelegateError, OpletError
 from oplet.ops.tensor import Tensor
-from oplet.testing import invoke
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing import invoke
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 from .harness import raising, refusal, rows
 

@@ -16,7 +16,7 @@ from tests.places import CONFORMANCE
 from oplet import Interpreter, Model
 from oplet.errors import ModelError
 from oplet.schema import tables
-from oplet.testing.one_op import Spec, one_op_model
+from oplet_testing.one_op import Spec, one_op_model
 
 from .harness import base, edited, main, refusal, rows, run, sharing_tensors
 

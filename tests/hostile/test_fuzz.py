@@ -30,8 +30,8 @@ from tests.places import ROOT
 
 from oplet import BuiltinOperator, Model
 from oplet.schema.options import AddOptions
-from oplet.testing import Spec, one_op_model
 from oplet_builtin_ops import VERSIONS
+from oplet_testing import Spec, one_op_model
 
 SEEDS = load_seeds()
 

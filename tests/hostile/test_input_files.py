@@ -17,9 +17,9 @@ import pytest
 from PIL import Image
 
 from oplet.errors import OpletError, TensorError
-from oplet.tools.running.inputs import load_input, load_inputs
-from oplet.tools.running.outputs import read_labels
-from oplet.tools.selection.lock import Lock
+from oplet_build.selection.lock import Lock
+from oplet_tools.running.inputs import load_input, load_inputs
+from oplet_tools.running.outputs import read_labels
 
 CHILD = Path(__file__).with_name("input_files_child.py")
 DETAILS = {

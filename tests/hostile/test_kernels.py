@@ -12,7 +12,7 @@ import pytest
 from oplet.schema import options as o
 from oplet.schema.enums import Padding
 from oplet.schema.table import Table
-from oplet.testing.one_op import Spec, one_op_model
+from oplet_testing.one_op import Spec, one_op_model
 
 from .harness import Bad, i32, noted, refusal, run
 

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from plugins.tools.tests.running_many.attached import archive, classifier, metadata
 from tests.children import run_child
 from tests.places import ROOT
-from tests.running_many.attached import archive, classifier, metadata
 
 from oplet import Interpreter
 from oplet.errors import OpletError
 from oplet.model.model import Model
-from oplet.tools.running.metadata.attached_files import attached_file
-from oplet.tools.running.metadata.labels import labels_of
-from oplet.tools.running.values.normalization import normalization_of
+from oplet_tools.running.metadata.attached_files import attached_file
+from oplet_tools.running.metadata.labels import labels_of
+from oplet_tools.running.values.normalization import normalization_of
 
 FILES = {"labels.txt": b"red\ngreen\nblue\n" * 50}
 
@@ -88,7 +88,7 @@ def test_an_archive_that_unpacks_to_gigabytes_is_refused_before_it_does() -> Non
 
 
 def test_running_a_model_reads_nothing_that_is_attached(monkeypatch: pytest.MonkeyPatch) -> None:
-    import oplet.tools.running.metadata.attached_files as attached_files
+    import oplet_tools.running.metadata.attached_files as attached_files
 
     def never(*_: object) -> None:
         raise AssertionError
@@ -101,7 +101,7 @@ def test_running_a_model_reads_nothing_that_is_attached(monkeypatch: pytest.Monk
 
 LIMITED = """
 import resource, sys
-from oplet.cli.main import main
+from oplet_tools.cli.main import main
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 main(sys.argv[1:])
 """
@@ -156,7 +156,7 @@ def test_mutants_of_tables_are_read_or_refused(digits: Path, tmp_path: Path) -> 
     code = """
 import sys
 from pathlib import Path
-from oplet.cli.main import main
+from oplet_tools.cli.main import main
 counts = {}
 for path in sorted(Path(sys.argv[1]).glob("mutant*")):
     try:

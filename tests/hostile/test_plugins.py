@@ -14,10 +14,10 @@ import pytest
 from oplet import Context, Interpreter, MutableOpResolver, Node, PluginManager, Registration
 from oplet.errors import OpletError, ResolverError
 from oplet.ops.serving.registration import Provenance
-from oplet.testing import elementwise, invoke
-from oplet.testing.distributions import fake_distribution, installed
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec, one_op_model
+from oplet_testing import elementwise, invoke
+from oplet_testing.distributions import fake_distribution, installed
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec, one_op_model
 
 from .harness import raising, refusal, rows
 

@@ -12,8 +12,8 @@ from oplet import Interpreter
 from oplet.model.builders.sparsity import sparsify
 from oplet.schema import tables
 from oplet.schema.options import AddOptions, CallOnceOptions, IfOptions, WhileOptions
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec, one_op_model
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec, one_op_model
 
 from .harness import Bad, base, edited, i32, main, noted, refusal
 

@@ -13,7 +13,7 @@ from oplet import Interpreter, Model
 from oplet.model.verify.verifier import verify
 from oplet.schema import tables
 from oplet.schema.options import CallOnceOptions
-from oplet.testing import Graph, Op, Spec, chain_graph, graph_model
+from oplet_testing import Graph, Op, Spec, chain_graph, graph_model
 
 from .harness import base, edited, i32, main, refusal, rows, sharing_tensors
 

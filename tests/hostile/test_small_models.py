@@ -12,7 +12,7 @@ import pytest
 from tests.places import ROOT
 
 from oplet import Interpreter
-from oplet.testing import litert_interpreter
+from oplet_testing import litert_interpreter
 
 from .small_models import CASES, DOCUMENTED, ROOM, Case, feeds
 

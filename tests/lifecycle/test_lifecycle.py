@@ -17,7 +17,7 @@ from tests.recorded_cases import GROUPS, Case, cases, chosen
 
 from oplet.errors import OpletError
 from oplet.ops.context import Node
-from oplet.testing import invoke, litert_interpreter
+from oplet_testing import invoke, litert_interpreter
 
 Array = np.ndarray[Any, Any]
 MODELS = [(name, nest) for name in FAMILY for nest in NESTS]

@@ -13,7 +13,7 @@ from oplet.builder import BlockwiseQuantization, QuantizationParameters
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import BatchMatMulOptions, DequantizeOptions, FullyConnectedOptions, GatherOptions
-from oplet.testing import run_op
+from oplet_testing import run_op
 
 Array = np.ndarray[Any, Any]
 LIMITS = {TensorType.INT8: 128, TensorType.INT4: 8, TensorType.INT2: 2}

@@ -38,7 +38,7 @@ from oplet.schema.options import (
     TransposeOptions,
     VarHandleOptions,
 )
-from oplet.testing import invoke, litert_interpreter
+from oplet_testing import invoke, litert_interpreter
 
 schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
 

@@ -13,7 +13,7 @@ from oplet import Interpreter, Model
 from oplet.builder import ModelBuilder
 from oplet.errors import ModelError, SignatureError
 from oplet.schema import tables
-from oplet.tools.rewriting.rewrite import rewrite
+from oplet_tools.rewriting.rewrite import rewrite
 
 ONES = np.ones(2, np.float32)
 

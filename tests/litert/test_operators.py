@@ -8,7 +8,7 @@ import pytest
 from tests.places import ROOT
 
 from oplet import BuiltinOperator, PluginManager
-from oplet.tools.describing import operators
+from oplet_tools.describing import operators
 
 FACTS = ROOT.parent / "shared" / "facts" / "builtin_ops.csv"
 PACKAGE = "oplet-builtin-ops"
@@ -51,4 +51,4 @@ def test_every_kernel_lives_in_the_module_that_is_named_like_its_operator() -> N
 def test_the_page_about_operators_is_not_stale(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "operators.md").read_text()
     operators.main()
-    assert page == capsys.readouterr().out, "run: python -m oplet.tools.describing.operators > docs/operators.md"
+    assert page == capsys.readouterr().out, "run: python -m oplet_tools.describing.operators > docs/operators.md"

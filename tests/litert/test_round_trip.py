@@ -13,7 +13,7 @@ import pytest
 from oplet import Interpreter, Model, ModelBuilder
 from oplet.errors import ModelError
 from oplet.schema import options
-from oplet.testing import invoke, litert_interpreter
+from oplet_testing import invoke, litert_interpreter
 
 
 def adder(*constants: np.ndarray) -> ModelBuilder:

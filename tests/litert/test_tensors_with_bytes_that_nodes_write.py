@@ -25,9 +25,9 @@ from oplet.schema.options import (
     ShapeOptions,
     WhileOptions,
 )
-from oplet.testing import invoke
-from oplet.tools.describing.inspect import inspect_model
-from oplet.tools.rewriting.rewrite import rewrite
+from oplet_testing import invoke
+from oplet_tools.describing.inspect import inspect_model
+from oplet_tools.rewriting.rewrite import rewrite
 
 F32, I32 = np.float32, np.int32
 

@@ -10,14 +10,14 @@ from tests.pages.python_blocks import python_blocks, run_blocks
 from tests.places import ROOT
 
 from oplet import DelegateKernel, Interpreter, MutableOpResolver, ThreadedAsyncKernel
-from oplet.testing import Spec, call_op, first_failure, one_op_model
+from oplet_testing import Spec, call_op, first_failure, one_op_model
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "plugins").glob("*/README.md")])
 
 #: The test that runs the blocks of a page, where it is not this module.
 RUN_BY = {
     "docs/beam.md": "tests/pages/test_clusters.py",
-    "docs/fusing-a-function.md": "tests/scaffolding/test_fusing_a_function.py",
+    "docs/fusing-a-function.md": "plugins/tools/tests/scaffolding/test_fusing_a_function.py",
     "docs/kernels-by-example.md": "tests/pages/test_kernels_by_example.py",
     "docs/model-explorer.md": "plugins/model_explorer/tests/test_page.py",
     "docs/native-delegates.md": "tests/pages/test_native_delegates.py",
@@ -27,7 +27,7 @@ RUN_BY = {
     "docs/serving.md": "plugins/serve/tests/test_page.py",
     "docs/spark-and-dask.md": "tests/pages/test_clusters.py",
     "docs/text-classifier.md": "tests/pages/test_text_classifier.py",
-    "docs/tutorial.md": "tests/scaffolding/test_tutorial.py",
+    "docs/tutorial.md": "plugins/tools/tests/scaffolding/test_tutorial.py",
     "docs/writing-a-delegate.md": "tests/pages/test_writing_a_delegate.py",
     "docs/writing-an-op.md": "tests/pages/test_writing_an_op.py",
     "docs/writing-models.md": "tests/pages/test_writing_models.py",
@@ -46,7 +46,7 @@ HERE = {
 #: Why blocks are not run, by page.
 NOT_RUN = {
     "docs/native-ops.md": "it names libraries that a reader has; plugins/native_ops/tests load some in each of the ways it shows",
-    "docs/selective-builds.md": "what `oplet select` writes, for models that a reader has; tests/building run what it writes",
+    "docs/selective-builds.md": "what `oplet select` writes, for models that a reader has; plugins/build/tests run what it writes",
 }
 
 
@@ -89,7 +89,7 @@ def test_async_runs_with_the_delegate_to_copy(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     image, means = Spec("float32", [1, 8, 8, 1]), Spec("float32", [1, 4])
     from oplet.schema.options import Conv2DOptions, Padding, ReducerOptions
-    from oplet.testing import Graph, Op, graph_model
+    from oplet_testing import Graph, Op, graph_model
 
     convolve = Conv2DOptions(padding=Padding.SAME, stride_w=1, stride_h=1)
     tensors = {

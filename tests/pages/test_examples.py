@@ -11,8 +11,8 @@ from tests.places import EXAMPLES
 
 from oplet import Interpreter, PluginManager
 from oplet.errors import UnresolvedOpError
-from oplet.testing import invoke, litert_interpreter
-from oplet.tools.running.inputs import load_input
+from oplet_testing import invoke, litert_interpreter
+from oplet_tools.running.inputs import load_input
 
 PICTURES = sorted((EXAMPLES / "digits" / "pictures").glob("*.png"))
 MODELS = ["digits_float32.tflite", "digits_int8.tflite"]
@@ -67,7 +67,7 @@ def test_the_labels_are_the_digits():
 
 
 def test_the_json_description_of_the_examples_is_json():
-    from oplet.tools.describing.inspect import inspect_model
+    from oplet_tools.describing.inspect import inspect_model
 
     for model in EXAMPLES.glob("*/*.tflite"):
         assert json.loads(json.dumps(inspect_model(model)))["file"] == str(model)

@@ -11,7 +11,7 @@ from tests.places import ROOT
 
 from oplet import Interpreter, MutableOpResolver
 from oplet.schema.options import SoftmaxOptions
-from oplet.testing import OpContract, Spec, one_op_model, run_op
+from oplet_testing import OpContract, Spec, one_op_model, run_op
 
 PAGE = ROOT / "docs" / "kernels-by-example.md"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.places import ROOT
 
-from oplet.tools.running.many.keeping.results import _MOST_COLUMNS
-from oplet.tools.running.many.kinds import ARROW, LINES
-from oplet.tools.running.many.run import FORMATS
-from oplet.tools.running.values import preprocessing
+from oplet_tools.running.many.keeping.results import _MOST_COLUMNS
+from oplet_tools.running.many.kinds import ARROW, LINES
+from oplet_tools.running.many.run import FORMATS
+from oplet_tools.running.values import preprocessing
 
 PAGE = (ROOT / "docs" / "many-inputs.md").read_text("utf-8")
 

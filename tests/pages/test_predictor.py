@@ -22,7 +22,7 @@ def test_the_page_s_code_runs_and_its_assertions_hold(monkeypatch: pytest.Monkey
 
 
 def test_the_page_s_numbers_are_those_of_the_code() -> None:
-    from oplet.runtime.calling import batch_decision, map_workers, mapping
+    from oplet_predictor import batch_decision, map_workers, mapping
 
     page = PAGE.read_text("utf-8")
     assert f"({batch_decision._CACHED >> 10} KiB, at most {batch_decision._MOST} rows)" in page

@@ -13,7 +13,7 @@ import pytest
 from tests.places import ROOT
 
 from oplet import PluginManager
-from oplet.tools.describing.doctor import diagnose
+from oplet_tools.describing.doctor import diagnose
 
 pytestmark = [
     pytest.mark.sweep,

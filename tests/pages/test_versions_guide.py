@@ -11,7 +11,7 @@ from oplet import DelegateKernel, Interpreter, Model, ModelBuilder, MutableOpRes
 from oplet.errors import OpVersionError
 from oplet.schema.enums import BuiltinOperator, Padding
 from oplet.schema.options import DepthwiseConv2DOptions
-from oplet.testing import invoke, litert_interpreter
+from oplet_testing import invoke, litert_interpreter
 
 
 def model(dilation: tuple[int, int] = (1, 1)) -> bytes:

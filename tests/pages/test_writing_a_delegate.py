@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.places import ROOT
 
-from oplet.testing import DelegateContract
+from oplet_testing import DelegateContract
 
 PAGE = ROOT / "docs" / "writing-a-delegate.md"
 

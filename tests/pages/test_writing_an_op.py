@@ -10,7 +10,7 @@ from tests.places import ROOT
 
 from oplet import Interpreter, MutableOpResolver
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.testing import Graph, Op, OpContract, Spec, graph_model
+from oplet_testing import Graph, Op, OpContract, Spec, graph_model
 
 PAGE = ROOT / "docs" / "writing-an-op.md"
 

@@ -15,7 +15,7 @@ from tests.recorded_cases import GROUPS, chosen, here
 
 from oplet import Interpreter
 from oplet.errors import OpletError
-from oplet.testing import invoke
+from oplet_testing import invoke
 
 pytestmark = [here, pytest.mark.sweep(cases=True)]
 

@@ -9,8 +9,8 @@ from tests.recorded_cases import ALL_GROUPS, chosen, here
 
 from oplet import Interpreter, Model
 from oplet.errors import OpletError
-from oplet.testing import litert_interpreter
-from oplet.tools.rewriting.rewrite import rewrite
+from oplet_testing import litert_interpreter
+from oplet_tools.rewriting.rewrite import rewrite
 
 pytestmark = [here, pytest.mark.sweep(cases=True)]
 

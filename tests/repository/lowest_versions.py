@@ -15,7 +15,7 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from oplet import Interpreter, TensorType, load_delegate
-from oplet.testing import Spec, call_op, run_op
+from oplet_testing import Spec, call_op, run_op
 
 EXAMPLES = Path(sys.argv[2])
 PICTURE = np.linspace(0, 1, 64, dtype=np.float32).reshape(1, 8, 8, 1)
@@ -27,7 +27,7 @@ def model(name: str) -> bytes:
 
 def core() -> None:
     """The command with every extra: pictures, tables, the drawing of a partition, a wheel."""
-    from oplet.cli.main import main
+    from oplet_tools.cli.main import main
 
     digits = EXAMPLES / "digits"
     for words in (

@@ -18,7 +18,7 @@ from tests.places import ROOT, name_of
 
 from oplet import PluginManager
 from oplet.plugins import install_commands, known_packages
-from oplet.testing.distributions import fake_distribution, installed
+from oplet_testing.distributions import fake_distribution, installed
 
 FOLDERS = [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
 PACKAGES = [name_of(folder) for folder in FOLDERS]

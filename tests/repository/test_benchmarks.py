@@ -11,7 +11,7 @@ from benchmarks.native import can_run
 from tests.children import run_child
 from tests.places import CONFORMANCE, ROOT
 
-from oplet.testing import Graph, Op, Spec, graph_model
+from oplet_testing import Graph, Op, Spec, graph_model
 
 
 @pytest.fixture

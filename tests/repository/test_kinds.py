@@ -165,7 +165,7 @@ def test_a_change_concerns_its_package_and_the_tests_elsewhere_that_import_it(tm
         (frozenset({"plugins/serve/pyproject.toml"}), True),
         (frozenset({"requirements-dev.txt"}), True),
         (frozenset({"scripts/wheels.sh"}), True),
-        (frozenset({"tests/building/test_wheel.py"}), True),
+        (frozenset({"plugins/build/tests/test_wheel.py"}), True),
         (frozenset({"pyproject.toml", "core/src/oplet/errors.py", "tests/hostile/test_size.py"}), False),
     ],
 )
@@ -173,7 +173,7 @@ def test_environments_are_made_after_a_change_of_packaging_or_of_their_room(
     changed: frozenset[str] | None, concerned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changes, "changed_files", lambda: changed)
-    assert changes.concerns_environments.__wrapped__("tests/building") is concerned
+    assert changes.concerns_environments.__wrapped__("plugins/build/tests") is concerned
 
 
 def test_packages_keep_within_their_budgets_of_lines() -> None:

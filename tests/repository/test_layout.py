@@ -197,7 +197,7 @@ def test_no_module_of_the_core_is_longer_than_can_be_overlooked() -> None:
     ],
 )
 def test_a_plugin_imports_the_core_s_public_names_only(package: str) -> None:
-    public = {"oplet", "oplet.errors", "oplet.testing", "oplet.schema"}
+    public = {"oplet", "oplet.errors", "oplet_testing", "oplet.schema"}
     for path in (ROOT / "plugins" / package / "src").rglob("*.py"):
         for module in imports(path):
             if module.startswith("oplet.") and not module.startswith(("oplet.schema.", "oplet.kernels.")):
@@ -288,8 +288,8 @@ def test_a_model_imports_only_the_kernels_that_it_needs() -> None:
     code = """
 import numpy as np
 from oplet import Interpreter
-from oplet.testing import one_op_model
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model
+from oplet_testing.one_op import Spec
 Interpreter(model_content=one_op_model("TRANSPOSE", [Spec("float32", [2, 3]), np.array([1, 0], "int32")], [Spec("float32", [3, 2])]))
 """
     loaded = {m for m in modules_after(code) if m.startswith("oplet_builtin_ops.ops.")}

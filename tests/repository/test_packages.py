@@ -89,20 +89,20 @@ def test_type_checkers_see_the_public_names_and_each_is_stated_once(source: Path
     for name in stubs.homes(source):
         assert len(re.findall(rf"(?<![\w.`]){name}(?![\w`])", re.sub(r'"""(.|\n)*?"""', "", text))) == 1, name
     names: dict[str, Any] = {}
-    module = "oplet" if source.parent.name == "oplet" else "oplet.testing"
+    module = "oplet" if source.parent.name == "oplet" else "oplet_testing"
     exec(f"from {module} import *", names)
     assert stubs.homes(source).keys() <= names.keys()
 
 
 def test_importing_oplet_imports_nothing_else_of_it_but_where_chooser_and_companions_are_registered() -> None:
-    program = "import sys, oplet, oplet.testing; print(*sorted(m for m in sys.modules if m.split('.')[0] in ('oplet', 'numpy')))"
+    program = "import sys, oplet, oplet_testing; print(*sorted(m for m in sys.modules if m.split('.')[0] in ('oplet', 'numpy')))"
     done = run_child([sys.executable, "-c", program])
     assert done.stdout.split() == [
         "oplet",
         "oplet.companions",
         "oplet.plugins",
         "oplet.plugins.registered_chooser",
-        "oplet.testing",
+        "oplet_testing",
     ]
 
 
@@ -123,7 +123,7 @@ def test_the_command_runs_as_a_module(arguments: list[str], code: int, words: st
 
 
 def test_messages_of_the_command_tell_how_it_was_called(capsys: pytest.CaptureFixture[str]) -> None:
-    from oplet.cli.main import main
+    from oplet_tools.cli.main import main
 
     with pytest.raises(SystemExit):
         main(["--help"])

@@ -26,7 +26,7 @@ from scripts.site.links import relinked
 from scripts.site.pages import GUIDES, packages
 from scripts.site.plugin_commands import plugin_commands
 
-from oplet.cli.app import app
+from oplet_tools.cli.app import app
 
 QUIET = {"NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
 
@@ -54,7 +54,7 @@ def test_every_public_name_of_oplet_is_told(names: set[str]) -> None:
     assert {f"oplet.{name}" for name in oplet.__all__ if name != "__version__"} <= names
 
 
-@pytest.mark.parametrize("module", ["oplet.errors", "oplet.testing"])
+@pytest.mark.parametrize("module", ["oplet.errors", "oplet_testing"])
 def test_every_public_name_of_a_public_module_is_told(module: str, names: set[str]) -> None:
     public = importlib.import_module(module).__all__
     assert public

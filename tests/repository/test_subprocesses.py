@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from tests.places import ROOT
 
-from oplet.tools.building import report
-from oplet.tools.building.packing.bytecode import compiled
-from oplet.tuning.child.subprocesses import python_process, run_python
+from oplet.processes import python_process, run_python
+from oplet_build.building import report
+from oplet_build.building.packing.bytecode import compiled
 
 CORE = ROOT / "core" / "src" / "oplet"
 SHIPPED = [
@@ -83,19 +83,19 @@ def test_only_one_module_starts_processes() -> None:
     found = {path: list(starts(ast.parse(path.read_text()))) for path in SHIPPED}
     found = {str(path.relative_to(ROOT)): names for path, names in found.items() if names}
     assert found.pop("core/src/oplet/tuning/child/subprocesses.py") != []
-    # It reads what its process writes; the process itself is started by oplet.tuning.child.subprocesses.
+    # It reads what its process writes; the process itself is started by oplet.processes.
     assert found.pop("fuzz/campaign.py") == ["subprocess"]
     # `oplet behind` runs a program that the user names, in this process.
     assert found.pop("core/src/oplet/tools/behind/launch.py") == ["runpy"]
     # Predictor.map(processes=True) starts the standard library's worker processes; the test below holds where those import from.
     assert set(found.pop("core/src/oplet/runtime/calling/worker_process.py")) == {"multiprocessing"}
-    # It talks to the processes that compile, and looks whether this program is Python; oplet.tuning.child.subprocesses starts them.
+    # It talks to the processes that compile, and looks whether this program is Python; oplet.processes starts them.
     assert set(found.pop("plugins/numba_ops/src/oplet_numba_ops/compiling/processes.py")) == {"subprocess", "sys.executable"}
     # It reads what `oplet explore` says.
     assert found.pop("plugins/model_explorer/src/oplet_model_explorer/graphs.py") == ["subprocess"]
     # It calls the machine's compiler.
     assert found.pop("benchmarks/native.py") == ["subprocess"]
-    assert found == {}, "use oplet.tuning.child.subprocesses"
+    assert found == {}, "use oplet.processes"
     campaign = ast.parse((ROOT / "fuzz" / "campaign.py").read_text())
     called = {dotted(node.func) for node in ast.walk(campaign) if isinstance(node, ast.Call)}
     assert not {name for name in called if name.startswith("subprocess.")}
@@ -211,7 +211,7 @@ def test_a_child_finds_the_users_packages_and_nothing_of_the_current_folder(
 
 
 def test_without_python_s_own_switch_the_empty_folder_keeps_strangers_out(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oplet.tuning.child.subprocesses._SAFE_PATH", ())  # as before Python 3.11
+    monkeypatch.setattr("oplet.processes._SAFE_PATH", ())  # as before Python 3.11
     done = run_python(["-c", "import importlib, json, numpy, statistics"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert found_marks(trap) == []

@@ -15,7 +15,7 @@ from tests.places import ROOT
 
 import oplet
 from oplet.model.files.cache_folder import FOLDER_VARIABLE
-from oplet.tuning import choice_cache
+from oplet_tools.tuning import choice_cache
 
 PAGE = (ROOT / "docs" / "reliability.md").read_text("utf-8")
 CORE = Path(oplet.__file__).parent

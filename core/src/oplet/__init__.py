@@ -6,8 +6,7 @@ Examples:
 
 from __future__ import annotations
 
-from oplet.companions import find_companions
-from oplet.plugins.registered_chooser import register_chooser
+from oplet.companions import companion, find_companions
 
 #: The version of every package of this repository: their `pyproject.toml` read it here when they are built.
 __version__ = "0.1.0"
@@ -55,14 +54,13 @@ _HOMES = {
     "OpResolverType": "oplet.runtime.interpreter",
     "Places": "oplet.ops.serving.joining",
     "PluginManager": "oplet.plugins.manager",
-    "Predictor": "oplet.runtime.calling.predictor",
     "Profiler": "oplet.runtime.describe.profiler",
     "Provenance": "oplet.ops.serving.provenance",
     "Quantization": "oplet.ops.tensor",
     "Reconciliation": "oplet.ops.asynchronous.attributes",
     "Registration": "oplet.ops.serving.registration",
     "RunAnew": "oplet.ops.serving.joining",
-    "SignatureRunner": "oplet.runtime.calling.signature_runner",
+    "SignatureRunner": "oplet.runtime.signature_runner",
     "SimpleDelegate": "oplet.delegates.delegate",
     "StoredThunks": "oplet.ops.serving.joining",
     "StoringJoiner": "oplet.ops.serving.joining",
@@ -90,7 +88,7 @@ _HOMES = {
     "largest_partitions": "oplet.delegates.delegate",
     "limited": "oplet.ops.serving.type_limits",
     "load_delegate": "oplet.runtime.delegation.load",
-    "python_process": "oplet.tuning.child.subprocesses",
+    "python_process": "oplet.processes",
     "reconcile_attributes": "oplet.ops.asynchronous.attributes",
     "uncovered_attributes": "oplet.ops.asynchronous.attributes",
     "write_atomically": "oplet.model.files.atomic_write",
@@ -103,32 +101,24 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     import importlib
 
-    if home is None:
-        reason = ""
-        if name.isidentifier() and name.islower() and not name.startswith("_"):  # a companion of oplet's, as `oplet.ray`
-            try:
+    if home is not None:
+        value = getattr(importlib.import_module(home), name)
+    else:
+        if not name.isidentifier() or name.startswith("_"):
+            raise AttributeError(f"module 'oplet' has no attribute {name!r}")
+        if not name.islower():
+            value = companion(name)
+        else:
+            try:  # a companion of oplet's, as `oplet.ray`
                 return importlib.import_module(f"oplet.{name}")
             except ModuleNotFoundError as error:
                 if error.name != f"oplet.{name}":
                     raise
-                reason = f" ({error})"
-        raise AttributeError(f"module 'oplet' has no attribute {name!r}{reason}")
-
-    value = getattr(importlib.import_module(home), name)
+                raise AttributeError(f"module 'oplet' has no attribute {name!r} ({error})") from None
     globals()[name] = value
     return value
 
 
-def _tuning_chooser() -> object:
-    """The function behind `experimental_delegates="auto"`, given here because `tuning` stands above the interpreter that calls it."""
-    from functools import partial
-
-    from oplet.tuning.choice import choose_for_interpreter
-
-    return partial(choose_for_interpreter, version=__version__)
-
-
-register_chooser(_tuning_chooser)
 find_companions()
 
 

@@ -66,16 +66,16 @@ from oplet.ops.tensor import Tensor as Tensor
 from oplet.ops.tensor import TensorBuilder as TensorBuilder
 from oplet.plugins.commands import CommandRegistry as CommandRegistry
 from oplet.plugins.manager import PluginManager as PluginManager
+from oplet.processes import python_process as python_process
 from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner as AsyncSignatureRunner
-from oplet.runtime.calling.predictor import Predictor as Predictor
-from oplet.runtime.calling.signature_runner import SignatureRunner as SignatureRunner
 from oplet.runtime.delegation.load import load_delegate as load_delegate
 from oplet.runtime.describe.profiler import Profiler as Profiler
 from oplet.runtime.interpreter import Interpreter as Interpreter
 from oplet.runtime.interpreter import OpResolverType as OpResolverType
 from oplet.runtime.limits import Limits as Limits
+from oplet.runtime.signature_runner import SignatureRunner as SignatureRunner
 from oplet.schema.enums import BuiltinOperator as BuiltinOperator
 from oplet.schema.enums import TensorType as TensorType
-from oplet.tuning.child.subprocesses import python_process as python_process
+from oplet_predictor import Predictor as Predictor
 
 __version__: str

@@ -1,4 +1,4 @@
-"""Companions: modules of other packages that are also reached as modules of oplet, as `oplet.ray` is `oplet_ray`."""
+"""Companions: names of `oplet` that other packages bring, as `oplet.testing` is `oplet_testing` and `oplet.Predictor` a class of it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,63 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
     from importlib.abc import Loader, MetaPathFinder
 
-__all__ = ["GROUP", "KNOWN", "find_companions"]
+__all__ = ["GROUP", "KNOWN", "companion", "find_companions"]
 
-#: The entry-point group of companions: `ray = "oplet_ray"` makes the module `oplet_ray` reachable as `oplet.ray`.
+#: The entry-point group of companions. `ray = "oplet_ray"` makes the module `oplet_ray` and its submodules reachable as `oplet.ray`,
+#: `Predictor = "oplet_predictor.predictor:Predictor"` makes that class reachable as `oplet.Predictor`.
 GROUP: Final = "oplet.modules"
 
 #: Companions of this project by name, and their packages, for advice where they are not installed.
-KNOWN: Final = {"beam": "oplet-beam", "ray": "oplet-ray"}
+KNOWN: Final = {
+    "Predictor": "oplet-predictor",
+    "beam": "oplet-beam",
+    "predictor": "oplet-predictor",
+    "ray": "oplet-ray",
+    "testing": "oplet-testing",
+    "tuning": "oplet-tools",
+}
+
+
+def companion(name: str) -> Any:
+    """Return what another package brings under a name of `oplet` that is no module's.
+
+    Raises:
+        ImportError: several packages bring it, or none does and it is known which one would.
+        AttributeError: nobody is known to bring it.
+    """
+    if target := _target(name):
+        module, _, attribute = target.partition(":")
+        if attribute:
+            return getattr(importlib.import_module(module), attribute)
+    if name in KNOWN:
+        raise ImportError(f"cannot import name {name!r} from 'oplet': pip install {KNOWN[name]} brings it.", name="oplet")
+    raise AttributeError(f"module 'oplet' has no attribute {name!r}")
+
+
+def _target(name: str) -> str:
+    """Return the value of a companion's entry point, "" if no installed package brings it.
+
+    Raises:
+        ImportError: several packages bring it.
+    """
+    try:
+        import importlib_metadata
+    except ModuleNotFoundError:  # in what `oplet build --with-core` makes, which looks for no other packages
+        return ""
+    found = {entry.value: entry for entry in importlib_metadata.entry_points(group=GROUP, name=name)}
+    if len(found) > 1:
+        packages = " and ".join(sorted(entry.dist.name if entry.dist else value for value, entry in found.items()))
+        raise ImportError(f"oplet.{name} is claimed by {packages}; uninstall one of them.", name=f"oplet.{name}")
+    return next(iter(found), "")
 
 
 class _Forward:
-    """A loader of `oplet.NAME`, a module without submodules that has every attribute of the companion.
+    """A loader of `oplet.NAME`, a module that has every attribute of the companion.
 
     Args:
         target: the name of the companion's module.
@@ -35,29 +76,37 @@ class _Forward:
         """Leave it to Python to create the module."""
 
     def exec_module(self, module: ModuleType) -> None:
+        """Give the module what the companion has."""
         target = importlib.import_module(self._target)
         forwarded = {"__doc__": target.__doc__, "__getattr__": lambda name: getattr(target, name), "__dir__": lambda: dir(target)}
         module.__dict__.update(forwarded)
 
 
 class _Finder:  # not a MetaPathFinder: importing importlib.abc imports thirty modules more
-    """Finder of companions, asked after those that find oplet's own modules."""
+    """Finder of companions and their submodules, asked after those that find oplet's own modules."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        parent, _, name = fullname.rpartition(".")
-        if parent != "oplet":
+        """Return the spec of `oplet.NAME` or of a module within it; None where it is no companion's.
+
+        Raises:
+            ImportError: several packages bring it.
+            ModuleNotFoundError: none does, and it is known which one would.
+        """
+        oplet, _, rest = fullname.partition(".")
+        name, _, inner = rest.partition(".")
+        if oplet != "oplet" or not name:
             return None
-        try:
-            import importlib_metadata
-        except ModuleNotFoundError:  # in what `oplet build --with-core` makes, which looks for no other packages
-            return None
-        found = {entry.value: entry for entry in importlib_metadata.entry_points(group=GROUP, name=name)}
-        if len(found) > 1:
-            packages = " and ".join(sorted(entry.dist.name if entry.dist else value for value, entry in found.items()))
-            raise ImportError(f"{fullname} is claimed by {packages}; uninstall one of them.", name=fullname)
-        for value in found:
-            return ModuleSpec(fullname, cast("Loader", _Forward(value)))
-        if name in KNOWN:
+        module, _, attribute = _target(name).partition(":")
+        if module and not attribute:
+            found = f"{module}.{inner}".rstrip(".")
+            if inner:
+                from importlib.util import find_spec  # imported late: running a model does not need it
+
+                if find_spec(found) is None:
+                    return None
+            # Every companion may have submodules; on no path they are found by nobody but this finder.
+            return ModuleSpec(fullname, cast("Loader", _Forward(found)), is_package=True)
+        if name in KNOWN and not module:
             raise ModuleNotFoundError(f"No module named '{fullname}': pip install {KNOWN[name]} brings it.", name=fullname)
         return None
 

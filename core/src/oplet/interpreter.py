@@ -12,9 +12,9 @@ from typing import Any
 from oplet.delegates.delegate import Delegate
 from oplet.errors import ModelError
 from oplet.ops.serving.resolver import ChainOpResolver, MutableOpResolver
-from oplet.runtime.calling.signature_runner import SignatureRunner
 from oplet.runtime.delegation.load import load_delegate
 from oplet.runtime.interpreter import Interpreter, OpResolverType
+from oplet.runtime.signature_runner import SignatureRunner
 
 __all__ = ["Delegate", "Interpreter", "InterpreterWithCustomOps", "OpResolverType", "SignatureRunner", "load_delegate"]
 

@@ -22,7 +22,7 @@ from oplet import (
 )
 from oplet.errors import DelegateError
 from oplet.schema.options import IfOptions
-from oplet.testing import invoke
+from oplet_testing import invoke
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 

@@ -28,7 +28,7 @@ from oplet import (
 )
 from oplet.delegates.delegate import DelegateContext
 from oplet.errors import DelegateApplicationError, DelegateError, UnresolvedOpError
-from oplet.testing import WrappingDelegate
+from oplet_testing import WrappingDelegate
 
 
 class Adder(DelegateKernel):

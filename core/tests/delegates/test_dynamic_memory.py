@@ -22,7 +22,7 @@ from oplet import (
     Registration,
     SimpleDelegate,
 )
-from oplet.testing import WrappingDelegate, invoke
+from oplet_testing import WrappingDelegate, invoke
 
 
 def copy_prepare(context: Context, node: Node) -> None:

@@ -32,9 +32,9 @@ from oplet.model.control_dependencies import CONTROL_DEPENDENCIES, encode_contro
 from oplet.schema.options import AddOptions, FullyConnectedOptions, IfOptions, MulOptions, RandomOptions, WhileOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.tables import Metadata
-from oplet.testing import WrappingDelegate
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing import WrappingDelegate
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 X = Spec("float32", [2], signature=[-1])
 TWO = np.array(2, np.float32)

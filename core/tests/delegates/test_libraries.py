@@ -13,7 +13,7 @@ from oplet.delegates.registry import is_library
 from oplet.errors import DelegateError, DelegateLoadError, PluginError
 from oplet.ops.serving.registration import Provenance
 from oplet.plugins.install_commands import install_command
-from oplet.testing.distributions import fake_distribution, installed
+from oplet_testing.distributions import fake_distribution, installed
 
 
 class Loaded(Delegate):

@@ -20,7 +20,7 @@ from oplet import (
     SimpleDelegate,
 )
 from oplet.errors import DelegateApplicationError, PrepareError
-from oplet.testing import Spec, invoke
+from oplet_testing import Spec, invoke
 
 
 class Offers(DelegateKernel):

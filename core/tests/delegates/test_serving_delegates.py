@@ -11,9 +11,9 @@ from core.tests.chains import ADD_ONE, F32, Computes, add_chain, answer
 
 from oplet import Delegate, DelegateRegistry, Interpreter, ModelBuilder, MutableOpResolver, Registration, SimpleDelegate, decline
 from oplet.errors import DelegateError, DelegateLoadError, OpConflictError, UnresolvedOpError, UnservedNodeError
-from oplet.testing import Spec, chain_graph, elementwise, graph_model, one_op_model
-from oplet.tools.describing.doctor import diagnose
-from oplet.tools.describing.inspect import inspect_model
+from oplet_testing import Spec, chain_graph, elementwise, graph_model, one_op_model
+from oplet_tools.describing.doctor import diagnose
+from oplet_tools.describing.inspect import inspect_model
 
 NEGATES = """
     from oplet import SimpleDelegate, hookimpl

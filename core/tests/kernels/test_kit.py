@@ -43,7 +43,7 @@ def test_a_module_of_the_kit_imports_neither_the_interpreter_nor_plugins(name: s
     code = f"import sys, oplet.kernels.{name}; print(*sys.modules)"
     loaded = run_child([sys.executable, "-c", code]).stdout.split()
     assert not {
-        m for m in loaded if m.startswith(("oplet_", "oplet.runtime", "oplet.model", "oplet.plugins.manager", "oplet.tools"))
+        m for m in loaded if m.startswith(("oplet_", "oplet.runtime", "oplet.model", "oplet.plugins.manager", "oplet_tools"))
     }
 
 

@@ -12,9 +12,9 @@ from oplet.schema.decode import decode
 from oplet.schema.encode import encode
 from oplet.schema.enums import Padding, TensorType
 from oplet.schema.options import AddOptions, CastOptions, Conv2DOptions
-from oplet.testing import one_op_model
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from core.tests.chains import F32, adding, interpret
 from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registration, TensorType, charge, checkpoint
 from oplet.errors import CancelledError, DeadlineError, LimitError
 from oplet.schema.options import SkipGramOptions
-from oplet.testing import one_op_model
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model
+from oplet_testing.one_op import Spec
 
 X = Spec("float32", [1])
 

@@ -27,8 +27,8 @@ from oplet import (
 from oplet.errors import CustomOptionsError, ModelError, OpConflictError, OpletError, PrepareError, ResolverError
 from oplet.schema.options import IfOptions, MulOptions, WhileOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 X = Spec("float32", [2], signature=[-1])
 #: What a decomposition computes: the square, so that it is seen when a kernel did not run.

@@ -28,10 +28,10 @@ from oplet.errors import InvokeError, OpletError, PrepareError, ResolverError
 from oplet.ops.serving.resolver import ChainOpResolver
 from oplet.schema.options import IfOptions, ReshapeOptions, SoftmaxOptions, WhileOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec, one_op_model
-from oplet.tools.describing.doctor import diagnose
-from oplet.tools.describing.operators import operators_page
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec, one_op_model
+from oplet_tools.describing.doctor import diagnose
+from oplet_tools.describing.operators import operators_page
 
 FLOAT, INT8, UINT8 = TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8
 X = Spec("float32", [2], signature=[-1])

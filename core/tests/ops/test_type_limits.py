@@ -8,7 +8,7 @@ import pytest
 from oplet import BuiltinOperator, Interpreter, MutableOpResolver, Registration, TensorType, ensure
 from oplet.errors import PrepareError
 from oplet.ops.serving.type_limits import TypeLimit, limited
-from oplet.testing import Spec, one_op_model
+from oplet_testing import Spec, one_op_model
 
 CALLS: list[str] = []
 

@@ -11,7 +11,7 @@ import pytest
 from tests.children import run_child
 
 from oplet.companions import GROUP
-from oplet.testing.distributions import fake_distribution
+from oplet_testing.distributions import fake_distribution
 
 SOURCE = {"oplet_wave": '"""Waves."""\ndef play():\n    return "played"\n'}
 

@@ -14,8 +14,8 @@ import pytest
 from oplet import Interpreter, PluginManager
 from oplet.errors import OpConflictError, PluginError
 from oplet.plugins.manager import default_manager
-from oplet.testing.distributions import fake_distribution, installed
-from oplet.testing.one_op import Spec, one_op_model
+from oplet_testing.distributions import fake_distribution, installed
+from oplet_testing.one_op import Spec, one_op_model
 
 RELU = one_op_model("RELU", [Spec("float32", [1])], [Spec("float32", [1])])
 

@@ -10,7 +10,7 @@ from core.tests.chains import F32, answer
 
 from oplet import CustomPrefix, Interpreter, MutableOpResolver, Registration
 from oplet.errors import OpConflictError, PrepareError, ResolverError
-from oplet.testing import Spec, chain_graph, elementwise, graph_model
+from oplet_testing import Spec, chain_graph, elementwise, graph_model
 
 BY_NAME = """
     from oplet import Registration, hookimpl

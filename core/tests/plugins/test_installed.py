@@ -10,7 +10,7 @@ import importlib_metadata
 import pytest
 
 from oplet import installed
-from oplet.tuning.child.subprocesses import run_python
+from oplet.processes import run_python
 
 GROUP = "oplet"
 

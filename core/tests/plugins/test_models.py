@@ -12,8 +12,8 @@ import pytest
 from oplet import Interpreter, MutableOpResolver, Registration
 from oplet.errors import OpConflictError, UnresolvedOpError
 from oplet.ops.context import Context, Node
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 VECTOR = Spec("float32", [2])
 X = np.array([1.0, 2.0], np.float32)

@@ -121,7 +121,7 @@ def test_prefer_of_another_kind_is_refused(rivals: Any) -> None:
 
 
 def test_two_plugins_of_one_package_are_told_apart_by_plugin_name(site: Any) -> None:
-    from oplet.testing.distributions import fake_distribution
+    from oplet_testing.distributions import fake_distribution
 
     source = """
         from oplet import Registration, hookimpl

@@ -12,8 +12,8 @@ import pytest
 from oplet import Context, Interpreter, MutableOpResolver, Node, Profiler, Registration, UnforeseenShapeError, ensure
 from oplet.errors import TensorError
 from oplet.schema.options import WhileOptions
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 X = Spec("float32", [3])
 #: Leading takes values from the start on, up to the first one that is below 0; Filled puts zeros behind them, up to three values.

@@ -8,7 +8,7 @@ from core.tests.chains import F32, answer, like_input
 from oplet import Allocation, Context, Interpreter, ModelBuilder, MutableOpResolver, Node, Registration
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator, TensorType
-from oplet.testing import Spec, one_op_model
+from oplet_testing import Spec, one_op_model
 
 
 def node_of(*inputs: Tensor | None) -> Node:

@@ -13,8 +13,8 @@ from core.tests.chains import answer, double, like_input
 from oplet import Context, Delegate, Interpreter, MutableOpResolver, Node, Registration, ensure
 from oplet.delegates.delegate import DelegateContext
 from oplet.errors import LimitError, OpletError, PrepareError
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 X = Spec("float32", [2])
 FREED: list[str] = []

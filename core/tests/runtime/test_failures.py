@@ -13,7 +13,7 @@ import pytest
 
 from oplet import Interpreter, MutableOpResolver, Registration
 from oplet.errors import InvokeError, PrepareError, failures
-from oplet.testing.one_op import Spec, one_op_model
+from oplet_testing.one_op import Spec, one_op_model
 
 X = Spec("float32", [2])
 MODEL = one_op_model("Mine", [X], [X])

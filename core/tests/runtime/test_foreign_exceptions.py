@@ -13,7 +13,7 @@ import pytest
 import oplet.runtime.execution.model_runtime as interpreting
 from oplet import Interpreter, Model, ModelBuilder
 from oplet.errors import LimitError, TensorError
-from oplet.tools.running.outputs import save_outputs
+from oplet_tools.running.outputs import save_outputs
 
 ODD = ["\udcff\udcfe", "a\0b", "x" * 70_000, "é" * 33_000]
 

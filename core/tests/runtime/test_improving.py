@@ -11,7 +11,7 @@ from core.tests.chains import F32, answer, like_input
 
 from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Profiler, Registration
 from oplet.errors import PrepareError
-from oplet.testing import Spec, chain_graph, graph_model
+from oplet_testing import Spec, chain_graph, graph_model
 
 
 class ForNow:

@@ -11,7 +11,7 @@ from core.tests.chains import like_input
 from oplet import Context, Interpreter, MutableOpResolver, Node, Registration, Tensor
 from oplet.errors import OpletError, TensorError
 from oplet.runtime.memory import allocation
-from oplet.testing import Graph, Op, Spec, graph_model, invoke
+from oplet_testing import Graph, Op, Spec, graph_model, invoke
 
 X = Spec("float32", [3])
 Y = Spec("float32", [2, 3])

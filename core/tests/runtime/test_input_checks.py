@@ -9,8 +9,8 @@ from oplet import Interpreter, Limits
 from oplet.errors import InvokeError, LimitError, PrepareError
 from oplet.model.builders.sparsity import sparsify
 from oplet.schema.options import AddOptions, FullyConnectedOptions
-from oplet.testing import one_op_model
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model
+from oplet_testing.one_op import Spec
 
 X = Spec("float32", [2, 4])
 

@@ -45,9 +45,9 @@ from oplet.errors import (
     UnresolvedOpError,
     ViewError,
 )
-from oplet.testing import invoke, one_op_model
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing import invoke, one_op_model
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 
 def resolver(**ops: Registration) -> MutableOpResolver:

@@ -13,7 +13,7 @@ from core.tests.chains import F32, answer, like_input
 from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Profiler, Registration
 from oplet.errors import CancelledError, InvokeError
 from oplet.kernels.arrays import Copies, copier
-from oplet.testing import Spec, chain_graph, graph_model
+from oplet_testing import Spec, chain_graph, graph_model
 
 
 class Joiner:

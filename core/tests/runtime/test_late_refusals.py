@@ -10,7 +10,7 @@ from core.tests.chains import F32, like_input
 
 from oplet import Context, Interpreter, ModelBuilder, MutableOpResolver, Node, Registration, ensure, ensure_fits
 from oplet.errors import InvokeError, LimitError, PrepareError
-from oplet.testing import invoke
+from oplet_testing import invoke
 
 
 def copy(context: Context, node: Node) -> None:

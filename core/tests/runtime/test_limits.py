@@ -12,7 +12,7 @@ from core.tests.chains import F32, answer, like_input
 from oplet import Interpreter, Limits, ModelBuilder, MutableOpResolver, Registration
 from oplet.errors import CancelledError, DeadlineError, LimitError
 from oplet.schema.options import CallOnceOptions, WhileOptions
-from oplet.testing import Spec, chain_graph, graph_model
+from oplet_testing import Spec, chain_graph, graph_model
 
 ONES = np.ones(4, F32)
 

@@ -13,7 +13,7 @@ from core.tests.chains import F32, like_input
 
 from oplet import Context, Interpreter, MutableOpResolver, Node, Registration
 from oplet.errors import StateError
-from oplet.testing import Graph, Op, Spec, graph_model
+from oplet_testing import Graph, Op, Spec, graph_model
 
 SAID = r"in use by another thread \('first'\): one interpreter serves one thread at a time"
 

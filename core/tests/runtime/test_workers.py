@@ -15,7 +15,7 @@ from oplet.runtime.threads import workers as runtime_workers
 from oplet.runtime.threads.blas import SINGLE_THREADED, SingleThreaded
 from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 from oplet.runtime.threads.workers import Workers
-from oplet.testing import Spec, one_op_model
+from oplet_testing import Spec, one_op_model
 
 
 def test_parts_run_at_once_and_in_threads_that_numpy_s_settings_reach() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from oplet import MutableOpResolver, PluginManager
-from oplet.testing import OpContract, Spec, one_op_model, run_op
 from oplet_atan_op import register_ops
+from oplet_testing import OpContract, Spec, one_op_model, run_op
 
 
 def resolver() -> MutableOpResolver:

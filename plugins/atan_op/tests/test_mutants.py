@@ -11,7 +11,7 @@ import pytest
 
 import oplet_atan_op
 from oplet import MutableOpResolver
-from oplet.testing import OpContract, Spec, first_failure, one_op_model
+from oplet_testing import OpContract, Spec, first_failure, one_op_model
 
 COMPUTE = "    np.arctan(node.inputs[0].data, out=node.outputs[0].data)"
 RESIZE = "    context.resize_tensor(y, x.shape)"

@@ -8,7 +8,7 @@ import pytest
 
 from oplet.plugins.manager import default_manager
 from oplet.plugins.selection import PREFER_VARIABLE
-from oplet.testing import litert_interpreter, run_op
+from oplet_testing import litert_interpreter, run_op
 
 
 @pytest.fixture(autouse=True, scope="module")

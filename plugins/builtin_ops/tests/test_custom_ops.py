@@ -7,8 +7,8 @@ import pytest
 from flatbuffers import flexbuffers
 
 from oplet.errors import InvokeError, PrepareError
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 def custom(name, inputs, outputs, **options):

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from oplet.kernels.fixed_point import int32_of, multiply_by_quantized_multiplier, quantize_multiplier, quotient
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
 from oplet_builtin_ops.arithmetic.fixed_point_functions import reciprocal
 from oplet_builtin_ops.control.philox import PhiloxRandom, philox4x32, threefry2x32
 from oplet_builtin_ops.layers import hybrid
 from oplet_builtin_ops.suppression import non_max
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 FLOATS = st.floats(-1e3, 1e3, width=32)
 WORDS = st.integers(0, 2**32 - 1)

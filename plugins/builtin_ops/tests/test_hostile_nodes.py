@@ -7,7 +7,7 @@ import pytest
 
 from oplet import ModelBuilder
 from oplet.errors import PrepareError
-from oplet.testing import Spec, one_op_model, run_op
+from oplet_testing import Spec, one_op_model, run_op
 
 
 def test_an_inverse_root_whose_scales_vanish_is_at_the_zero_point() -> None:

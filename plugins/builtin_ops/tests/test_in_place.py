@@ -13,9 +13,9 @@ from tests.budgets import examples
 
 from oplet import Interpreter
 from oplet.schema.options import ReshapeOptions
-from oplet.testing import Graph, Op, Spec, graph_model, one_op_model
-from oplet.testing.harness.graph_access import write_over
-from oplet.testing.harness.runs import answers, run
+from oplet_testing import Graph, Op, Spec, graph_model, one_op_model
+from oplet_testing.harness.graph_access import write_over
+from oplet_testing.harness.runs import answers, run
 
 #: Larger than a block, and of a size that no block divides.
 SHAPE = (1, 131, 7, 40)

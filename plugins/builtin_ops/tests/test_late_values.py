@@ -12,9 +12,9 @@ from oplet import Interpreter
 from oplet.errors import InvokeError, PrepareError
 from oplet.schema import options as _o
 from oplet.schema.enums import Padding
-from oplet.testing import invoke
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing import invoke
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 Array = np.ndarray[Any, Any]
 

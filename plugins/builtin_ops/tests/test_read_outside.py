@@ -11,7 +11,7 @@ import pytest
 from oplet import Interpreter, ModelBuilder, TensorType
 from oplet.errors import TensorError
 from oplet.schema.options import FloorDivOptions, PackOptions, ReshapeOptions, ShapeOptions, StridedSliceOptions
-from oplet.testing import WrappingDelegate
+from oplet_testing import WrappingDelegate
 
 X = np.random.default_rng(0).normal(size=(2, 8)).astype(np.float32)
 DELEGATES = [(), ({0},), ({1, 2},), ({0, 3},), (None,)]

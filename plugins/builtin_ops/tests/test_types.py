@@ -10,8 +10,8 @@ import pytest
 from oplet import BuiltinOperator, Interpreter, PluginManager, TensorType
 from oplet.errors import OpletError
 from oplet.schema.options import Conv2DOptions, PackOptions, Pool2DOptions, ShapeOptions, SpaceToDepthOptions
-from oplet.testing import one_op_model
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model
+from oplet_testing.one_op import Spec
 
 RESOLVER = PluginManager(load=["oplet-builtin-ops"]).resolver()
 QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)

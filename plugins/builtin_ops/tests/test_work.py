@@ -9,9 +9,9 @@ import pytest
 
 from oplet import Interpreter, PluginManager, Work
 from oplet.schema.options import BatchMatMulOptions, Conv2DOptions, DepthwiseConv2DOptions, Pool2DOptions, TransposeConvOptions
-from oplet.testing import Spec, one_op_model
-from oplet.tools.describing.work import work_of_nodes
 from oplet_builtin_ops import VERSIONS
+from oplet_testing import Spec, one_op_model
+from oplet_tools.describing.work import work_of_nodes
 
 PLUGINS = PluginManager(load=["oplet-builtin-ops"])
 #: Operators whose work depends on values, that call subgraphs, or that are rare.

@@ -14,7 +14,7 @@ from tests.budgets import examples
 from oplet import NUMPY_BUFFER, BackendBuffer, BufferAttribute, Interpreter, IoType, ModelBuilder, load_delegate
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions, ReducerOptions
-from oplet.testing import DelegateContract, Spec, one_op_model, run_op
+from oplet_testing import DelegateContract, Spec, one_op_model, run_op
 
 F32 = np.float32
 

@@ -15,7 +15,7 @@ from tests.children import run_child
 
 from oplet import Interpreter, Limits, MutableOpResolver, Registration, TensorType, load_delegate
 from oplet.errors import InvokeError, LimitError, OpletError, PrepareError
-from oplet.testing import DelegateContract, elementwise
+from oplet_testing import DelegateContract, elementwise
 
 tf = pytest.importorskip("tensorflow")
 

@@ -34,7 +34,7 @@ def test_a_model_without_flex_nodes_imports_nothing_of_tensorflow() -> None:
     program = (
         "import sys, numpy as np\n"
         "from oplet import Interpreter, load_delegate\n"
-        "from oplet.testing import Graph, Op, Spec, graph_model\n"
+        "from oplet_testing import Graph, Op, Spec, graph_model\n"
         "model = graph_model(Graph(dict.fromkeys('xy', Spec('float32', [3])), 'x', 'y', [Op('ABS', 'x', 'y')]))\n"
         "interpreter = Interpreter(model_content=model, experimental_delegates=[load_delegate('flex')])\n"
         "interpreter.allocate_tensors(); interpreter.invoke()\n"

@@ -14,8 +14,8 @@ from plugins.flex_ops.tests.oracle import tensorflow_results
 
 from oplet import MutableOpResolver, TensorType
 from oplet.errors import OpletError
-from oplet.testing import Spec, one_op_model, run_op
 from oplet_flex_ops import UNPREFIXED, register_ops
+from oplet_testing import Spec, one_op_model, run_op
 
 Arrays = list[NDArray[Any]]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from plugins.flex_ops.tests.nodedefs import flex_options
 
 from oplet import Interpreter, ModelBuilder, TensorType
-from oplet.testing import invoke
+from oplet_testing import invoke
 
 Array = NDArray[Any]
 

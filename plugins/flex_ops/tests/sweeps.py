@@ -11,8 +11,8 @@ from plugins.flex_ops.tests.nodedefs import flex_options
 from plugins.flex_ops.tests.oracle import tensorflow_results
 
 from oplet import TensorType
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 Arrays = Sequence[NDArray[Any]]
 

@@ -12,7 +12,7 @@ from plugins.flex_ops.tests.sweeps import Case, difference, dtype_of
 
 from oplet import TensorType as T
 from oplet.errors import OpletError
-from oplet.testing import Spec, call_op
+from oplet_testing import Spec, call_op
 
 rng = np.random.default_rng(7)
 I32, I64 = np.int32, np.int64

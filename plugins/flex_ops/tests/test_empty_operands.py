@@ -10,7 +10,7 @@ from plugins.flex_ops.tests.nodedefs import flex_options
 
 from oplet import TensorType as T
 from oplet.errors import OpletError
-from oplet.testing import Spec, call_op
+from oplet_testing import Spec, call_op
 
 F = {"T": T.FLOAT32}
 

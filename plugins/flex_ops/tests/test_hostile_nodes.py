@@ -16,10 +16,10 @@ from tests.places import SWEEP
 
 from oplet import Interpreter, Limits, MutableOpResolver, TensorType
 from oplet.errors import OpletError
-from oplet.testing import Spec, invoke, one_op_model
 from oplet_flex_ops import OPS, register_ops
 from oplet_flex_ops.lists.tensor_list import TensorList
 from oplet_flex_ops.tables import Table
+from oplet_testing import Spec, invoke, one_op_model
 
 Array = NDArray[Any]
 

@@ -12,8 +12,8 @@ from plugins.flex_ops.tests.sweeps import Case, type_of
 
 import oplet
 from oplet import Limits
-from oplet.testing import one_op_model
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model
+from oplet_testing.one_op import Spec
 
 SWEEPS = [
     *test_arrays.SWEEPS,

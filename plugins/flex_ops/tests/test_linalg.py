@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from plugins.flex_ops.tests.agreement import Case, apart, check_all, refuses, resolver, run_case, tensorflow_batch, type_of
 
 from oplet import TensorType
-from oplet.testing import Spec, one_op_model, run_op
 from oplet_flex_ops import OPS
+from oplet_testing import Spec, one_op_model, run_op
 
 Array = NDArray[Any]
 WIDE = ["float32", "float64", "complex64", "complex128"]

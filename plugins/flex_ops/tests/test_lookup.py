@@ -10,7 +10,7 @@ from plugins.flex_ops.tests.chains import Step, assert_same, chain_model, oplet_
 
 from oplet import Interpreter, TensorType
 from oplet.errors import OpletError
-from oplet.testing import invoke
+from oplet_testing import invoke
 
 STRINGS = {"Tin": TensorType.STRING, "Tout": TensorType.INT64}
 MUTABLE = {"key_dtype": TensorType.STRING, "value_dtype": TensorType.INT64, "shared_name": "counts"}
@@ -122,7 +122,7 @@ def test_a_refusal_says_what_is_wrong() -> None:
 def _find_model() -> bytes:
     from plugins.flex_ops.tests.nodedefs import flex_options
 
-    from oplet.testing import Spec, one_op_model
+    from oplet_testing import Spec, one_op_model
 
     inputs = [Spec(TensorType.RESOURCE, []), Spec(TensorType.STRING, [3]), Spec("int64", [])]
     return one_op_model(

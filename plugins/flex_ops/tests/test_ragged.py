@@ -12,7 +12,7 @@ from plugins.flex_ops.tests.sweeps import Case, difference, dtype_of
 
 from oplet import Interpreter, ModelBuilder
 from oplet import TensorType as T
-from oplet.testing import invoke
+from oplet_testing import invoke
 
 rng = np.random.default_rng(31)
 

@@ -12,8 +12,8 @@ from plugins.flex_ops.tests.agreement import Case, apart, check_all, model_of, r
 from plugins.flex_ops.tests.nodedefs import flex_options
 
 from oplet import Interpreter, TensorType
-from oplet.testing import invoke_steps
 from oplet_flex_ops import OPS
+from oplet_testing import invoke_steps
 
 Array = NDArray[Any]
 FLOATS = [TensorType.FLOAT32, TensorType.FLOAT64, TensorType.FLOAT16, TensorType.BFLOAT16]

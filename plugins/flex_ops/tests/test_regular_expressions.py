@@ -13,8 +13,8 @@ from tests.places import SWEEP
 
 from oplet import TensorType
 from oplet.errors import OpletError
-from oplet.testing import Spec, call_op
 from oplet_flex_ops.texts.regular import compile_pattern, replace_all, replace_first
+from oplet_testing import Spec, call_op
 
 S = TensorType.STRING
 ATOMS = [

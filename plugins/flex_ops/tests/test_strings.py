@@ -14,9 +14,9 @@ from plugins.flex_ops.tests.oracle import tensorflow_results
 
 from oplet import Limits, TensorType
 from oplet.errors import LimitError, OpletError
-from oplet.testing import Spec, call_op
 from oplet_flex_ops.texts.fingerprints import farm_fingerprint, murmur_hash, sip_hash
 from oplet_flex_ops.texts.numbers import read_float, read_integer
+from oplet_testing import Spec, call_op
 
 Array = NDArray[Any]
 S, B, I32, I64 = TensorType.STRING, TensorType.BOOL, TensorType.INT32, TensorType.INT64

@@ -10,8 +10,8 @@ from flatbuffers import flexbuffers
 
 from oplet import Interpreter, load_delegate
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.testing import Graph, Op, Spec, graph_model, invoke
 from oplet_litert_delegate.composites import untaken
+from oplet_testing import Graph, Op, Spec, graph_model, invoke
 
 random = np.random.default_rng(3)
 NAME = "odml.scaled_dot_product_attention"

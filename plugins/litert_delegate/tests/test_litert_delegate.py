@@ -23,7 +23,7 @@ from oplet.schema.options import (
     ShapeOptions,
     SVDFOptions,
 )
-from oplet.testing import DelegateContract, Graph, Op, Spec, graph_model, invoke, one_op_model
+from oplet_testing import DelegateContract, Graph, Op, Spec, graph_model, invoke, one_op_model
 
 F32 = np.float32
 random = np.random.default_rng(5)

@@ -15,8 +15,8 @@ from oplet import BuiltinOperator, Interpreter, ModelBuilder, Node, Tensor, Tens
 from oplet.builder import sparsify
 from oplet.ops.tensor import Allocation, numpy_dtype
 from oplet.schema.options import FullyConnectedOptions
-from oplet.testing import Spec, invoke, one_op_model
 from oplet_litert_delegate.claims import refuses
+from oplet_testing import Spec, invoke, one_op_model
 
 F32 = np.float32
 ROWS, DEPTH = 32, 64

@@ -10,8 +10,8 @@ import pytest
 from flatbuffers import flexbuffers
 
 from oplet import MutableOpResolver
-from oplet.testing import one_op_model, run_op
 from oplet_mediapipe_ops import register_ops
+from oplet_testing import one_op_model, run_op
 
 
 @pytest.fixture

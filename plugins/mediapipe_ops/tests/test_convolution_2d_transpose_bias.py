@@ -11,8 +11,8 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
 from plugins.mediapipe_ops.tests.drawing import numbers
 
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 OP = "Convolution2DTransposeBias"
 SAME, VALID = 1, 2

@@ -21,7 +21,7 @@ from flatbuffers import flexbuffers
 from tests.places import REAL
 
 from oplet import Interpreter
-from oplet.testing import invoke
+from oplet_testing import invoke
 
 ARCHIVE = REAL / "unrunnable.zip"
 pytestmark = pytest.mark.skipif(not ARCHIVE.is_file(), reason="the recorded models are not here")

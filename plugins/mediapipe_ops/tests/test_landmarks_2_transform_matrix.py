@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet.testing.one_op import Spec
+from oplet_testing.one_op import Spec
 
 OP = "Landmarks2TransformMatrix"
 V1 = {

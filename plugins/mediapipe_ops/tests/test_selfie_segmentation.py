@@ -11,7 +11,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
 from tests.places import REAL
 
-from oplet.testing import run_op
+from oplet_testing import run_op
 
 pytestmark = pytest.mark.skipif(not REAL.is_dir(), reason="the recorded models are not here")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from plugins.mediapipe_ops.tests.drawing import numbers
 
-from oplet.testing.one_op import Spec
+from oplet_testing.one_op import Spec
 
 IMAGE, POINTS = "TransformTensorBilinear", "TransformLandmarks"
 IDENTITY = np.eye(4, dtype=np.float32)[None]

@@ -121,7 +121,7 @@ def test_a_new_package_is_compiled_by_pip_and_passes_its_own_tests(package: tupl
 
 
 def test_a_finished_package_is_named_with_its_library_and_a_build_carries_it(package: tuple[Path, Path], tmp_path: Path) -> None:
-    from oplet.testing import Spec, one_op_model
+    from oplet_testing import Spec, one_op_model
 
     model = tmp_path / "twice.tflite"
     model.write_bytes(one_op_model("MyTwice", [Spec("float32", [3])], [Spec("float32", [3])]))

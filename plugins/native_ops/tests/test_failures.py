@@ -11,9 +11,9 @@ import pytest
 
 from oplet import Interpreter, TensorType
 from oplet.errors import InvokeError, PluginError, PrepareError
-from oplet.testing import Spec, one_op_model
 from oplet_native_ops import load_ops
 from oplet_native_ops.shim.opening import open_library
+from oplet_testing import Spec, one_op_model
 
 X = Spec("float32", [4])
 

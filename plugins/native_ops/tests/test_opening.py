@@ -14,12 +14,12 @@ import pytest
 from tests.children import run_child
 
 from oplet.errors import PluginError
-from oplet.testing import Spec, one_op_model, run_op
 from oplet_native_ops import load_ops
 from oplet_native_ops.shim import opening
 from oplet_native_ops.shim.elf import ElfError, read_elf
 from oplet_native_ops.shim.library import library_path
 from oplet_native_ops.shim.opening import open_library
+from oplet_testing import Spec, one_op_model, run_op
 
 MODEL = one_op_model("Atan", [Spec("float32", [3])], [Spec("float32", [3])])
 
@@ -156,7 +156,7 @@ def test_functions_of_the_same_names_that_somebody_made_global_are_not_taken(bui
 import ctypes
 ctypes.CDLL({foreign!r}, mode=ctypes.RTLD_GLOBAL)
 import numpy as np
-from oplet.testing import Spec, one_op_model, run_op
+from oplet_testing import Spec, one_op_model, run_op
 from oplet_native_ops import load_ops
 model = one_op_model("Atan", [Spec("float32", [1])], [Spec("float32", [1])])
 print(run_op(model, np.ones(1, "float32"), op_resolver=load_ops({build_once("atan_operator.cc")!r})))

@@ -11,8 +11,8 @@ import pytest
 from oplet import BuiltinOperator, Interpreter, ModelBuilder, MutableOpResolver, TensorType
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import AddOptions, LeakyReluOptions, Pool2DOptions
-from oplet.testing import Spec, one_op_model, run_op
 from oplet_native_ops import load_ops, register_library
+from oplet_testing import Spec, one_op_model, run_op
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 PROGRAM = """
 import sys
 import numpy as np
-from oplet.testing import Spec, one_op_model, run_op
+from oplet_testing import Spec, one_op_model, run_op
 from oplet_native_ops import load_ops
 model = one_op_model("Atan", [Spec("float32", [2])], [Spec("float32", [2])])
 [y] = run_op(model, np.array([0, 1], np.float32), op_resolver=load_ops(sys.argv[1]))

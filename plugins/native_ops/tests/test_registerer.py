@@ -13,10 +13,10 @@ import pytest
 
 from oplet import BuiltinOperator, Interpreter, MutableOpResolver
 from oplet.errors import PluginError
-from oplet.testing import Spec, one_op_model, run_op
 from oplet_native_ops import load_registerer
 from oplet_native_ops.shim.elf import ElfError, bound_names
 from oplet_native_ops.shim.library import library_path
+from oplet_testing import Spec, one_op_model, run_op
 
 SOURCE = "registerers.cc"
 SPECS = [Spec("float32", [3])], [Spec("float32", [3])]

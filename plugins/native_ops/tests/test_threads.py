@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from oplet import Interpreter
-from oplet.testing import Spec, one_op_model
 from oplet_native_ops import load_ops
 from oplet_native_ops.shim.opening import open_library
+from oplet_testing import Spec, one_op_model
 
 TOTAL = one_op_model("Total", [Spec("float32", [64])], [Spec("float32", [64])])
 

@@ -9,7 +9,7 @@ import pytest
 from tests.compiled_first import compiled_first
 
 from oplet import Interpreter
-from oplet.testing import invoke
+from oplet_testing import invoke
 
 if importlib.util.find_spec("numba") is None:  # the package is an extra: its tests run where numba is installed
     collect_ignore_glob = ["test_*.py"]

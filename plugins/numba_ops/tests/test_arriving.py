@@ -13,7 +13,7 @@ from oplet import Interpreter
 from oplet.runtime.memory.remembered import forget_plans
 from oplet.schema import options
 from oplet.schema.enums import Padding
-from oplet.testing import Spec, invoke, one_op_model
+from oplet_testing import Spec, invoke, one_op_model
 
 _PAIRS: dict[str, Any] = {
     "ADD": options.AddOptions(),

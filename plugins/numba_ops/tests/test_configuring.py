@@ -23,7 +23,7 @@ RUN = """
     {before}
     from oplet import Interpreter, PluginManager
     from oplet.schema.options import FullyConnectedOptions
-    from oplet.testing.one_op import Spec, one_op_model
+    from oplet_testing.one_op import Spec, one_op_model
     arrays = np.ones((4, 8), np.float32), np.zeros(4, np.float32)
     model = one_op_model("FULLY_CONNECTED", [Spec("float32", [2, 8]), *arrays], [Spec("float32", [2, 4])], FullyConnectedOptions())
     interpreter = Interpreter(model_content=model, plugins=PluginManager(load=["numba_ops", "builtin_ops"]))

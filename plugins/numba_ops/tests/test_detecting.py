@@ -10,7 +10,7 @@ import pytest
 from flatbuffers import flexbuffers
 from plugins.numba_ops.tests.compiled import is_compiled
 
-from oplet.testing import Spec, one_op_model
+from oplet_testing import Spec, one_op_model
 
 
 def detection(count: int, classes: int, background: int, anchors: Any, **changes: Any) -> bytes:

@@ -25,7 +25,6 @@ from oplet.schema.options import (
     SoftmaxOptions,
     SubOptions,
 )
-from oplet.testing import Spec, invoke, one_op_model
 from oplet_numba_ops.broadcasting import Repetition, repetition
 from oplet_numba_ops.elementwise.float_pairs import (
     ADD,
@@ -36,6 +35,7 @@ from oplet_numba_ops.elementwise.float_pairs import (
     SUBTRACT_FROM,
     bind_float_pair,
 )
+from oplet_testing import Spec, invoke, one_op_model
 
 SLOWLY = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 CLAMPS = st.sampled_from([ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU_N1_TO_1])

@@ -22,9 +22,9 @@ from oplet.schema.options import (
     PadOptions,
     SubOptions,
 )
-from oplet.testing import Spec, invoke
-from oplet.testing.graphs import Graph, Op, graph_model
 from oplet_numba_ops.compiling import kernels
+from oplet_testing import Spec, invoke
+from oplet_testing.graphs import Graph, Op, graph_model
 
 SLOWLY = settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38, 6.5, -1.5], np.float32)

@@ -17,9 +17,9 @@ from tests.budgets import examples
 
 from oplet import Interpreter, ModelBuilder
 from oplet.schema.options import AddOptions, Conv2DOptions
-from oplet.testing import invoke
 from oplet_numba_ops.threads import team
 from oplet_numba_ops.threads.graphs import Task, Work, tasks
+from oplet_testing import invoke
 
 CELLS = 12
 _SPAN = st.tuples(st.integers(0, CELLS - 1), st.integers(1, 3)).map(lambda span: (span[0], min(CELLS, span[0] + span[1])))

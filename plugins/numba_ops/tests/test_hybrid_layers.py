@@ -15,9 +15,9 @@ from oplet import Interpreter, TensorType
 from oplet.builder import BlockwiseQuantization, ModelBuilder, QuantizationParameters
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions, FullyConnectedOptions
-from oplet.testing import Spec, one_op_model
 from oplet_numba_ops.compiling import processor
 from oplet_numba_ops.convolution import hybrid
+from oplet_testing import Spec, one_op_model
 
 CLAMPS = [ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU6]
 SLOWLY = settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))

@@ -12,8 +12,8 @@ from plugins.numba_ops.tests.compiled import compiled
 from oplet import Interpreter
 from oplet.errors import InvokeError, PrepareError
 from oplet.schema.options import ConcatenationOptions, SliceOptions
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 OF = ConcatenationOptions(axis=0)
 LIST = np.arange(12, dtype=np.float32).reshape(4, 3)

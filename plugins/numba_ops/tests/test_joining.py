@@ -11,10 +11,10 @@ import pytest
 
 from oplet import Interpreter, ModelBuilder, Profiler
 from oplet.schema.options import ConcatenationOptions, GeluOptions, SoftmaxOptions
-from oplet.testing import invoke
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
 from oplet_numba_ops.shaping.copying import COPY, copy_arguments
+from oplet_testing import invoke
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 
 def block(shape: tuple[int, int], heads: int) -> bytes:

@@ -13,9 +13,9 @@ from tests.budgets import examples
 
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import BatchMatMulOptions, Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
-from oplet.testing import Spec, one_op_model, run_op
 from oplet_numba_ops.compiling import processor
 from oplet_numba_ops.convolution import depthwise, hybrid, products
+from oplet_testing import Spec, one_op_model, run_op
 
 CLAMPS = [ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU6]
 SLOWLY = settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))

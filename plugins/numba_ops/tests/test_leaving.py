@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from tests.children import run_child
 
-from oplet.testing import Spec, one_op_model
 from oplet_numba_ops.compiling import processes
 from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_testing import Spec, one_op_model
 
 SHORT = """
 import sys

@@ -20,9 +20,9 @@ from oplet.schema.options import (
     SliceOptions,
     WhileOptions,
 )
-from oplet.testing import invoke
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing import invoke
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 I = Spec("int32", [])  # noqa: E741
 X = Spec("float32", [1, 3])

@@ -17,7 +17,6 @@ from tests.children import run_child
 
 from oplet import Interpreter
 from oplet.runtime.memory.remembered import forget_plans
-from oplet.testing import Spec, one_op_model
 from oplet_numba_ops.compiling import background, kernels, processes, worker
 from oplet_numba_ops.compiling.compiler import machine_code
 from oplet_numba_ops.compiling.kernels import ENTRIES, IMAGE, OBJECT, CompileError, Entry, Kernel
@@ -26,6 +25,7 @@ from oplet_numba_ops.compiling.machine_code import memory, storage
 from oplet_numba_ops.compiling.machine_code.image import Image, ImageError, linked
 from oplet_numba_ops.compiling.machine_code.objects import loaded_object
 from oplet_numba_ops.shaping.copying import COPY
+from oplet_testing import Spec, one_op_model
 
 _inlined: Any = inlined(error_model="numpy")
 

@@ -12,7 +12,7 @@ from plugins.numba_ops.tests.compiled import is_compiled
 from oplet import Interpreter
 from oplet.errors import InvokeError
 from oplet.schema.options import GeluOptions, LeakyReluOptions
-from oplet.testing import Spec, invoke, one_op_model
+from oplet_testing import Spec, invoke, one_op_model
 
 #: The quantized types of ops that have a table.
 TABLED: dict[str, list[str]] = {

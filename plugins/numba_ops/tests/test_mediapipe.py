@@ -13,7 +13,7 @@ from plugins.numba_ops.tests.conftest import answer
 
 import oplet_numba_ops
 from oplet import MutableOpResolver
-from oplet.testing import Spec, one_op_model
+from oplet_testing import Spec, one_op_model
 
 pytest.importorskip("oplet_mediapipe_ops")
 

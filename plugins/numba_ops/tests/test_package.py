@@ -29,10 +29,10 @@ from oplet.errors import PrepareError
 from oplet.ops.serving.resolver import ChainOpResolver
 from oplet.schema.enums import BuiltinOperator, Padding
 from oplet.schema.options import Conv2DOptions
-from oplet.testing import Spec, one_op_model
 from oplet_numba_ops import VERSIONS
 from oplet_numba_ops.compiling.kernels import CompileError, Kernel
 from oplet_numba_ops.overriding import override
+from oplet_testing import Spec, one_op_model
 
 OPTIONS = Conv2DOptions(padding=Padding.VALID, stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1)
 

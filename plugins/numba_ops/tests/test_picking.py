@@ -15,7 +15,7 @@ from tests.budgets import examples
 from oplet import Interpreter
 from oplet.errors import InvokeError
 from oplet.schema.options import AddOptions, GatherNdOptions, OneHotOptions, ScatterNdOptions
-from oplet.testing import Spec, invoke, one_op_model
+from oplet_testing import Spec, invoke, one_op_model
 
 SLOWLY = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -12,9 +12,9 @@ from oplet import Interpreter
 from oplet.schema.enums import RngAlgorithm
 from oplet.schema.options import RandomOptions
 from oplet.schema.stablehlo_options import StablehloRngBitGeneratorOptions
-from oplet.testing import Spec, invoke, one_op_model
 from oplet_builtin_ops.control.philox import PhiloxRandom, uniform_floats
 from oplet_numba_ops.elementwise.random_words import UNIFORM
+from oplet_testing import Spec, invoke, one_op_model
 
 PLUGINS = ["oplet-builtin-ops"], ["oplet-builtin-ops", "oplet-numba-ops"]
 

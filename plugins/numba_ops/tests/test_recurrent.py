@@ -19,9 +19,9 @@ from oplet.schema.options import (
     SequenceRNNOptions,
     UnidirectionalSequenceLSTMOptions,
 )
-from oplet.testing import Spec, invoke_steps, litert_interpreter, one_op_model
 from oplet_numba_ops.recurrent import cells as recurrent
 from oplet_numba_ops.threads import team
+from oplet_testing import Spec, invoke_steps, litert_interpreter, one_op_model
 
 OPS = ["LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN"]
 OPTIONS: dict[str, Any] = {

@@ -13,7 +13,7 @@ from plugins.numba_ops.tests.compiled import is_compiled
 from tests.budgets import examples
 
 from oplet.schema.options import L2NormOptions, LocalResponseNormalizationOptions, ReducerOptions, SoftmaxOptions
-from oplet.testing import Spec, one_op_model
+from oplet_testing import Spec, one_op_model
 
 SLOWLY = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 SEEDS = st.integers(0, 2**32 - 1)

@@ -10,7 +10,7 @@ from plugins.numba_ops.tests.compiled import compiled
 
 from oplet import Interpreter, PluginManager
 from oplet.schema.options import CumsumOptions
-from oplet.testing import Spec, one_op_model
+from oplet_testing import Spec, one_op_model
 
 
 @pytest.mark.parametrize("kind", ["float32", "int32", "int64"])

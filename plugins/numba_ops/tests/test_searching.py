@@ -23,7 +23,7 @@ from oplet.schema.options import (
     ScatterNdOptions,
     TopKV2Options,
 )
-from oplet.testing import Spec, one_op_model
+from oplet_testing import Spec, one_op_model
 
 SLOWLY = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 

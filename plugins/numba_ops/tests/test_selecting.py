@@ -23,7 +23,7 @@ from oplet.schema.options import (
     StridedSliceOptions,
     SubOptions,
 )
-from oplet.testing import Spec, invoke, one_op_model
+from oplet_testing import Spec, invoke, one_op_model
 
 SLOWLY = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 COMPARISONS = ["LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "EQUAL", "NOT_EQUAL"]

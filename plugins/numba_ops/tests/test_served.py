@@ -9,7 +9,7 @@ import pytest
 from plugins.numba_ops.tests.compiled import is_compiled
 
 from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
-from oplet.testing import Spec, one_op_model
+from oplet_testing import Spec, one_op_model
 
 WINDOWS: dict[str, Any] = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
 LAYERS: dict[str, tuple[Any, Any, Any]] = {

@@ -21,9 +21,9 @@ from oplet.schema.options import (
     FullyConnectedOptions,
     TransposeConvOptions,
 )
-from oplet.testing import Spec, one_op_model
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric, quantize_to_even
 from oplet_numba_ops.convolution.row_quantization import AROUND, QUANTIZE_BYTES, ROWS_TO_FLOATS, SYMMETRIC, TO_EVEN
+from oplet_testing import Spec, one_op_model
 
 CLAMPS = [ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU6]
 SLOWLY = settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))

@@ -20,13 +20,13 @@ from tests.children import LONG
 from oplet import Interpreter, ModelBuilder
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions, Pool2DOptions
-from oplet.testing import Spec, invoke, one_op_model
 from oplet_numba_ops.broadcasting import Repetition
 from oplet_numba_ops.compiling.kernels import Kernel
 from oplet_numba_ops.threads import team
 from oplet_numba_ops.threads.jobs import MOST_PARTS
 from oplet_numba_ops.threads.splitting import Many, cut, cut_pair, each, grid, in_turn, slots
 from oplet_numba_ops.threads.team import Step, ready, thunk
+from oplet_testing import Spec, invoke, one_op_model
 
 
 def _count_one(counts, part):  # type: ignore[no-untyped-def]

@@ -9,7 +9,7 @@ import pytest
 
 from oplet import Interpreter
 from oplet.schema.options import TransposeOptions
-from oplet.testing import Spec, invoke, one_op_model
+from oplet_testing import Spec, invoke, one_op_model
 
 
 def transposed(x: np.ndarray, perm: tuple[int, ...], threads: int) -> tuple[np.ndarray, bool]:

@@ -13,7 +13,7 @@ from tests.budgets import examples
 from oplet import Interpreter, load_delegate
 from oplet.schema import options as o
 from oplet.schema.enums import ActivationFunctionType, MirrorPadMode, Padding
-from oplet.testing import Graph, Op, Spec, graph_model, invoke, one_op_model, run_op
+from oplet_testing import Graph, Op, Spec, graph_model, invoke, one_op_model, run_op
 
 F32 = np.float32
 RANDOM = np.random.default_rng(5)

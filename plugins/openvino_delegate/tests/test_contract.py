@@ -6,7 +6,7 @@ import numpy as np
 
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import AddOptions, Conv2DOptions, ReducerOptions
-from oplet.testing import DelegateContract, Graph, Op, Spec, graph_model
+from oplet_testing import DelegateContract, Graph, Op, Spec, graph_model
 
 IMAGE = Spec("float32", [1, 5, 6, 3])
 MAP = Spec("float32", [1, 5, 6, 4])

@@ -13,8 +13,8 @@ from oplet import NUMPY_BUFFER, BackendBuffer, BufferAttribute, Interpreter, IoT
 from oplet.builder import sparsify
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import AddOptions, Conv2DOptions, FullyConnectedOptions, ReducerOptions, ReshapeOptions
-from oplet.testing import Graph, Op, Spec, graph_model, invoke, one_op_model, run_op
 from oplet_openvino_delegate import delegate as module
+from oplet_testing import Graph, Op, Spec, graph_model, invoke, one_op_model, run_op
 
 F32 = np.float32
 VECTOR = Spec(F32, [4])

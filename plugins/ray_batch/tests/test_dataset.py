@@ -13,7 +13,7 @@ import pytest
 import oplet
 from oplet import Predictor
 from oplet.errors import ModelError
-from oplet.testing import Spec, one_op_model
+from oplet_testing import Spec, one_op_model
 
 pytest.importorskip("oplet_builtin_ops")
 pytest.importorskip("ray")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from oplet.errors import ModelError, TensorError
-from oplet.testing import Spec, one_op_model
+from oplet_testing import Spec, one_op_model
 
 pytest.importorskip("oplet_builtin_ops")
 pytest.importorskip("ray.serve")

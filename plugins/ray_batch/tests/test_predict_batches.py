@@ -9,7 +9,7 @@ import pytest
 
 from oplet import Predictor
 from oplet.errors import ModelError, TensorError
-from oplet.testing import Graph, Op, Spec, graph_model, one_op_model
+from oplet_testing import Graph, Op, Spec, graph_model, one_op_model
 
 pytest.importorskip("oplet_builtin_ops")
 pytest.importorskip("ray")

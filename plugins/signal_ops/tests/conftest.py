@@ -10,9 +10,9 @@ import pytest
 from flatbuffers import flexbuffers
 
 from oplet import Interpreter, MutableOpResolver
-from oplet.testing import one_op_model
-from oplet.testing.one_op import Spec
 from oplet_signal_ops import register_ops
+from oplet_testing import one_op_model
+from oplet_testing.one_op import Spec
 
 Array = np.ndarray[Any, Any]
 #: The outputs of one invoke.

@@ -10,7 +10,7 @@ import pytest
 from tests.places import REAL
 
 from oplet import Interpreter
-from oplet.testing import invoke_steps
+from oplet_testing import invoke_steps
 
 MODELS = REAL / "unrunnable.zip"
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from oplet import Interpreter, MutableOpResolver
 from oplet.builder import ModelBuilder, TensorType
-from oplet.testing import one_op_model
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model
+from oplet_testing.one_op import Spec
 from oplet_text_ops import register_ops
 
 DATA = Path(__file__).with_name("sentencepiece.npz.xz")

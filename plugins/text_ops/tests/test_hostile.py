@@ -23,8 +23,8 @@ from oplet import Interpreter
 from oplet.schema import tables
 from oplet.schema.decode import decode
 from oplet.schema.encode import encode
-from oplet.testing import one_op_model
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model
+from oplet_testing.one_op import Spec
 from oplet_text_ops import OPS
 
 #: Ops on rows: their options, what they are fed, and their outputs. Row splits are fed, so that they are damaged as values, too.

@@ -14,7 +14,7 @@ from oplet.schema.options import (
     SVDFOptions,
     UnidirectionalSequenceLSTMOptions,
 )  # fmt: skip
-from oplet.testing.one_op import Spec
+from oplet_testing.one_op import Spec
 
 from ..harness import Case
 from ..strategies import F32, I8, I16, I32, U8, Arg, Draw, TensorType, out, spec

@@ -5,35 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from oplet.errors import PluginError
 from oplet.ops.serving.provenance import Provenance, import_registered
 
-__all__ = ["CORE_COMMANDS", "CommandEntry", "CommandRegistry"]
-
-#: The commands of oplet itself, whose names plugins cannot take.
-CORE_COMMANDS: Final = frozenset(
-    {
-        "behind",
-        "benchmark",
-        "build",
-        "compare",
-        "doctor",
-        "explore",
-        "inspect",
-        "new-delegate",
-        "new-op",
-        "partition",
-        "plugins",
-        "rewrite",
-        "run",
-        "select",
-        "tune",
-        "versions",
-        "warm",
-    }
-)
+__all__ = ["CommandEntry", "CommandRegistry"]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -85,10 +62,9 @@ class CommandRegistry:
     def __init__(self, provenance: Provenance | None = None) -> None:
         self.provenance = provenance or Provenance()
         self._entries: dict[str, list[CommandEntry]] = {}
-        self._refused: list[str] = []
 
     def add(self, name: str, command: Any, help: str) -> None:
-        """Add a command to `oplet`. A name that oplet itself uses is refused with one line of warning.
+        """Add a command to `oplet`. One whose name `oplet` itself uses is never reached; `oplet` says so in one line of warning.
 
         Args:
             name: small letters and digits, words joined by "-".
@@ -107,10 +83,7 @@ class CommandRegistry:
             )
         if not isinstance(help, str) or not help.strip():
             raise PluginError(f"The command '{name}' is registered without a line of help for `oplet --help`.")
-        if name in CORE_COMMANDS:
-            self._refused.append(name)
-        else:
-            self._entries[name] = [CommandEntry(name, command, help.strip(), self.provenance)]
+        self._entries[name] = [CommandEntry(name, command, help.strip(), self.provenance)]
 
     def merge(self, other: CommandRegistry) -> None:
         """Take over every entry of another registry, with its provenance."""
@@ -120,10 +93,6 @@ class CommandRegistry:
     def entries(self) -> Iterator[CommandEntry]:
         """All entries, by name; one that several packages claim is one whose `load` is the error that names them."""
         return (self._one(name, self._entries[name]) for name in sorted(self._entries))
-
-    def refused(self) -> tuple[str, ...]:
-        """The names that were asked for and that oplet itself uses."""
-        return tuple(self._refused)
 
     def find(self, name: str) -> CommandEntry | None:
         """The entry of that name, None if there is none."""

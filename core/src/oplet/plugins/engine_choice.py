@@ -1,4 +1,4 @@
-"""Protocols of the choice between engines, for code that cannot import the chooser (see `registered_chooser`)."""
+"""The choice between engines, which another package makes: its hook, and the protocols of what it returns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
 
-__all__ = ["Choice", "Chooser", "Configuration"]
+__all__ = ["GROUP", "Choice", "Chooser", "Configuration", "installed_chooser"]
+
+#: The entry-point group of choosers: `auto = "oplet_tools.tuning.choice:choose_for_interpreter"`. Not a hook of plugins, so that
+#: `plugins=` chooses between kernels and never takes away who chooses between engines.
+GROUP = "oplet.choosers"
 
 
 class Configuration(Protocol):
@@ -81,3 +85,32 @@ class Chooser(Protocol):
         Raises:
             DelegateLoadError: the text is another specifier.
         """
+
+
+def installed_chooser(text: str) -> Chooser:
+    """Return the chooser that is installed for a delegate specifier.
+
+    Args:
+        text: the specifier: "auto", possibly with options.
+
+    Raises:
+        DelegateLoadError: no installed package has one, or it cannot be imported.
+    """
+    from oplet.errors import DelegateLoadError, failures, text_of
+    from oplet.installed import entry_points
+    from oplet.plugins.install_commands import install_command
+
+    name = text.partition(":")[0].strip()
+    for entry in entry_points(GROUP):
+        if entry.name == name:
+            try:
+                chooser: Chooser = entry.load()
+            except failures() as error:
+                raise DelegateLoadError(
+                    f"The chooser '{name}' of {entry.value} cannot be imported: {text_of(error, named=True)}."
+                ) from error
+            return chooser
+    raise DelegateLoadError(
+        f"experimental_delegates={text!r} asks for a choice between engines, which a package of its own makes: "
+        f"{install_command('oplet-tools')}; or give a list of delegates (`load_delegate` makes them)."
+    )

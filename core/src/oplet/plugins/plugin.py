@@ -198,8 +198,6 @@ class Plugin:
             registry = CommandRegistry(self.provenance)
             done = self._call("register_commands", registry=registry)
             self.commands = registry if done else CommandRegistry(self.provenance)
-            for name in self.commands.refused():
-                self._note(f"it registers the command '{name}', which is one of oplet's own, so it is left out")
 
     def open_op_library(self, path: str, operators: Operators) -> MutableOpResolver | None:
         """The operators of a file that is none of oplet's packages, None if the plugin does not open such files.

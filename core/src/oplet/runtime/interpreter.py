@@ -15,7 +15,6 @@ import numpy as np
 
 from oplet.errors import DelegateApplicationError, DelegateError, SignatureError, StateError, TensorError, text_of
 from oplet.model.verify.signatures import signature_faults
-from oplet.plugins.registered_chooser import registered_chooser
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session
 from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model, resolver_of
@@ -33,11 +32,11 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
     from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
-    from oplet.runtime.calling.signature_runner import SignatureRunner
     from oplet.runtime.delegation.delegations import Delegations
     from oplet.runtime.delegation.serving_delegates import ServingDelegates
     from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.limits import Limits
+    from oplet.runtime.signature_runner import SignatureRunner
 
 __all__ = ["Interpreter", "OpResolverType"]
 
@@ -141,6 +140,7 @@ class Interpreter(ModelRuntime):
         self._applied: list[tuple[Delegate, Collection[int] | None]] = []
         delegates = experimental_delegates or ()
         if isinstance(delegates, str):
+            from oplet.plugins.engine_choice import installed_chooser
             from oplet.runtime.limits import Limits
 
             again = partial(
@@ -156,7 +156,8 @@ class Interpreter(ModelRuntime):
                 limits=limits or Limits(),
                 use_mmap=use_mmap,
             )
-            self._choice, delegates, prefer = registered_chooser()(delegates, self._model, self._manager, again, prefer)
+            chooser = installed_chooser(delegates)
+            self._choice, delegates, prefer = chooser(delegates, self._model, self._manager, again, prefer)
         self._prefer = prefer
         self._session = Session(
             self._model,
@@ -283,7 +284,7 @@ class Interpreter(ModelRuntime):
                     "None is only allowed when the model has 1 SignatureDef"
                 )
             signature_key = keys[0]
-        from oplet.runtime.calling.signature_runner import SignatureRunner
+        from oplet.runtime.signature_runner import SignatureRunner
 
         return SignatureRunner(self, signature_key)
 

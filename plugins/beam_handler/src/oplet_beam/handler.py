@@ -11,10 +11,10 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.ml.inference.base import ModelHandler, PredictionResult
 
-from oplet import Predictor
 from oplet.errors import ModelError, TensorError
 from oplet_beam.examples import byte_count
 from oplet_beam.loaded import OpletModel
+from oplet_predictor import Predictor
 
 __all__ = ["OpletModelHandler"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from oplet import Predictor
 from oplet.errors import OpletError
 from oplet_beam.examples import with_shared, without_pandas
+from oplet_predictor import Predictor
 
 __all__ = ["OpletModel"]
 

@@ -21,7 +21,7 @@ from oplet.schema.stablehlo_options import (
     StablehloScatterOptions,
     StablehloSortOptions,
 )
-from oplet.testing import run_op
+from oplet_testing import run_op
 
 Array = np.ndarray[Any, Any]
 

@@ -12,9 +12,9 @@ from oplet import Interpreter
 from oplet.errors import PrepareError
 from oplet.schema.options import AddOptions, CallOptions, ConcatenationOptions, IfOptions, MulOptions
 from oplet.schema.stablehlo_options import StablehloCaseOptions, StableHLOCompositeOptions
-from oplet.testing import run_op
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing import run_op
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 X = Spec("float32", [2])
 INDEX = Spec("int32", [])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from oplet.errors import PrepareError
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 INT32 = np.iinfo(np.int32)
 

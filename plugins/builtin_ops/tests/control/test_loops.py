@@ -12,9 +12,9 @@ from oplet import Interpreter
 from oplet.errors import LimitError, PrepareError
 from oplet.schema.options import AddOptions, ConcatenationOptions, LessOptions, WhileOptions
 from oplet.schema.stablehlo_options import StablehloWhileOptions
-from oplet.testing import run_op
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing import run_op
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 I = Spec("int32", [])  # noqa: E741
 X = Spec("float32", [2])

@@ -13,10 +13,10 @@ from oplet.errors import OpletError
 from oplet.schema.enums import RngAlgorithm
 from oplet.schema.options import CallOptions, IfOptions, RandomOptions
 from oplet.schema.stablehlo_options import StablehloRngBitGeneratorOptions
-from oplet.testing import invoke_steps, litert_interpreter, one_op_model, run_op
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
 from oplet_builtin_ops.control.philox import PhiloxRandom, philox4x32, threefry2x32
+from oplet_testing import invoke_steps, litert_interpreter, one_op_model, run_op
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 SEEDS = [(1, 0), (0, 7), (1234, 5678), (-3, 2**40 + 2**31 + 9)]
 

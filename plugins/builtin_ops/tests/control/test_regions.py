@@ -19,8 +19,8 @@ from oplet.schema.stablehlo_options import (
     StablehloScatterOptions,
     StablehloSortOptions,
 )
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 def model_of_chain(

@@ -10,9 +10,9 @@ import pytest
 from oplet import Interpreter, TensorType
 from oplet.errors import InvokeError, ModelError, OpletError, PrepareError
 from oplet.schema.options import AddOptions, CallOnceOptions, HashtableOptions, VarHandleOptions
-from oplet.testing import litert_interpreter, run_op
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing import litert_interpreter, run_op
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 X = Spec("float32", [2])
 HANDLE = Spec(TensorType.RESOURCE, [])

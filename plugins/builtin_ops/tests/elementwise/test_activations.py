@@ -12,7 +12,7 @@ import pytest
 from oplet import Interpreter
 from oplet.errors import InvokeError, PrepareError
 from oplet.schema.options import LeakyReluOptions
-from oplet.testing.one_op import Spec, invoke, one_op_model, run_op
+from oplet_testing.one_op import Spec, invoke, one_op_model, run_op
 
 LEAKY = LeakyReluOptions(alpha=0.1)
 FORMULAS: dict[str, Any] = {

@@ -11,7 +11,7 @@ import pytest
 from oplet.errors import ModelError, PrepareError
 from oplet.schema.enums import ActivationFunctionType as Activation
 from oplet.schema.options import AddOptions, MulOptions, SubOptions
-from oplet.testing.one_op import Spec, one_op_model, run_op
+from oplet_testing.one_op import Spec, one_op_model, run_op
 
 OPS: dict[str, tuple[np.ufunc, Any]] = {
     "ADD": (np.add, AddOptions),

@@ -9,7 +9,7 @@ import pytest
 
 from oplet import TensorType
 from oplet.errors import PrepareError
-from oplet.testing.one_op import Spec, one_op_model, run_op
+from oplet_testing.one_op import Spec, one_op_model, run_op
 
 TYPES = ["float32", "float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool", "complex64"]
 

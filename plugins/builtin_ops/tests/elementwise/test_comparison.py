@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oplet.errors import PrepareError
-from oplet.testing.one_op import Spec, one_op_model, run_op
+from oplet_testing.one_op import Spec, one_op_model, run_op
 
 UFUNCS: dict[str, np.ufunc] = {
     "EQUAL": np.equal,

@@ -11,7 +11,7 @@ import pytest
 
 from oplet.errors import InvokeError, PrepareError
 from oplet.schema.options import FakeQuantOptions, GeluOptions
-from oplet.testing.one_op import Spec, one_op_model, run_op
+from oplet_testing.one_op import Spec, one_op_model, run_op
 
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 EXACT, APPROXIMATE = GeluOptions(approximate=False), GeluOptions(approximate=True)

@@ -10,8 +10,8 @@ import pytest
 from oplet.errors import InvokeError, PrepareError
 from oplet.schema.enums import ActivationFunctionType as Activation
 from oplet.schema.options import DivOptions
-from oplet.testing import call_op
-from oplet.testing.one_op import Spec, one_op_model, run_op
+from oplet_testing import call_op
+from oplet_testing.one_op import Spec, one_op_model, run_op
 
 INTEGERS = ("int8", "int16", "int32")
 

@@ -11,7 +11,7 @@ import pytest
 
 from oplet import TensorType
 from oplet.errors import PrepareError
-from oplet.testing.one_op import Spec, one_op_model, run_op
+from oplet_testing.one_op import Spec, one_op_model, run_op
 
 
 def test_halves_are_rounded_away_from_zero_and_values_saturate() -> None:

@@ -19,8 +19,8 @@ from oplet.schema.options import (
     ShapeOptions,
     StridedSliceOptions,
 )
-from oplet.testing import call_op
-from oplet.testing.one_op import Spec, one_op_model, run_op
+from oplet_testing import call_op
+from oplet_testing.one_op import Spec, one_op_model, run_op
 
 
 def run(op: str, condition: Any, x: Any, y: Any, declared: Any = (1, 2), constant: bool = False) -> Any:

@@ -11,8 +11,8 @@ import pytest
 from oplet.errors import OpletError
 from oplet.schema.enums import StablehloComparisonDirection, StablehloComparisonType
 from oplet.schema.stablehlo_options import StablehloCompareOptions
-from oplet.testing import call_op, one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import call_op, one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 #: LiteRT's kernels; its reference resolver has no AND and no SHIFT_LEFT.

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from oplet.schema.table import Table
-from oplet.testing import one_op_model
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model
+from oplet_testing.one_op import Spec
 
 #: Kinds of layers: the types of activations and weights, and whether each output channel has a scale of its own.
 KINDS = {

@@ -11,8 +11,8 @@ import pytest
 
 from oplet.errors import OpletError
 from oplet.schema.options import BatchMatMulOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 SHAPES = [
     ((4, 5), (5, 3)),

@@ -10,8 +10,8 @@ from oplet import Interpreter
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions
-from oplet.testing import invoke, one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import invoke, one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 Function = Callable[..., Any]
 

@@ -11,8 +11,8 @@ import pytest
 from oplet.errors import PrepareError
 from oplet.schema.enums import DimensionType
 from oplet.schema.tables import DimensionMetadata, Int32Vector, SparsityParameters, Uint8Vector
-from oplet.testing.one_op import Spec, one_op_model, run_op
 from oplet_builtin_ops.layers.sparse import densify
+from oplet_testing.one_op import Spec, one_op_model, run_op
 
 
 def dense(size: int) -> DimensionMetadata:

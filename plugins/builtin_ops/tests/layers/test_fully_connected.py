@@ -10,9 +10,9 @@ from oplet import Allocation, BuiltinOperator, Node, Quantization, Tensor, Tenso
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 Function = Callable[..., Any]
 

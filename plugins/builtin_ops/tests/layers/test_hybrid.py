@@ -8,9 +8,9 @@ import pytest
 
 from oplet import TensorType
 from oplet.schema.options import FullyConnectedOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric, quantize_to_even
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 def run(quantize: object, values: list[list[float]]) -> tuple[np.ndarray, np.ndarray]:

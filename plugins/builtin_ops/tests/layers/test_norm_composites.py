@@ -14,9 +14,9 @@ from tests.budgets import examples
 
 from oplet import Interpreter
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.testing import OpContract, run_op
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing import OpContract, run_op
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 Array = NDArray[Any]
 random = np.random.default_rng(7)

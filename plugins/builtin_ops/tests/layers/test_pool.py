@@ -9,8 +9,8 @@ import pytest
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Pool2DOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 def pool(op: str, type: str, shape: tuple[int, ...], **options: Any) -> bytes:

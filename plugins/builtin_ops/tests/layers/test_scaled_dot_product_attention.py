@@ -17,9 +17,9 @@ from oplet import Interpreter, MutableOpResolver, Registration
 from oplet.errors import CustomOptionsError, PrepareError
 from oplet.schema.options import BatchMatMulOptions, SoftmaxOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.testing import OpContract, litert_interpreter, run_op
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing import OpContract, litert_interpreter, run_op
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 Array = NDArray[Any]
 NAME = "odml.scaled_dot_product_attention"

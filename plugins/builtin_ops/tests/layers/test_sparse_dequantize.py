@@ -12,7 +12,7 @@ import pytest
 
 from oplet import DelegateContext, Interpreter, ModelBuilder, Node, SimpleDelegate, TensorType
 from oplet.builder import sparsify
-from oplet.testing import Spec, one_op_model, run_op
+from oplet_testing import Spec, one_op_model, run_op
 
 BLOCKS: dict[str, tuple[list[int], list[int]]] = {
     "none": ([], []),

@@ -10,7 +10,7 @@ import pytest
 from oplet import TensorType
 from oplet.builder import sparsify
 from oplet.schema.options import FullyConnectedOptions
-from oplet.testing import Spec, one_op_model, run_op
+from oplet_testing import Spec, one_op_model, run_op
 
 T = TensorType
 BLOCKS: dict[str, tuple[list[int], list[int]]] = {

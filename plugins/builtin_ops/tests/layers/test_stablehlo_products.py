@@ -10,8 +10,8 @@ import pytest
 
 from oplet.errors import OpletError
 from oplet.schema.stablehlo_options import StablehloConvolutionOptions, StablehloDotGeneralOptions
-from oplet.testing import call_op
-from oplet.testing.one_op import Spec
+from oplet_testing import call_op
+from oplet_testing.one_op import Spec
 
 
 def longs(*values: int) -> np.ndarray:

@@ -9,8 +9,8 @@ from oplet import Interpreter
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import SVDFOptions
-from oplet.testing import invoke_steps, litert_interpreter, one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import invoke_steps, litert_interpreter, one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 BATCHES, DEPTH, UNITS, RANK, MEMORY = 2, 6, 4, 2, 5
 FILTERS = UNITS * RANK

@@ -9,8 +9,8 @@ import pytest
 from oplet import Interpreter
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import BatchMatMulOptions, Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions, SoftmaxOptions
-from oplet.testing import Spec, one_op_model, run_op
 from oplet_builtin_ops.layers import program
+from oplet_testing import Spec, one_op_model, run_op
 
 Function = Callable[..., Any]
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from oplet import Interpreter
-from oplet.testing import invoke_steps, litert_interpreter
-from oplet.testing.one_op import Spec
+from oplet_testing import invoke_steps, litert_interpreter
+from oplet_testing.one_op import Spec
 
 Array = np.ndarray[Any, Any]
 

@@ -11,8 +11,8 @@ from oplet import TensorType
 from oplet.errors import PrepareError
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import LSTMOptions, UnidirectionalSequenceLSTMOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 BATCHES, STEPS, DEPTH, CELLS = 2, 4, 5, 6
 KINDS = ["float", "hybrid", "hybrid uint8", "integer"]

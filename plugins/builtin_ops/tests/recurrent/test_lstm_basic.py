@@ -10,8 +10,8 @@ import pytest
 from oplet.errors import PrepareError
 from oplet.schema.enums import ActivationFunctionType, LSTMKernelType
 from oplet.schema.options import LSTMOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 OPTIONS = LSTMOptions(fused_activation_function=ActivationFunctionType.TANH, kernel_type=LSTMKernelType.BASIC)
 

@@ -16,8 +16,8 @@ from oplet.schema.options import (
     RNNOptions,
     SequenceRNNOptions,
 )
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 BATCHES, STEPS, DEPTH = 2, 4, 5
 KINDS = ["float", "hybrid", "hybrid uint8"]

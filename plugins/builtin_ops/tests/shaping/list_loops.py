@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet.schema.options import AddOptions, ConcatenationOptions, LessOptions, SliceOptions, WhileOptions
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 I = Spec("int32", [])  # noqa: E741
 

@@ -6,8 +6,8 @@ import pytest
 from oplet.errors import OpletError
 from oplet.schema.enums import TensorType
 from oplet.schema.options import ArgMaxOptions, ArgMinOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 OPTIONS = {"ARG_MAX": ArgMaxOptions, "ARG_MIN": ArgMinOptions}
 

@@ -9,8 +9,8 @@ import pytest
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import ConcatenationOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 @pytest.mark.parametrize("type", ["float32", "int8", "int16", "int64", "bool"])

@@ -10,8 +10,8 @@ from oplet.errors import InvokeError, PrepareError
 from oplet.schema.enums import CombinerType
 from oplet.schema.options import EmbeddingLookupSparseOptions
 from oplet.schema.tables import BlockwiseQuantization, QuantizationParameters
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 ROWS = np.array([2, 0, 2], np.int32)
 

@@ -12,8 +12,8 @@ from plugins.builtin_ops.tests.shaping.list_loops import loop, unknown
 from oplet import Interpreter, MutableOpResolver, Node, Registration
 from oplet.errors import InvokeError, TensorError
 from oplet.schema.options import AddOptions, ConcatenationOptions, SliceOptions
-from oplet.testing.graphs import Graph, Op, graph_model
-from oplet.testing.one_op import Spec
+from oplet_testing.graphs import Graph, Op, graph_model
+from oplet_testing.one_op import Spec
 
 BUILTIN = ["oplet-builtin-ops"]
 LIST = np.arange(12, dtype=np.float32).reshape(4, 3)

@@ -10,8 +10,8 @@ import pytest
 from oplet import Interpreter
 from oplet.schema.enums import MirrorPadMode, TensorType
 from oplet.schema.options import ArgMaxOptions, MirrorPadOptions, OneHotOptions, SplitOptions
-from oplet.testing import invoke_steps, one_op_model
-from oplet.testing.one_op import Spec
+from oplet_testing import invoke_steps, one_op_model
+from oplet_testing.one_op import Spec
 
 I32 = np.int32
 IMAGE = np.arange(16, dtype=np.float32).reshape(1, 4, 4, 1)

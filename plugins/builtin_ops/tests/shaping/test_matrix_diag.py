@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from oplet.errors import OpletError
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 TYPES = ["float32", "uint8", "int8", "int16", "int32", "int64"]
 

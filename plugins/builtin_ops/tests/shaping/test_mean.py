@@ -8,8 +8,8 @@ import pytest
 
 from oplet.errors import OpletError
 from oplet.schema.options import ReducerOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 def mean(type: str, shape: tuple[int, ...], axes: Any, keep_dims: bool = False, quantization: Any = ((), ())) -> bytes:

@@ -8,8 +8,8 @@ import pytest
 from oplet.errors import OpletError
 from oplet.schema.enums import MirrorPadMode
 from oplet.schema.options import MirrorPadOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 def mirror_pad(values: Any, paddings: Any, mode: MirrorPadMode, constant: bool = True, type: str = "int32") -> Any:

@@ -10,7 +10,7 @@ import pytest
 from oplet.errors import PrepareError
 from oplet.schema.enums import ActivationFunctionType as Activation
 from oplet.schema.options import L2NormOptions, LocalResponseNormalizationOptions
-from oplet.testing.one_op import Spec, one_op_model, run_op
+from oplet_testing.one_op import Spec, one_op_model, run_op
 
 SHAPES = [(6,), (3, 4, 17), (2, 1, 1, 1), (0, 3), (40, 40)]
 

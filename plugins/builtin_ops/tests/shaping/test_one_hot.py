@@ -5,8 +5,8 @@ import pytest
 
 from oplet.errors import OpletError
 from oplet.schema.options import OneHotOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 INDICES = [[0, 2, -1], [1, 3, 0]]
 

@@ -10,8 +10,8 @@ import pytest
 
 from oplet.errors import OpletError
 from oplet.schema.stablehlo_options import StablehloPadOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 def pad_model(type: str, shape: Any, low: Any, high: Any, interior: Any) -> bytes:

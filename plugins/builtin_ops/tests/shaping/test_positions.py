@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from oplet.errors import OpletError
-from oplet.testing import call_op
-from oplet.testing.one_op import Spec
+from oplet_testing import call_op
+from oplet_testing.one_op import Spec
 
 Array = np.ndarray[Any, Any]
 VALUES = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

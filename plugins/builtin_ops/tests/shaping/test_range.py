@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from oplet.errors import LimitError, OpletError
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 def make_range(type: str, start: float, limit: float, delta: float, constant: bool = True) -> tuple[bytes, list[Any]]:

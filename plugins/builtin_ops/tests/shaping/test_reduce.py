@@ -10,8 +10,8 @@ import pytest
 
 from oplet.errors import OpletError
 from oplet.schema.options import ReducerOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 UFUNCS = {"SUM": np.add, "REDUCE_MAX": np.maximum, "REDUCE_MIN": np.minimum, "REDUCE_PROD": np.multiply}
 AXES = [[], [0], [-1], [1, 2], [2, 0], [0, 1, 2, 3], [1, 1]]

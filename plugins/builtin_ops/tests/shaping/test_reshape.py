@@ -9,8 +9,8 @@ from oplet import Interpreter
 from oplet.errors import OpletError
 from oplet.schema.enums import TensorType
 from oplet.schema.options import ReshapeOptions, ShapeOptions, SqueezeOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 def reshape(shape: tuple[int, ...], wanted: list[int], *, constant: bool = True) -> np.ndarray:

@@ -9,10 +9,10 @@ import pytest
 from oplet import Interpreter, Limits
 from oplet.errors import LimitError, OpletError
 from oplet.schema.options import ResizeBilinearOptions, ResizeNearestNeighborOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
 from oplet_builtin_ops.ops import resize_nearest_neighbor
 from oplet_builtin_ops.shaping import interpolation
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 MODES: list[dict[str, bool]] = [{}, {"align_corners": True}, {"half_pixel_centers": True}]
 

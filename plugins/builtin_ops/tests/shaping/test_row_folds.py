@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from oplet.schema.options import CumsumOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
 from oplet_builtin_ops.shaping.row_folds import fold_rows
 from oplet_builtin_ops.shaping.segments import combined, grouped
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 @pytest.mark.parametrize("combine", [np.add, np.maximum, np.minimum, np.multiply])

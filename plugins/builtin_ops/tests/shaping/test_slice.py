@@ -9,8 +9,8 @@ import pytest
 
 from oplet.errors import OpletError
 from oplet.schema.options import StridedSliceOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 VALUES = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 

@@ -11,7 +11,7 @@ import pytest
 
 from oplet.errors import PrepareError
 from oplet.schema.options import SoftmaxOptions
-from oplet.testing.one_op import Spec, one_op_model, run_op
+from oplet_testing.one_op import Spec, one_op_model, run_op
 
 OUTPUTS = {"int8": (1 / 256, -128), "uint8": (1 / 256, 0), "int16": (1 / 32768, 0)}
 

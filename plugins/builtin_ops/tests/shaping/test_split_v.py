@@ -5,8 +5,8 @@ import pytest
 
 from oplet.errors import OpletError
 from oplet.schema.options import SplitVOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 VALUES = np.arange(24, dtype=np.int16).reshape(2, 6, 2)
 

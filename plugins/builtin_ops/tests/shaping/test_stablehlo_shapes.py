@@ -11,8 +11,8 @@ import pytest
 from oplet import Interpreter, TensorType
 from oplet.errors import OpletError
 from oplet.schema import stablehlo_options as options
-from oplet.testing import call_op, one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import call_op, one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 VALUES = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 

@@ -9,9 +9,9 @@ from oplet import Interpreter, TensorType
 from oplet.errors import PrepareError
 from oplet.schema.enums import LSHProjectionType
 from oplet.schema.options import LSHProjectionOptions, SkipGramOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
 from oplet_builtin_ops.arithmetic.farmhash import fingerprint64
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 def test_fingerprints_never_change():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from oplet.errors import OpletError
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 def with_shape(op: str, values: np.ndarray[Any, Any], shape: object, constant: bool, type: str = "int32") -> np.ndarray[Any, Any]:

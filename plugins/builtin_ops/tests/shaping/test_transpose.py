@@ -7,8 +7,8 @@ import pytest
 
 from oplet.errors import OpletError
 from oplet.schema.options import DepthToSpaceOptions, SpaceToDepthOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 @pytest.mark.parametrize("constant", [True, False])

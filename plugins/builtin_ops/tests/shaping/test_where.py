@@ -8,8 +8,8 @@ import pytest
 from oplet.errors import OpletError
 from oplet.schema.enums import TensorType
 from oplet.schema.options import UniqueOptions
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 @pytest.mark.parametrize("type", ["bool", "float32", "int64", "int32", "int8", "uint8", "uint32"])

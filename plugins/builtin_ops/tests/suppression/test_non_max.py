@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from oplet.errors import OpletError
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
 from oplet_builtin_ops.suppression import non_max as kernel
 from oplet_builtin_ops.suppression.priority_queue import PriorityQueue
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 
 def suppression(

@@ -15,8 +15,8 @@ from plugins.native_ops.tests.delegates.conftest import convolutions
 from typer.testing import CliRunner
 
 from oplet import ModelBuilder, TensorType
-from oplet.cli.app import app
 from oplet.schema.options import CastOptions
+from oplet_tools.cli.app import app
 
 
 def oplet(*arguments: str) -> Any:

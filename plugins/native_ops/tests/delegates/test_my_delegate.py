@@ -30,7 +30,7 @@ from oplet.errors import DelegateError, DelegateLoadError, InvokeError, OpletErr
 from oplet.schema.enums import Padding
 from oplet.schema.options import Conv2DOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.testing import Graph, Op, Spec, graph_model
+from oplet_testing import Graph, Op, Spec, graph_model
 
 
 def test_it_claims_what_it_says_and_its_numbers_are_right(my_delegate: str) -> None:

@@ -12,7 +12,7 @@ from plugins.native_ops.tests.delegates.conftest import F32, convolutions, run
 
 from oplet import DelegateFlags, Interpreter, ModelBuilder, load_delegate
 from oplet.errors import DelegateApplicationError
-from oplet.testing import invoke
+from oplet_testing import invoke
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Predictor
 from oplet.errors import OpletError
+from oplet_predictor import Predictor
 
 __all__ = ["ERRORS", "PredictBatches"]
 

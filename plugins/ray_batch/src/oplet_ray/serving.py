@@ -14,8 +14,8 @@ from ray import serve
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from oplet import Predictor
 from oplet.errors import OpletError
+from oplet_predictor import Predictor
 
 __all__ = ["ServedModel", "deployment"]
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Predictor
 from oplet.errors import DeadlineError, LimitError, TensorError
+from oplet_predictor import Predictor
 from oplet_serve.options import Options
 from oplet_serve.tensors import TensorSpec
 

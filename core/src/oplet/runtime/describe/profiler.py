@@ -32,7 +32,7 @@ class Event(NamedTuple):
 class Profiler:
     """Collects an `Event` for each run of a node; pass it to `Interpreter(profiler=...)`.
 
-    `oplet.tools.benchmarking.profile.summarize` makes a summary of the events, `oplet.tools.benchmarking.trace` a trace that browsers show.
+    `oplet_tools.benchmarking.profile.summarize` makes a summary of the events, `oplet_tools.benchmarking.trace` a trace that browsers show.
 
     Args:
         enabled: the initial value of the attribute.

@@ -1,1 +1,0 @@
-"""The commands, one module each, of the same name. A module declares the command's options, calls `oplet.tools`, and prints."""

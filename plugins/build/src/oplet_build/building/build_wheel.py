@@ -1,0 +1,115 @@
+"""`oplet build`: a wheel of the kernels that some models need."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oplet.model.model import Model
+from oplet.plugins.manager import PluginManager
+from oplet.plugins.selection import Preference
+from oplet_build.building.cutting.cut_kernels import CutPackage, cut_kernels
+from oplet_build.building.error import BuildError
+from oplet_build.building.packing.wheel import requirements, write_wheel
+from oplet_build.selection.needs import needs_of
+
+__all__ = ["BuiltWheel", "Prefer", "build_wheel"]
+
+#: Preferred plugins, for ops that several plugins serve.
+Prefer = str | Iterable[str] | Mapping[str, str] | Preference | None
+
+
+@dataclass
+class BuiltWheel:
+    """A wheel that was built.
+
+    Attributes:
+        path: the wheel.
+        cut: what is in it.
+    """
+
+    path: Path
+    cut: CutPackage
+
+    @property
+    def requires(self) -> list[str]:
+        """Requirements of the wheel, in pip's notation."""
+        return requirements(self.cut)
+
+    def as_dict(self) -> dict[str, Any]:
+        """A dictionary of it, for JSON."""
+        kernels = [
+            {
+                "op": k.op,
+                "custom": k.custom,
+                "composite": k.composite,
+                "min_version": k.min_version,
+                "max_version": k.max_version,
+                "from": k.distribution,
+                **({"fallback": True} if k.fallback else {}),
+            }
+            for k in self.cut.kernels
+        ]
+        sources = [{"name": s.name, "version": s.version, "license": s.license} for s in self.cut.sources]
+        return {
+            "wheel": str(self.path),
+            "bytes": self.path.stat().st_size,
+            "ops": kernels,
+            "sources": sources,
+            "requires": self.requires,
+            "passed_over_sentences": [each.as_dict() for each in self.cut.passed_over],
+            "modules": sorted(self.cut.modules.values()),
+            "libraries": sorted(self.cut.libraries),
+        }
+
+
+def build_wheel(
+    models: Iterable[Model | str | os.PathLike[str]],
+    name: str,
+    directory: str | os.PathLike[str] = "dist",
+    *,
+    ops: Iterable[str] = (),
+    all_codes: bool = False,
+    types: bool = False,
+    version: str = "1.0",
+    keep_comments: bool = False,
+    plugins: PluginManager | None = None,
+    prefer: Prefer = None,
+) -> BuiltWheel:
+    """Build a wheel that holds only the kernels that these models need, cut out of the installed op packages.
+
+    With oplet and this wheel alone the models run, and any other op is unresolved.
+
+    Args:
+        models: the models.
+        name: what Python imports; pip calls it the same, with "-" for "_".
+        directory: the folder to write the wheel into.
+        ops: more ops, each by its name alone or with versions: "CONV_2D:1-5".
+        all_codes: include every operator code of the models, used or not.
+        types: serve only the tensor types of these models.
+        version: the wheel's version.
+        keep_comments: copy needed modules unchanged; by default only their needed statements are kept, without comments.
+        plugins: the plugins to cut from; by default those that are installed.
+        prefer: preferred plugins, for ops that several plugins serve, whatever they require: names, or a mapping of op names to names.
+
+    Raises:
+        BuildError: the name or version cannot be used, a package cannot be cut, or hatchling is missing.
+        OpNotFoundError, UnresolvedOpError: nothing installed serves an op of the models.
+    """
+    opened = [each if isinstance(each, Model) else Model.open(each) for each in models]
+    needs = needs_of(opened, ops=ops, all_codes=all_codes)
+    if not needs:
+        raise BuildError("These models have no operators, so there is nothing to build; name some with --op.")
+    found = cut_kernels(
+        needs,
+        name,
+        PluginManager() if plugins is None else plugins,
+        keep_comments=keep_comments,
+        types=types,
+        prefer=Preference.read(prefer),
+        models=opened,
+    )
+    return BuiltWheel(write_wheel(found, version, Path(directory)), found)

@@ -1,0 +1,265 @@
+"""The part of oplet that running a model needs: whole modules, without comments, docstrings and type-checking code.
+
+Writing models, delegates and asynchronous runs are left out. Functions that would need these modules import them when they are called; stubs
+stand in their place and raise an error that says what is missing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+import oplet
+from oplet_build.building.error import BuildError
+from oplet_build.building.packages import Package, find_package
+
+__all__ = ["FLATBUFFERS", "cut_core", "strip_source"]
+
+#: The new name of the used part of the flatbuffers package: a wheel must not install a second `flatbuffers`.
+FLATBUFFERS = "oplet.vendored.flatbuffers"
+
+#: Modules that every build needs, whatever its kernels import.
+_ROOTS = (
+    "oplet.runtime.interpreter",
+    "oplet.ops.serving.registration",
+    "oplet.ops.serving.resolver",
+    "oplet_build.bundle",
+    "oplet.companions",  # `oplet` lets imports find them
+    "oplet_tools.tuning.choice",  # `oplet` passes it to interpreters
+)
+_PROGRAM_ROOTS = (
+    "oplet_build.standalone.main",
+    "oplet_build.standalone.contents",
+    "oplet_tools.running.run",
+    "oplet_tools.running.formatting",
+)
+_LEFT_OUT = frozenset(
+    (
+        "oplet.model.save.writing",
+        "oplet.runtime.asynchronous.async_runner",
+        "oplet.runtime.asynchronous.async_subgraph",
+        "oplet.runtime.delegation.delegation",
+        "oplet.runtime.delegation.load",
+        "oplet.runtime.memory.stored.stored_plan",
+        "oplet.versions.runtime_version",
+    )
+)
+
+_MANAGER = '''\
+"""The plugin manager of the build {distribution}."""
+
+import functools
+
+from oplet_build.bundle import Bundle
+
+
+class PluginManager(Bundle):
+    package = {package!r}
+    distribution = {distribution!r}
+    version = {version!r}
+
+
+@functools.cache
+def default_manager():
+    return PluginManager()
+'''
+
+_STUB = """\
+raise ImportError("{module} is not in the build '{distribution}', which has what running models needs; the package oplet has it.")
+"""
+
+
+def cut_core(
+    kernels: Mapping[str, bytes], *, package: str, distribution: str, version: str, program: bool, custom_options: bool
+) -> dict[str, bytes]:
+    """Source files of the trimmed core, by path.
+
+    Args:
+        kernels: files of the kernels' package; what their modules import from oplet is kept.
+        package: the kernels' package.
+        distribution: the build's name.
+        version: the build's version.
+        program: whether to include the command line.
+        custom_options: whether kernels read FlexBuffers, the encoding of most custom options.
+
+    Raises:
+        BuildError: a module imports something that the installed oplet does not have.
+    """
+    cut = _Cut(find_package("oplet"), distribution, custom_options)
+    roots = [*_ROOTS, *(_PROGRAM_ROOTS if program else ())]
+    for path, content in kernels.items():
+        if path.endswith(".py"):
+            roots += [cut.module(name, path) for name in _oplet_names(ast.parse(content, path))]
+    generated = {
+        "oplet.plugins.manager": _MANAGER.format(package=package, distribution=distribution, version=version),
+    }
+    kept = cut.closure([*roots, *generated], generated)
+    files: dict[str, bytes] = {}
+    for module in sorted(kept):
+        if module == "oplet":
+            text = ast.unparse(_public(cut.tree(module), kept))
+        elif module in generated:
+            text = strip_source(ast.parse(generated[module]))
+        elif module in _LEFT_OUT:
+            text = _STUB.format(module=module, distribution=distribution)
+        else:
+            text = strip_source(cut.tree(module))
+        files[cut.path(module)] = f"{text.rstrip()}\n".encode() if text.strip() else b""
+        files.update(cut.data(module))
+    return {**files, **_flatbuffers(cut.flatbuffers)}
+
+
+def strip_source(tree: ast.Module) -> str:
+    """A module's source without docstrings, comments and type-checking code; imports of flatbuffers become those of `FLATBUFFERS`."""
+    return ast.unparse(ast.fix_missing_locations(_SourceStripper().visit(tree)))
+
+
+class _Cut:
+    """The modules of the installed oplet that some modules import, directly or not."""
+
+    def __init__(self, source: Package, distribution: str, custom_options: bool) -> None:
+        self._source = source
+        self._distribution = distribution
+        self._homes = _homes(self.tree("oplet"))
+        self.flatbuffers = {"flexbuffers"} if custom_options else set()
+
+    def tree(self, module: str) -> ast.Module:
+        path = self._source.modules.get(module)
+        return ast.parse(path.read_bytes() if path is not None else b"")
+
+    def path(self, module: str) -> str:
+        file = module.replace(".", "/")
+        return f"{file}/__init__.py" if module in self._source.packages else f"{file}.py"
+
+    def module(self, name: str, importer: str) -> str:
+        """The module that an imported name leads to: the one that defines a public name, the named module, or the module of the name."""
+        name = self._homes.get(name, name)
+        for module in (name, name.rpartition(".")[0]):
+            if module in self._source.modules:
+                return module
+        raise BuildError(f"{importer} imports {name}, which oplet {oplet.__version__} does not have.")
+
+    def closure(self, roots: Iterable[str], generated: Mapping[str, str]) -> set[str]:
+        kept: set[str] = set()
+        waiting = list(roots)
+        while waiting:
+            module = waiting.pop()
+            if module in kept:
+                continue
+            kept.add(module)
+            waiting.extend(".".join(module.split(".")[:length]) for length in range(1, module.count(".") + 1))
+            if module == "oplet" or module in _LEFT_OUT:
+                continue
+            tree = ast.parse(generated[module]) if module in generated else self.tree(module)
+            waiting.extend(self.module(name, module) for name in _oplet_names(tree))
+        return kept
+
+    def data(self, module: str) -> dict[str, bytes]:
+        """Data files beside a module whose names appear in its source."""
+        path = self._source.modules.get(module)
+        if path is None or module in _LEFT_OUT:
+            return {}
+        text = path.read_text(encoding="utf-8")
+        folder = "/".join(module.split(".")[1:-1])
+        found = {}
+        for name, file in self._source.data.items():
+            parent, _, base = name.rpartition("/")
+            if parent == folder and base in text:
+                found[f"oplet/{name}"] = file.read_bytes()
+        return found
+
+
+class _SourceStripper(ast.NodeTransformer):
+    def visit_Module(self, node: ast.Module) -> ast.AST:
+        node.body = _undocumented(node.body)
+        return self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.body = _undocumented(node.body) or [ast.Pass()]
+        return self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.body = _undocumented(node.body) or [ast.Pass()]
+        return self.generic_visit(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        node.body = _undocumented(node.body) or [ast.Pass()]
+        return self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt] | None:
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            kept = [self.visit(statement) for statement in node.orelse]
+            return kept or None
+        return self.generic_visit(node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+        if (node.module or "").partition(".")[0] == "flatbuffers" and not node.level:
+            node.module = FLATBUFFERS + (node.module or "").removeprefix("flatbuffers")
+        return node
+
+
+def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements without docstrings, and without other strings that stand alone."""
+    return [
+        s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, str))
+    ]
+
+
+def _oplet_names(tree: ast.Module) -> Iterator[str]:
+    """Names that a module imports from oplet, inside functions too: "oplet.errors.ModelError", or "oplet.Name" for public names."""
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] == "oplet")
+        elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] == "oplet":
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _homes(tree: ast.Module) -> dict[str, str]:
+    """The defining module of each public name: {"oplet.Interpreter": "oplet.runtime.interpreter"}."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "_HOMES":
+            return {f"oplet.{name}": home for name, home in ast.literal_eval(node.value).items()}
+    raise BuildError(f"oplet {oplet.__version__} does not say where its public names live.")
+
+
+def _public(tree: ast.Module, kept: set[str]) -> ast.Module:
+    """`oplet/__init__.py` with only the public names whose modules are kept."""
+    homes = {name.partition(".")[2]: home for name, home in _homes(tree).items() if home in kept - _LEFT_OUT}
+    tree = _SourceStripper().visit(tree)
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            if node.targets[0].id == "_HOMES":
+                node.value = ast.parse(repr(homes), mode="eval").body
+            elif node.targets[0].id == "__all__":
+                node.value = ast.parse(repr(sorted({*homes, "__version__"})), mode="eval").body
+    return ast.fix_missing_locations(tree)
+
+
+def _flatbuffers(wanted: Collection[str]) -> dict[str, bytes]:
+    """The wanted modules of the flatbuffers package, and the modules that they import, unchanged; nothing if none is wanted."""
+    if not wanted:
+        return {}
+    source = find_package("flatbuffers")
+    folder = FLATBUFFERS.replace(".", "/")
+    files = {f"{folder.rpartition('/')[0]}/__init__.py": b"", f"{folder}/__init__.py": b""}
+    waiting = list(wanted)
+    while waiting:
+        name = waiting.pop()
+        path = source.modules.get(f"flatbuffers.{name}")
+        if f"{folder}/{name}.py" in files or path is None:
+            continue
+        content = files[f"{folder}/{name}.py"] = path.read_bytes()
+        for node in ast.walk(ast.parse(content)):
+            if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("flatbuffers")):
+                base = (node.module or "").removeprefix("flatbuffers").strip(".")
+                waiting.extend([base.partition(".")[0]] if base else [alias.name for alias in node.names])
+    return files

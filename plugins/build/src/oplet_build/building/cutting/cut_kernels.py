@@ -1,0 +1,223 @@
+"""Extraction of some ops' kernels, with all that they depend on, into a package of their own."""
+
+from __future__ import annotations
+
+import functools
+import keyword
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from oplet.model.model import Model
+from oplet.plugins.manager import API_VERSION, PluginManager
+from oplet.plugins.selection import Preference
+from oplet_build.building.cutting.dependencies import DependencyClosure, ReachedModule
+from oplet_build.building.cutting.import_rewriting import rewrite_imports
+from oplet_build.building.cutting.tree_shaking import shaken_source
+from oplet_build.building.distributions import Distribution, distribution, op_packages
+from oplet_build.building.error import BuildError
+from oplet_build.building.kernels import Kernel, Origin
+from oplet_build.building.packages import Package, find_package, is_library
+from oplet_build.building.packing.plugin_module import plugin_module
+from oplet_build.building.providers import PassedOver, ProviderChoice, choose_providers, indispensable_providers
+from oplet_build.selection.needs import OpNeed, Use
+
+__all__ = ["CutPackage", "cut_kernels"]
+
+#: Licences require that changed files say so.
+_NOTICE = "# Changed by oplet build.\n"
+
+
+@dataclass
+class CutPackage:
+    """A package of kernels that was cut out of installed packages.
+
+    Attributes:
+        name: the package's name in Python.
+        needs: the ops that it was made for.
+        kernels: the kernels that serve them.
+        sources: the pip packages that it was cut out of, sorted by name.
+        files: the package's files, by path.
+        modules: for each path in `files` that is a kept module, the module's name in its source package.
+        external: the top-level modules that it imports from other packages.
+        passed_over: providers that precede those it was cut from, and why they were not taken.
+        libraries: for each path in `files` that is a compiled library, the pip package that it comes from.
+    """
+
+    name: str
+    needs: list[OpNeed]
+    kernels: list[Kernel]
+    sources: list[Distribution]
+    files: dict[str, bytes] = field(default_factory=dict)
+    modules: dict[str, str] = field(default_factory=dict)
+    external: set[str] = field(default_factory=set)
+    passed_over: list[PassedOver] = field(default_factory=list)
+    libraries: dict[str, str] = field(default_factory=dict)
+
+
+def cut_kernels(
+    needs: Sequence[OpNeed],
+    name: str,
+    plugins: PluginManager,
+    *,
+    keep_comments: bool = False,
+    types: bool = False,
+    prefer: Preference = Preference(),  # noqa: B008 (frozen)
+    models: Sequence[Model] = (),
+) -> CutPackage:
+    """Cut the kernels of some ops, with all that they import, out of the installed packages.
+
+    Args:
+        needs: the ops.
+        name: the new package's name in Python.
+        plugins: the plugins that may serve them.
+        keep_comments: copy needed modules unchanged; by default only their needed statements are kept.
+        types: serve only the tensor types that the needs name.
+        prefer: preferred plugins, for ops that several plugins serve.
+        models: the models of the needs. A kernel that fails to prepare their nodes does not replace one with more requirements.
+
+    Raises:
+        BuildError: the name cannot be used, or a package cannot be cut.
+        OpNotFoundError, UnresolvedOpError: nothing installed serves an op.
+    """
+    _check_name(name)
+    owners = op_packages()
+    if owners.pop(name, None) and not any(
+        i.tier == "selection" and i.module.partition(":")[0] == name for i in plugins.plugins()
+    ):
+        raise BuildError(f"'{name}' cannot be the package's name: a package that is called so is installed.")
+    shake = not keep_comments
+    choice, closure = _cuttable(needs, plugins, prefer, owners, shake)
+    again = functools.partial(choose_providers, needs, plugins, prefer, {})
+    if costly := indispensable_providers(models, choice, again, plugins.resolver(prefer)):
+        choice, closure = _cuttable(needs, plugins, prefer, owners, shake, costly)
+    chosen = choice.kernels
+    for kernel in chosen:
+        owners.setdefault(kernel.module.partition(".")[0], kernel.distribution)
+    used = sorted({owners[reached.package.name] for reached in closure.modules.values()} | {k.distribution for k in chosen})
+    result = CutPackage(name, list(needs), chosen, [distribution(each) for each in used])
+    homes = _homes(name, closure, chosen, keep_comments)
+    limits = {need.key: need.types for need in needs} if types else {}
+    words = ", ".join(f"{source.name} {source.version}" for source in result.sources)
+    result.files[f"{name}/__init__.py"] = plugin_module(chosen, homes, words, API_VERSION, limits).encode()
+    for module, reached in sorted(closure.modules.items()):
+        text = _source(reached, closure, keep_comments, name)
+        path = _path(module, reached.package, homes)
+        if path in result.files:
+            continue  # the empty `__init__.py` of the source package, which the new one replaces
+        if text:
+            text = _NOTICE + rewrite_imports(text, closure.packages, homes)
+        elif reached.package.modules[module] is None:
+            continue
+        result.files[path] = text.encode()
+        result.modules[path] = module
+    for top, data in sorted(closure.data):
+        path = f"{homes[top].replace('.', '/')}/{data}"
+        result.files[path] = closure.packages[top].data[data].read_bytes()
+        if is_library(data):
+            result.libraries[path] = owners[top]
+    result.external = closure.external
+    result.passed_over = choice.passed_over
+    return result
+
+
+def _cuttable(
+    needs: Sequence[OpNeed],
+    plugins: PluginManager,
+    prefer: Preference,
+    owners: Mapping[str, str],
+    shake: bool,
+    costly: Iterable[Origin] = (),
+) -> tuple[ProviderChoice, DependencyClosure]:
+    """The first providers in order whose kernels can be cut, and what these kernels depend on."""
+    refused: dict[Origin, str] = {}
+    while True:
+        choice = choose_providers(needs, plugins, prefer, refused, costly)
+        try:
+            return choice, _closure(_packages(choice.kernels, owners), choice.kernels, needs, shake)
+        except BuildError:
+            found = len(refused)
+            for kernel in choice.kernels:
+                try:
+                    _closure(_packages([kernel], owners), [kernel], needs, shake)
+                except BuildError as error:
+                    refused[kernel.origin] = str(error)
+            if len(refused) == found:
+                raise
+
+
+def _packages(chosen: Iterable[Kernel], owners: Mapping[str, str]) -> list[Package]:
+    """The packages of these kernels, and the other op packages that their sources mention.
+
+    A mentioned package with a compiled library is left out: it is not cut, and stays a requirement.
+    """
+    waiting = {kernel.module.partition(".")[0] for kernel in chosen}
+    found = {top: find_package(top) for top in waiting}
+    while waiting:
+        texts = found[waiting.pop()].texts
+        for top in owners.keys() - found.keys():
+            if re.search(rf"\b{top}\b", texts):
+                with suppress(BuildError):  # then it stays a requirement
+                    mentioned = find_package(top)
+                    if not mentioned.libraries:
+                        found[top] = mentioned
+                        waiting.add(top)
+    return [found[top] for top in sorted(found)]
+
+
+def _closure(packages: Sequence[Package], chosen: Sequence[Kernel], needs: Sequence[OpNeed], shake: bool) -> DependencyClosure:
+    """The kernels' dependencies, with only those variants that the models' nodes use."""
+    uses = {need.key: need.uses for need in needs}
+    everything = _together(uses.values())
+    modules = {kernel.module for kernel in chosen}
+    uses_of = {module: _together(uses[kernel.key] for kernel in chosen if kernel.module == module) for module in modules}
+    while True:
+        closure = DependencyClosure(packages, shake, everything, uses_of)
+        for kernel in chosen:
+            closure.require(kernel.module, kernel.attribute)
+        # A kernel that other kernels call also needs the variants for their nodes.
+        shared = closure.shared & set(uses_of)
+        if not shared:
+            return closure
+        uses_of = {module: each for module, each in uses_of.items() if module not in shared}
+
+
+def _together(uses: Iterable[frozenset[Use]]) -> frozenset[Use] | None:
+    """The union; None (any use) if one of them is empty."""
+    each = list(uses)
+    return frozenset().union(*each) if all(each) else None
+
+
+def _source(reached: ReachedModule, closure: DependencyClosure, keep_comments: bool, name: str) -> str:
+    if keep_comments or reached.module.whole:
+        return reached.module.text
+    return shaken_source(reached.module, reached.kept, closure.reads_docstrings, closure.left_out(reached.module), name)
+
+
+def _homes(name: str, closure: DependencyClosure, chosen: Iterable[Kernel], keep_comments: bool) -> dict[str, str]:
+    """New names of the packages. A single package with an empty `__init__.py` becomes the new package itself; others move below it."""
+    used = {reached.package.name for reached in closure.modules.values()}
+    if len(used) == 1:
+        [top] = used
+        root = closure.modules[top]
+        names = {module.split(".")[1] for module in root.package.modules if "." in module}
+        taken = names & {"register_ops", "OPLET_TIER", "OPLET_API", "hookimpl", "MutableOpResolver", "TensorType", "TypeLimit"}
+        empty = top in root.package.packages and not _source(root, closure, keep_comments, name)
+        if empty and not taken and not any(kernel.by_hook for kernel in chosen):
+            return {each: name if each == top else f"{name}._{each}" for each in closure.packages}
+    return {top: f"{name}._{top}" for top in closure.packages}
+
+
+def _path(module: str, package: Package, homes: Mapping[str, str]) -> str:
+    top, dot, rest = module.partition(".")
+    path = (homes[top] + dot + rest).replace(".", "/")
+    return f"{path}/__init__.py" if module in package.packages else f"{path}.py"
+
+
+def _check_name(name: str) -> None:
+    if not (name.isidentifier() and name.isascii()) or keyword.iskeyword(name) or name.startswith("_"):
+        raise BuildError(f"'{name}' cannot be the package's name: give a name that Python can import, such as my_app_ops.")
+    if name == "oplet" or name in sys.stdlib_module_names:
+        raise BuildError(f"'{name}' cannot be the package's name: Python would import it in place of the {name} that is there.")

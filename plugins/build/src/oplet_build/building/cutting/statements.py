@@ -1,0 +1,344 @@
+"""Parsed modules: their top-level statements, each with the names that it binds and uses."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from oplet_build.building.cutting.purity import HARMLESS_MODULES, Purity
+from oplet_build.building.cutting.variants import VARIANTS, Variant, read_variants
+from oplet_build.building.error import BuildError
+
+__all__ = ["SPECIAL_ANNOTATIONS", "Chain", "Import", "Module", "Statement", "imported_module", "read_module"]
+
+#: The attributes looked up in a name: ("a", "b") for `name.a.b`, () for `name` alone.
+Chain = tuple[str, ...]
+#: Builtins that look names up at run time; a module that uses one is kept whole.
+_REFLECTION = frozenset(("globals", "locals", "vars", "eval", "exec"))
+#: Modules whose names in annotations of class bodies matter to dataclasses, although annotations are not evaluated.
+SPECIAL_ANNOTATIONS = ("typing", "typing_extensions", "dataclasses")
+
+
+@dataclass(frozen=True)
+class Import:
+    """One name that an import statement binds.
+
+    Attributes:
+        local: the name that is bound.
+        module: the full name of the imported module.
+        name: the name imported from the module; "" if the module itself is bound.
+        bound: the module that `local` stands for, if it stands for a module.
+    """
+
+    local: str
+    module: str
+    name: str = ""
+    bound: str = ""
+
+
+@dataclass(eq=False)
+class Statement:
+    """A top-level statement; an import of several names counts as several statements.
+
+    Attributes:
+        node: the statement's syntax tree; of an import of several names, an import of one of them.
+        origin: the statement in the file.
+        binds: names that it binds in the module.
+        uses: names that it uses, with the attributes that are looked up in each.
+        imports: its imports, inside functions too.
+        strings: its string constants.
+        effect: whether it has side effects besides binding names.
+    """
+
+    node: ast.stmt
+    origin: ast.stmt
+    binds: set[str] = field(default_factory=set)
+    uses: dict[str, set[Chain]] = field(default_factory=dict)
+    imports: list[Import] = field(default_factory=list)
+    strings: list[str] = field(default_factory=list)
+    effect: bool = False
+
+    @property
+    def is_import(self) -> bool:
+        """Whether the statement is an import."""
+        return isinstance(self.node, (ast.Import, ast.ImportFrom))
+
+
+@dataclass(eq=False)
+class Module:
+    """A module that was parsed, not imported.
+
+    Attributes:
+        name: its full name.
+        is_package: whether it is the `__init__.py` of a package.
+        text: its source.
+        tree: its syntax tree.
+        statements: its top-level statements, without those for type checkers.
+        statements_of: the statements that bind each name.
+        whole: why the module must be kept whole, "" if statements may be left out.
+        ignores_annotations: whether its annotations are never evaluated.
+        postpones_annotations: whether its annotations are evaluated only on request (`from __future__ import annotations`).
+        variants: its `VARIANTS`: conditions on the nodes that need the modules it imports inside functions, by module name.
+    """
+
+    name: str
+    is_package: bool
+    text: str
+    tree: ast.Module
+    statements: list[Statement]
+    statements_of: dict[str, list[Statement]]
+    whole: str
+    ignores_annotations: bool
+    postpones_annotations: bool
+    variants: dict[str, Variant]
+
+
+def read_module(
+    name: str, path: Path | None, is_package: bool, sources: set[str], plain_classes: bool, annotations: bool
+) -> Module:
+    """Parse a module.
+
+    Args:
+        name: its full name.
+        path: its file, None for a package without `__init__.py`.
+        is_package: whether it is a package's `__init__.py`.
+        sources: the top-level packages that are being cut.
+        plain_classes: whether subclassing their classes has no side effects.
+        annotations: whether annotations are read at run time, so that the names in them are used.
+
+    Raises:
+        BuildError: the file is not Python, or its `VARIANTS` cannot be read.
+    """
+    try:
+        text = "" if path is None else path.read_bytes().decode("utf-8-sig")
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, OSError) as error:
+        raise BuildError(f"The module {name} cannot be read: {error}.") from error
+    postponed = any(
+        isinstance(node, ast.ImportFrom) and node.module == "__future__" and any(a.name == "annotations" for a in node.names)
+        for node in tree.body
+    )
+    late = postponed and not annotations
+    nodes = [s for s in _executed(tree.body) if not (isinstance(s, ast.ImportFrom) and s.module == "__future__")]
+    reader = _Reader(name, is_package, late)
+    statements = [statement for node in nodes for statement in reader.statements(node)]
+    statements_of: dict[str, list[Statement]] = {}
+    for statement in statements:
+        for bound in statement.binds:
+            statements_of.setdefault(bound, []).append(statement)
+    origins = {
+        i.local: i.bound or f"{i.module}.{i.name}"
+        for statement in statements
+        if statement.is_import
+        for i in statement.imports
+        if i.local != "*"
+    }
+    reader.origins.update(origins)
+    purity = Purity(origins, set(statements_of) - set(origins), sources, plain_classes)
+    for statement in statements:
+        if not statement.is_import:
+            statement.uses, statement.strings = reader.uses(statement.node, purity)
+            statement.effect = not purity.has_no_effect(statement.node) and not _is_dunder_all(statement.node)
+            if VARIANTS in statement.binds:
+                statement.strings = []
+    _mark_bare_imports(statements, is_package, set(_mentioned(tree)), sources)
+    return Module(
+        name,
+        is_package,
+        text,
+        tree,
+        statements,
+        statements_of,
+        _whole(statements, statements_of),
+        late,
+        postponed,
+        read_variants(name, [statement.node for statement in statements if VARIANTS in statement.binds]),
+    )
+
+
+def imported_module(node: ast.ImportFrom, module: str, is_package: bool) -> str:
+    """The full name of the module that a `from ... import` statement imports from; relative imports are resolved."""
+    if not node.level:
+        return node.module or ""
+    parts = module.split(".")
+    parts = parts[: len(parts) - node.level + is_package]
+    return ".".join([*parts, *(node.module or "").split(".")]).rstrip(".")
+
+
+def _executed(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run when the module is imported: without those under TYPE_CHECKING or `__name__ == "__main__"`, and docstrings."""
+    for node in body:
+        if isinstance(node, ast.If):
+            test, negated = node.test, False
+            if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+                test, negated = test.operand, True
+            if (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
+                isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
+            ):
+                yield from _executed(node.body if negated else node.orelse)
+                continue
+            if ast.unparse(node.test) == "__name__ == '__main__'" and not node.orelse:
+                continue
+        if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            yield node
+
+
+def _is_dunder_all(node: ast.stmt) -> bool:
+    """Whether a statement sets `__all__`, which only matters for star imports; a module with one of those is kept whole."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+    return any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
+
+
+def _mark_bare_imports(statements: Iterable[Statement], is_package: bool, used: set[str], sources: set[str]) -> None:
+    """Mark imports of unused names as statements with side effects.
+
+    Exceptions are re-exports in packages, harmless modules, and modules of the packages that are being cut, which are analysed themselves.
+    """
+    for statement in statements:
+        if not statement.is_import or statement.binds & used or (is_package and isinstance(statement.node, ast.ImportFrom)):
+            continue
+        modules = {imported.module for imported in statement.imports}
+        statement.effect = not any(module.partition(".")[0] in sources or module in HARMLESS_MODULES for module in modules)
+
+
+def _mentioned(tree: ast.Module) -> Iterator[str]:
+    """All names that are used in a module, also in annotations and in type-checking code."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        for part in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if part is not None:
+                for text in ast.walk(part):
+                    if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                        yield from re.findall(r"\w+", text.value)
+        if isinstance(node, (ast.Assign, ast.AugAssign)) and _is_dunder_all(node):
+            yield from (e.value for e in ast.walk(node.value) if isinstance(e, ast.Constant) and isinstance(e.value, str))
+
+
+def _whole(statements: Iterable[Statement], statements_of: dict[str, list[Statement]]) -> str:
+    for name in ("__getattr__", "__dir__"):
+        if name in statements_of:
+            return f"it defines {name}"
+    for statement in statements:
+        if any(i.local == "*" for i in statement.imports):
+            return "it imports everything of another module"
+        if any((i.module, i.name) == ("sys", "modules") for i in statement.imports):
+            return "it looks modules up in sys.modules"
+        for name, chains in statement.uses.items():
+            if name in _REFLECTION and () in chains:
+                return f"it calls {name}()"
+            if any("modules" in chain[:1] for chain in chains) and name == "sys":
+                return "it looks modules up in sys.modules"
+    return ""
+
+
+class _Reader:
+    """Collects names; `origins` maps imported names to the dotted names that they stand for."""
+
+    def __init__(self, module: str, is_package: bool, ignores_annotations: bool) -> None:
+        self._module = module
+        self._is_package = is_package
+        self._late = ignores_annotations
+        self.origins: dict[str, str] = {}
+
+    def statements(self, node: ast.stmt) -> Iterator[Statement]:
+        """The `Statement` objects of a node, without the names that they use."""
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                if isinstance(node, ast.Import):
+                    single: ast.stmt = ast.Import([alias])
+                else:
+                    single = ast.ImportFrom(node.module, [alias], node.level)
+                imports = list(self._imports(single))
+                yield Statement(single, node, {i.local for i in imports}, imports=imports)
+            return
+        imports = [i for inner in ast.walk(node) if isinstance(inner, (ast.Import, ast.ImportFrom)) for i in self._imports(inner)]
+        yield Statement(node, node, set(_bound(node)), imports=imports)
+
+    def _imports(self, node: ast.AST) -> Iterator[Import]:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                yield Import(alias.asname or top, alias.name, "", alias.name if alias.asname else top)
+        elif isinstance(node, ast.ImportFrom):
+            module = imported_module(node, self._module, self._is_package)
+            for alias in node.names:
+                yield Import(alias.asname or alias.name, module, alias.name)
+
+    def uses(self, node: ast.stmt, purity: Purity) -> tuple[dict[str, set[Chain]], list[str]]:
+        """The names that a statement uses, and its string constants."""
+        found: dict[str, set[Chain]] = {}
+        strings: list[str] = []
+        for part in self._parts(node, purity):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                strings.append(part.value)
+            elif isinstance(part, (ast.Name, ast.Attribute)):
+                chain: list[str] = []
+                while isinstance(part, ast.Attribute):
+                    chain.append(part.attr)
+                    part = part.value
+                if isinstance(part, ast.Name):
+                    found.setdefault(part.id, set()).add(tuple(reversed(chain)))
+            elif isinstance(part, (ast.Global, ast.Nonlocal)):
+                for name in part.names:
+                    found.setdefault(name, set()).add(())
+        return found, strings
+
+    def _parts(self, node: ast.AST, purity: Purity) -> Iterator[ast.AST]:
+        """The node and the nodes below it that are evaluated; a chain of attributes counts as one."""
+        yield node
+        if isinstance(node, ast.Attribute):
+            inner: ast.expr = node
+            while isinstance(inner, ast.Attribute):
+                inner = inner.value
+            if not isinstance(inner, ast.Name):
+                yield from self._parts(inner, purity)
+            return
+        skipped: list[ast.AST | None] = []
+        if self._late:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and purity.has_harmless_decorators(node):
+                skipped.append(node.returns)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                for argument in ast.walk(node.args):
+                    if isinstance(argument, ast.arg) and argument.annotation is not None:
+                        yield from self._parts(argument.annotation, purity)
+            elif isinstance(node, (ast.arg, ast.AnnAssign)):
+                skipped.append(node.annotation)
+            elif isinstance(node, ast.ClassDef):
+                yield from self._class_annotations(node, purity)
+        for child in ast.iter_child_nodes(node):
+            if not any(child is skip for skip in skipped):
+                yield from self._parts(child, purity)
+
+    def _class_annotations(self, node: ast.ClassDef, purity: Purity) -> Iterator[ast.AST]:
+        plain = purity.is_harmless_class(node)
+        for member in node.body:
+            if isinstance(member, ast.AnnAssign):
+                for part in ast.walk(member.annotation):
+                    if isinstance(part, ast.Name):
+                        origin = self.origins.get(part.id, "")
+                        if not plain or origin.partition(".")[0] in SPECIAL_ANNOTATIONS:
+                            yield part
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """The names that a statement binds in its own scope."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield node.name
+        return
+    if isinstance(node, ast.Lambda):
+        return
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, ast.ExceptHandler) and node.name:
+        yield node.name
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        for alias in node.names:
+            yield alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)
+    elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+        yield node.name
+    for child in ast.iter_child_nodes(node):
+        yield from _bound(child)

@@ -1,0 +1,131 @@
+"""Kernels: where in an installed package the registration of an op stands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from oplet.ops.serving.entry import ResolverEntry
+from oplet.ops.serving.registration import Provenance, Registration
+from oplet.plugins.plugin import PluginInfo
+from oplet_build.building.error import BuildError
+from oplet_build.selection.needs import Key, OpNeed
+
+__all__ = ["Kernel", "Origin", "kernel_of"]
+
+
+class Origin(NamedTuple):
+    """The plugin that provides an op.
+
+    Attributes:
+        key: the op.
+        distribution: the pip package of the plugin.
+        plugin: the plugin's name.
+    """
+
+    key: Key
+    distribution: str
+    plugin: str
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel for some versions of an op, and where its code is.
+
+    Attributes:
+        op: the op's name.
+        custom: whether it is a custom op.
+        min_version: the first version.
+        max_version: the last version.
+        module: the module that defines the registration, or the hook that makes it.
+        attribute: the registration's name there, or the hook's.
+        by_hook: `attribute` is the plugin's `register_ops`, as the registration has no name.
+        distribution: the pip package of the kernel.
+        composite: whether `op` is a composite's name.
+        fallback: whether it is only asked about nodes that the kernel before it declines.
+        plugin: the plugin's name.
+    """
+
+    op: str
+    custom: bool
+    min_version: int
+    max_version: int
+    module: str
+    attribute: str
+    by_hook: bool
+    distribution: str
+    composite: bool = False
+    fallback: bool = False
+    plugin: str = ""
+
+    @property
+    def key(self) -> Key:
+        """Identity of the op."""
+        return self.op, self.custom, self.composite
+
+    @property
+    def origin(self) -> Origin:
+        """The op and the plugin that provides it."""
+        return Origin(self.key, self.distribution, self.plugin)
+
+    def with_versions(self, first: int, last: int) -> Kernel:
+        """A copy for other versions."""
+        return replace(self, min_version=first, max_version=last)
+
+    def as_fallback(self, fallback: bool) -> Kernel:
+        """A copy that is asked first (False), or after another kernel declined (True)."""
+        return replace(self, fallback=fallback)
+
+
+def kernel_of(need: OpNeed, version: int, entry: ResolverEntry, infos: Iterable[PluginInfo]) -> Kernel:
+    """The kernel of a plugin's entry, for one version.
+
+    Raises:
+        BuildError: the entry comes from no installed package.
+    """
+    if not entry.provenance.distribution:
+        raise BuildError(
+            f"{need.name} is served by {entry.provenance}, which no installed package brings; build from packages only."
+        )
+    by_hook = False
+    if isinstance(entry.target, str):
+        module, _, attribute = entry.target.partition(":")
+        attribute = attribute or "REGISTRATION"
+    elif (place := _place(entry.target, entry.provenance)) is not None:
+        module, attribute = place
+    else:
+        plugin, package = entry.provenance.plugin, entry.provenance.distribution
+        info = next((i for i in infos if (i.name, i.distribution) == (plugin, package)), None)
+        if info is None:  # a file that a plugin opened
+            raise BuildError(
+                f"{need.name} is served by the file {plugin}, which no installed package brings; build from packages only, and put the "
+                "file into one (`oplet native new-op` writes such a package)."
+            )
+        module, _, holder = info.module.partition(":")
+        attribute, by_hook = f"{holder}.register_ops".lstrip("."), True
+    package = entry.provenance.distribution
+    return Kernel(
+        need.name,
+        need.custom,
+        version,
+        version,
+        module,
+        attribute,
+        by_hook,
+        package,
+        need.composite,
+        plugin=entry.provenance.plugin,
+    )
+
+
+def _place(registration: Registration, provenance: Provenance) -> tuple[str, str] | None:
+    """The module and the name under which a registration object is found, None if no module has it."""
+    top = provenance.module.partition(".")[0]
+    names = [name for name in sys.modules if name == top or name.startswith(f"{top}.")]
+    for name in sorted(names, key=lambda name: (name != provenance.module, name)):
+        for attribute, value in list(vars(sys.modules[name]).items()):
+            if value is registration:
+                return name, attribute
+    return None

@@ -1,0 +1,114 @@
+"""The files of an installed package, found without importing it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+from oplet_build.building.error import BuildError
+
+__all__ = ["Package", "find_package", "is_library"]
+
+_LIBRARY = re.compile(r".+\.(so(\.\d+)*|dylib|dll)")
+
+
+@dataclass
+class Package:
+    """A top-level package, or a module that stands alone.
+
+    Attributes:
+        name: what Python imports.
+        modules: the source file of each module by its full name; None for a folder without `__init__.py`.
+        packages: names of the modules that are packages.
+        data: files that are not Python, by their path from the package's folder, with "/"; shared libraries are among them.
+        native: names of compiled modules.
+    """
+
+    name: str
+    modules: dict[str, Path | None] = field(default_factory=dict)
+    packages: set[str] = field(default_factory=set)
+    data: dict[str, Path] = field(default_factory=dict)
+    native: set[str] = field(default_factory=set)
+
+    @cached_property
+    def texts(self) -> str:
+        """The sources of all modules, joined."""
+        files = (path for path in self.modules.values() if path is not None)
+        return "\n".join(path.read_text(encoding="utf-8-sig", errors="replace") for path in files)
+
+    @property
+    def libraries(self) -> list[str]:
+        """Those of the data that are shared libraries."""
+        return [path for path in self.data if is_library(path)]
+
+    def reference(self, text: str) -> tuple[str, str] | None:
+        """Module and attribute named by a text such as "package.module:NAME", None if it names no module of this package.
+
+        A text that ends in "." is a prefix of such a name. The bare name of the package is not a reference: it may be any word.
+        """
+        match = re.fullmatch(r"(\w+(?:\.\w+)*)(\.?)(?::(\w+(?:\.\w+)*))?", text)
+        if match is None or match[1] not in self.modules or (match[1] == self.name and not match[2] and not match[3]):
+            return None
+        return match[1], match[3] or ""
+
+
+def find_package(name: str) -> Package:
+    """The package that Python would import as `name`.
+
+    Raises:
+        BuildError: there is none, or it does not consist of files.
+    """
+    spec = importlib.util.find_spec(name)
+    if spec is None:
+        raise BuildError(f"The package {name} cannot be found; is it still installed?")
+    package = Package(name)
+    if spec.submodule_search_locations is None:
+        if spec.origin is None or not Path(spec.origin).is_file() or not spec.origin.endswith(".py"):
+            raise BuildError(f"The module {name} has no source file to cut from ({spec.origin}).")
+        package.modules[name] = Path(spec.origin)
+        return package
+    for folder in spec.submodule_search_locations:
+        if not Path(folder).is_dir():
+            raise BuildError(f"The package {name} is not in a folder ({folder}); install it unpacked.")
+        _scan(package, Path(folder))
+    package.modules.setdefault(name, None)
+    package.packages.add(name)
+    return package
+
+
+def is_library(path: str) -> bool:
+    """Whether a data file is a shared library, by its name."""
+    return _LIBRARY.fullmatch(path) is not None
+
+
+def _is_extension_module(path: Path) -> bool:
+    """Whether Python can import a file that it did not compile; a shared library that C alone can open ends in .so too."""
+    suffix = next((suffix for suffix in sorted(EXTENSION_SUFFIXES, key=len, reverse=True) if path.name.endswith(suffix)), "")
+    return suffix.count(".") > 1 or (bool(suffix) and f"PyInit_{path.stem}".encode() in path.read_bytes())
+
+
+def _scan(package: Package, root: Path) -> None:
+    for path in sorted(root.rglob("*")):
+        parts = path.relative_to(root).parts
+        if "__pycache__" in parts or not path.is_file():
+            continue
+        dotted = ".".join((package.name, *parts[:-1]))
+        stem = path.name.partition(".")[0]
+        if path.suffix == ".py":
+            name = dotted if stem == "__init__" else f"{dotted}.{stem}"
+            package.modules[name] = path
+        elif _is_extension_module(path):
+            package.native.add(f"{dotted}.{stem}")
+        elif path.name != "py.typed" and path.suffix not in (".pyc", ".pyi"):
+            package.data["/".join(parts)] = path
+            continue
+        else:
+            continue
+        for length in range(1, len(parts)):
+            folder = ".".join((package.name, *parts[:length]))
+            package.packages.add(folder)
+            package.modules.setdefault(folder, None)

@@ -1,0 +1,222 @@
+"""The payload of a program: kernels, the core that runs them and, if wanted, the models; written as a .pyz program or as a wheel."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import oplet
+from oplet.model.model import Model
+from oplet.plugins.selection import normalised
+from oplet.schema.enums import TensorType
+from oplet_build.building.cutting.cut_core import cut_core, strip_source
+from oplet_build.building.cutting.cut_kernels import CutPackage
+from oplet_build.building.distributions import Distribution, distribution
+from oplet_build.building.error import BuildError
+from oplet_build.building.packing.archive import write_archive
+from oplet_build.building.packing.bytecode import LOADER, compiled
+from oplet_build.building.packing.program_modules import contents_module, licence_files, main_module
+from oplet_build.building.packing.wheel import CoreParts, write_wheel
+
+__all__ = ["INTERPRETER", "Payload", "make_payload", "write_payload_wheel", "write_pyz"]
+
+#: The interpreter in a program's first line (#!).
+INTERPRETER = "/usr/bin/env python3"
+
+_MODELS = "models"
+_NEEDS_ML_DTYPES = (TensorType.BFLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2)
+
+
+@dataclass(frozen=True)
+class Payload:
+    """Contents of a program, or of a wheel with the core.
+
+    Attributes:
+        name: the program's name.
+        version: the program's version.
+        core: files of the trimmed core, by path.
+        kernels: files of the kernels' package, by path.
+        models: the models' bytes, by name.
+        requires: module and pip requirement of each package that must be installed.
+        sources: the pip packages that parts of it come from.
+    """
+
+    name: str
+    version: str
+    core: dict[str, bytes]
+    kernels: dict[str, bytes]
+    models: dict[str, bytes] = field(default_factory=dict)
+    requires: tuple[tuple[str, str], ...] = ()
+    sources: tuple[Distribution, ...] = ()
+
+    def contents(self, headers: Mapping[str, int] | None) -> bytes:
+        """Source of `oplet/app.py`; `headers` as for `contents_module`."""
+        models = {name: (self.model_file(name), len(content)) for name, content in self.models.items()}
+        beyond_numpy = [(module, package) for module, package in self.requires if module != "numpy"]
+        return contents_module(self.name, self.version, models, beyond_numpy, headers)
+
+    @staticmethod
+    def model_file(name: str) -> str:
+        """Path of a model in the program."""
+        return f"oplet/{_MODELS}/{name}.tflite"
+
+
+def make_payload(
+    cut: CutPackage,
+    version: str,
+    *,
+    models: Sequence[Model] = (),
+    with_models: bool = False,
+    command: bool = True,
+    any_custom_options: bool = False,
+) -> Payload:
+    """Payload kernels with the core that runs them.
+
+    Args:
+        cut: the kernels.
+        version: the program's version.
+        models: the models that the kernels were cut for.
+        with_models: include the models.
+        command: include a command line.
+        any_custom_options: include the reader of custom options even if these kernels do not use it.
+
+    Raises:
+        BuildError: a model cannot be included, or an installed package lacks something.
+    """
+    name = cut.name.replace("_", "-")
+    reads_options = any_custom_options or any(b"flatbuffers" in text for text in cut.files.values())
+    kernels = {path: _with_vendored(path, text) for path, text in cut.files.items()}
+    core = cut_core(
+        kernels,
+        package=cut.name,
+        distribution=name,
+        version=version,
+        program=command,
+        custom_options=reads_options,
+    )
+    carried = [distribution(name) for name in ("oplet", *(["flatbuffers"] if reads_options else []))]
+    sources = {source.name: source for source in (*cut.sources, *carried)}
+    return Payload(
+        name=name,
+        version=version,
+        core=core,
+        kernels=kernels,
+        models=_named(models) if with_models else {},
+        requires=_requires(cut, models, sources["oplet"]),
+        sources=tuple(_with_licence(source, sources["oplet"]) for source in sources.values()),
+    )
+
+
+def write_pyz(payload: Payload, target: Path, *, interpreter: str = INTERPRETER, bytecode: bool = True) -> Path:
+    """Write a payload as a .pyz program; the same payload and Python give the same bytes.
+
+    Args:
+        payload: the contents.
+        target: the file.
+        interpreter: the interpreter in its first line (#!), "" for no such line.
+        bytecode: include modules compiled for the running version of Python, which then starts the program faster.
+
+    Raises:
+        BuildError: a module does not compile.
+        OSError: the file cannot be written.
+    """
+    numpy = dict(payload.requires)["numpy"]
+    sources = {**payload.core, **payload.kernels, "__main__.py": main_module(payload.name, numpy)}
+
+    def files(headers: Mapping[str, int]) -> dict[str, bytes]:
+        modules = {**sources, "oplet/app.py": payload.contents(headers)}
+        if bytecode:
+            modules |= compiled(modules)
+            # Importing oplet, which the program does first, activates the compiled modules.
+            modules["oplet/__init__.py"] += f"import {LOADER}\n".encode()
+        return {**modules, **licence_files("licenses", payload.sources)}
+
+    models = {payload.model_file(name): content for name, content in payload.models.items()}
+    write_archive(target, models, files, interpreter)
+    return target
+
+
+def write_payload_wheel(payload: Payload, cut: CutPackage, directory: Path) -> Path:
+    """Write a payload as a wheel; if it has models, the wheel installs a command that runs them.
+
+    Args:
+        payload: the contents.
+        cut: the kernels' package in it.
+        directory: the folder to write into.
+
+    Raises:
+        BuildError: as in `write_wheel`.
+    """
+    files = {**payload.core, **payload.kernels}
+    command = ""
+    if payload.models:
+        files |= {payload.model_file(name): content for name, content in payload.models.items()}
+        files["oplet/app.py"] = payload.contents(None)
+        command = "oplet.app:main"
+    requires = tuple(requirement for _, requirement in payload.requires)
+    return write_wheel(cut, payload.version, directory, CoreParts(files, requires, payload.sources, command))
+
+
+def _named(models: Sequence[Model]) -> dict[str, bytes]:
+    """The models' bytes by file name; files of the same name are prefixed with their folders' names."""
+    stems = [Path(model.path).stem if model.path else "model" for model in models]
+    named: dict[str, bytes] = {}
+    for model, stem in zip(models, stems):
+        if model.root.external_buffer_groups:
+            raise BuildError(
+                f"{model.name} keeps constants in other files; a program takes models of one file (write it with the constants inside)."
+            )
+        folder = Path(os.path.abspath(model.path)).parent.name if model.path else ""
+        name = re.sub(r"[^A-Za-z0-9_.+-]", "_", stem if stems.count(stem) == 1 else f"{folder}-{stem}")
+        if name in named and named[name] != bytes(model.data):
+            raise BuildError(f"Two models would be called '{name}'; {model.name} is one of them. Rename it.")
+        named[name] = bytes(model.data)
+    return named
+
+
+def _requires(cut: CutPackage, models: Iterable[Model], core: Distribution) -> tuple[tuple[str, str], ...]:
+    """Packages that must be installed: numpy, ml_dtypes for models with its types, and external imports of the kernels."""
+    known: dict[str, str] = {}
+    for source in (*cut.sources, core):  # the core's requirement takes precedence
+        for text in source.requires:
+            requirement = text.partition(";")[0].strip()
+            known[normalised(re.split(r"[\s<>=!~\[(]", requirement, maxsplit=1)[0])] = requirement
+    carried = {"oplet", "flatbuffers", *sys.stdlib_module_names}
+    modules = {"numpy"} | (cut.external - carried)
+    tensors = (tensor for model in models for graph in model.root.subgraphs or [] for tensor in graph.tensors or [])
+    if any(tensor.type in _NEEDS_ML_DTYPES for tensor in tensors):
+        modules.add("ml_dtypes")
+    return tuple((module, known.get(normalised(module), module)) for module in sorted(modules))
+
+
+def _with_vendored(path: str, content: bytes) -> bytes:
+    """A kernel's module, with its imports of flatbuffers replaced by the core's copy."""
+    if not path.endswith(".py") or b"flatbuffers" not in content:
+        return content
+    return f"{strip_source(ast.parse(content))}\n".encode()
+
+
+def _with_licence(source: Distribution, core: Distribution) -> Distribution:
+    """The package with its licence text; a package without a licence file, but under oplet's licence, gets oplet's."""
+    if source.license_files:
+        return source
+    if source.name == "flatbuffers":
+        source = replace(source, license="Apache-2.0")  # its metadata does not use the SPDX name
+    if source.license != core.license:
+        return source
+    files = core.license_files or _licence_beside_source()
+    return replace(source, license_files=files)
+
+
+def _licence_beside_source() -> tuple[tuple[str, bytes], ...]:
+    """The licence file of an oplet that runs from its repository."""
+    for folder in Path(oplet.__file__).resolve().parents[1:4]:
+        file = folder / "LICENSE"
+        if file.is_file():
+            return ((file.name, file.read_bytes()),)
+    return ()

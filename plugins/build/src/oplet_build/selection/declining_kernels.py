@@ -1,0 +1,61 @@
+"""Detection, in a plugin's source, of kernels that may decline nodes: the next provider must then be included too."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from oplet.ops.serving.entry import ResolverEntry
+from oplet_build.building.error import BuildError
+from oplet_build.building.packages import find_package
+
+__all__ = ["may_decline"]
+
+#: Source that mentions one of these may leave nodes to the next provider.
+_DECLINES = re.compile(r"\b(?:decline|Declined|NodeLimits|TypeLimit|limited)\b")
+
+
+#: Import statements: `from NAME import MEMBERS` and `import NAMES`.
+_FROM = re.compile(r"^[ \t]*from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*import\s+([^\n]*)", re.MULTILINE)
+
+
+def may_decline(entry: ResolverEntry) -> bool:
+    """Whether a provider may leave nodes to the next one.
+
+    That is so if the kernel's module, or a module of the same package that it imports, mentions declining. If these modules are not known or
+    cannot be read, or if the registration is an object, all modules of the package count.
+    """
+    if entry.limit is not None:
+        return True
+    target = entry.target
+    return _declines(target.partition(":")[0] if isinstance(target, str) else "", entry.provenance.module.partition(".")[0])
+
+
+@functools.cache
+def _declines(kernel: str, top: str) -> bool:
+    top = kernel.partition(".")[0] or top
+    try:
+        package = find_package(top)
+    except (BuildError, ImportError, ValueError):
+        return True
+    if kernel not in package.modules:
+        return _DECLINES.search(package.texts) is not None
+    seen: set[str] = set()
+    waiting = {kernel}
+    while waiting:
+        module = waiting.pop()
+        seen.add(module)
+        path = package.modules[module]
+        text = "" if path is None else path.read_text(encoding="utf-8-sig", errors="replace")
+        if _DECLINES.search(text):
+            return True
+        named = {name for names in _IMPORT.findall(text) for name in re.findall(r"[\w.]+", names)}
+        for name, members in _FROM.findall(text):
+            if name.startswith(".") or name == top:
+                return _DECLINES.search(package.texts) is not None
+            named |= {name, *(f"{name}.{member}" for member in re.findall(r"\w+", members))}
+        if top in named:
+            return _DECLINES.search(package.texts) is not None
+        waiting |= (named & package.modules.keys()) - seen
+    return False

@@ -1,0 +1,250 @@
+"""The lock file `oplet.lock.json`: the ops that models need, and the exact packages that serve them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oplet.errors import OpletError
+from oplet.model.files.regular_files import read_file
+from oplet.model.model import Model
+from oplet.ops.composite import Composite
+from oplet.ops.serving.entry import Op
+from oplet.plugins.plugin import API_VERSION
+from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet_build.selection.fingerprint import Installed, installed
+from oplet_build.selection.generated_files import file_labels
+from oplet_build.selection.needs import Key
+from oplet_build.selection.providers import ServedOp
+
+__all__ = ["Lock", "LockError", "LockedOp", "hash_of", "lock_of", "requirements"]
+
+#: Version of the file format.
+FORMAT = 1
+
+
+class LockError(OpletError, ValueError):
+    """A lock file cannot be read, or an installed provider cannot be locked."""
+
+
+@dataclass(frozen=True)
+class LockedOp:
+    """An op as one distribution serves it.
+
+    Attributes:
+        name: the built-in operator's name, or the custom op's.
+        custom: whether it is a custom op.
+        versions: the versions, ascending.
+        types: the tensor types that the models' nodes read and write, ascending; empty for any.
+        distribution: the package that serves it.
+        composite: whether the name is a composite's.
+        fallback: whether it is only asked about nodes that another kernel declines.
+        library: the name of the compiled library that it calls, "" if it calls none.
+        library_hash: "sha256:..." of that library.
+    """
+
+    name: str
+    custom: bool
+    versions: tuple[int, ...]
+    types: tuple[TensorType, ...]
+    distribution: str
+    composite: bool = False
+    fallback: bool = False
+    library: str = ""
+    library_hash: str = ""
+
+    @property
+    def key(self) -> Key:
+        """Identity of the op."""
+        return self.name, self.custom, self.composite
+
+    @property
+    def op(self) -> Op:
+        """The op as resolvers take it."""
+        return Composite(self.name) if self.composite else self.name if self.custom else BuiltinOperator[self.name]
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The contents of a lock file.
+
+    Attributes:
+        oplet: oplet's version.
+        api: the version of the plugin contract.
+        models: names of the models' files and their SHA-256, in hexadecimal.
+        ops: the ops, sorted by name.
+        distributions: the packages that serve them, sorted by name.
+    """
+
+    oplet: str
+    api: int
+    models: tuple[tuple[str, str], ...]
+    ops: tuple[LockedOp, ...]
+    distributions: tuple[Installed, ...]
+
+    def to_json(self) -> str:
+        """The text of the file; the same lock gives the same text."""
+        packages = {package.name: package for package in self.distributions}
+        ops = [
+            {
+                "name": op.name,
+                "custom": op.custom,
+                **({"composite": True} if op.composite else {}),
+                **({"fallback": True} if op.fallback else {}),
+                "versions": list(op.versions),
+                "types": [type.name for type in op.types],
+                "distribution": op.distribution,
+                "distribution_version": packages[op.distribution].version,
+                "distribution_hash": packages[op.distribution].hash,
+                **({"library": op.library, "library_hash": op.library_hash} if op.library else {}),
+            }
+            for op in self.ops
+        ]
+        value = {
+            "made_by": "oplet select",
+            "format": FORMAT,
+            "oplet": {"version": self.oplet, "plugin_api": self.api},
+            "models": [{"name": name, "sha256": digest} for name, digest in self.models],
+            "ops": ops,
+        }
+        return json.dumps(value, indent=2) + "\n"
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Lock:
+        """Read a lock file.
+
+        Raises:
+            LockError: the file cannot be read, or is not a lock file.
+        """
+        try:
+            text = read_file(path).decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise LockError(f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+        try:
+            return _parsed(json.loads(text))
+        except (RecursionError, MemoryError) as error:
+            raise LockError(f"'{path}' is not a lock file of oplet: it is nested too deeply, or too large.") from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, LockError):
+                raise LockError(f"'{path}' {error}") from error
+            what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+            raise LockError(
+                f"'{path}' is not a lock file of oplet: {what}; make it with `oplet select MODEL --lock {path}`."
+            ) from error
+
+
+def _parsed(value: Any) -> Lock:
+    if not isinstance(value, dict):
+        raise ValueError("it is not a JSON object")
+    if value["format"] != FORMAT:
+        raise LockError(f"has the format {value['format']!r} and this oplet reads {FORMAT}; upgrade oplet, or make it anew.")
+    ops: list[LockedOp] = []
+    packages: dict[str, Installed] = {}
+    for op in value["ops"]:
+        types = tuple(sorted(_type(name) for name in op["types"]))
+        versions = tuple(sorted(_number(version) for version in op["versions"]))
+        name, distribution = _text(op["name"]), _text(op["distribution"])
+        composite = bool(op.get("composite", False))
+        if not op["custom"] and not composite and name not in BuiltinOperator.__members__:
+            raise ValueError(f"there is no built-in operator {name!r}")
+        fallback = bool(op.get("fallback", False))
+        library, library_hash = _text(op.get("library", "")), _text(op.get("library_hash", ""))
+        custom = bool(op["custom"])
+        ops.append(LockedOp(name, custom, versions, types, distribution, composite, fallback, library, library_hash))
+        package = Installed(distribution, _text(op["distribution_version"]), _text(op["distribution_hash"]))
+        if packages.setdefault(distribution, package) != package:
+            raise ValueError(f"it has {distribution} in two versions or with two hashes")
+    models = tuple((_text(model["name"]), _text(model["sha256"])) for model in value["models"])
+    oplet = value["oplet"]
+    return Lock(
+        _text(oplet["version"]), _number(oplet["plugin_api"]), models, tuple(ops), tuple(packages[n] for n in sorted(packages))
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} stands where a text must be")
+    return value
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{value!r} stands where a number must be")
+    return value
+
+
+def _type(name: Any) -> TensorType:
+    if name not in TensorType.__members__:
+        raise ValueError(f"there is no tensor type {name!r}")
+    return TensorType[name]
+
+
+def lock_of(served: Sequence[ServedOp], models: Iterable[Model]) -> Lock:
+    """Lock the present providers of needs.
+
+    Args:
+        served: the ops with their providers.
+        models: the models that the needs came from.
+
+    Raises:
+        LockError: a provider's code belongs to no installed distribution, or a compiled library cannot be read.
+    """
+    from oplet import __version__
+
+    ops: dict[tuple[Key, bool, str, str], LockedOp] = {}
+    packages: dict[str, Installed] = {}
+    for need, entries, fallbacks in served:
+        for place, entry in ((place, entry) for place, each in enumerate((entries, *fallbacks)) for entry in each):
+            origin = entry.provenance
+            package = packages.get(origin.distribution) or (installed(origin.distribution) if origin.distribution else None)
+            if package is None:
+                raise LockError(
+                    f"{need.name} is served by the plugin '{origin.plugin}', which no installed distribution brings, "
+                    "so that nothing can be pinned; install it as a package."
+                )
+            packages[origin.distribution] = package
+            library = entry.load(entry.min_version).library
+            name, digest = os.path.basename(library), hash_of(library) if library else ""
+            key = need.key, place > 0, package.name, name
+            versions = set(range(entry.min_version, entry.max_version + 1)) | set(ops[key].versions if key in ops else ())
+            in_order = tuple(sorted(versions))
+            ops[key] = LockedOp(
+                need.name, need.custom, in_order, need.types, package.name, need.composite, place > 0, name, digest
+            )
+    names = [(os.path.basename(model.name), _digest(model)) for model in models]
+    distributions = {package.name: package for package in packages.values()}
+    return Lock(
+        __version__,
+        API_VERSION,
+        tuple(sorted(set(names))),
+        tuple(ops[key] for key in sorted(ops)),
+        tuple(distributions[name] for name in sorted(distributions)),
+    )
+
+
+def hash_of(library: str) -> str:
+    """ "sha256:..." over the file of a compiled library.
+
+    Raises:
+        LockError: it cannot be read.
+    """
+    try:
+        return f"sha256:{hashlib.sha256(read_file(library)).hexdigest()}"
+    except OSError as error:
+        raise LockError(f"The library '{library}' cannot be read: {error.strerror or error}.") from error
+
+
+def _digest(model: Model) -> str:
+    return hashlib.sha256(model.data if len(model.data) else model.to_bytes()).hexdigest()
+
+
+def requirements(lock: Lock) -> str:
+    """The text of a requirements.txt that installs exactly the locked distributions."""
+    models = ", ".join(file_labels(name for name, _ in lock.models))
+    pins = {"oplet": lock.oplet} | {package.name: package.version for package in lock.distributions}
+    head = "# Made by `oplet select`" + (f" for {models}" if models and len(models) < 100 else "") + "."
+    return "\n".join([head, *(f"{name}=={version}" for name, version in sorted(pins.items()))]) + "\n"

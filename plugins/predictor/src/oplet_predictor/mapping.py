@@ -1,0 +1,168 @@
+"""`Predictor.map`: items are read a few ahead of the workers, run in small groups, and their results come in order."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sized
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from oplet.errors import OpletError, TensorError
+from oplet_predictor.map_workers import Group, Workers, make_workers
+from oplet_predictor.pool import RunsItems
+from oplet_predictor.progress import Progress, progress_of
+
+__all__ = ["MapSettings", "map_items"]
+
+#: The most items of a group, and the seconds after which a group is not made larger, in its run and while its items are read.
+_LARGEST, _SECONDS = 256, 0.005
+
+
+@dataclass(frozen=True)
+class MapSettings:
+    """The checked arguments of `Predictor.map`, named as these."""
+
+    workers: int
+    processes: bool
+    ordered: bool
+    errors: str
+    progress: bool | Callable[[int, int | None], object]
+
+    @classmethod
+    def checked(cls, workers: object, processes: bool, ordered: bool, errors: str, progress: object) -> MapSettings:
+        """The settings.
+
+        Raises:
+            TensorError: one is wrong (a ValueError).
+        """
+        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+            raise TensorError(f"workers is {workers!r}; give a whole number of at least 1.")
+        if errors not in ("raise", "return"):
+            raise TensorError(
+                f"errors is {errors!r}; give 'raise' to end at the first error, 'return' to get errors in place of results."
+            )
+        if not (isinstance(progress, bool) or progress is None or callable(progress)):
+            raise TensorError(
+                f"progress is {progress!r:.80}; give True for a bar, or a function of the number done and the total."
+            )
+        return cls(workers, bool(processes), bool(ordered), errors, progress or False)
+
+
+def map_items(predictor: RunsItems, iterable: Iterable[Any], settings: MapSettings) -> Generator[Any, None, None]:
+    """The iterator that `Predictor.map` returns; workers start when its first result is asked for.
+
+    Raises:
+        PluginError: the Predictor cannot be sent to processes.
+        TensorError: the iterable is none (a ValueError).
+    """
+    if settings.processes:
+        predictor._ensure_picklable()
+    if not isinstance(iterable, Iterable) and not hasattr(iterable, "__getitem__"):
+        raise TensorError(f"map takes an iterable of items, which {type(iterable).__name__} is not.")
+    return _mapped(predictor, iterable, settings)
+
+
+def _mapped(predictor: RunsItems, iterable: Iterable[Any], settings: MapSettings) -> Generator[Any, None, None]:
+    total = len(iterable) if isinstance(iterable, Sized) else None
+    with (
+        closing(make_workers(predictor, settings.workers, settings.processes)) as workers,
+        progress_of(settings.progress, total) as progress,
+    ):
+        reader = _Reader(iterable)
+        groups = _in_order(reader, workers) if settings.ordered else _as_done(reader, workers)
+        for group in groups:
+            yield from _results(group, settings, progress)
+        if reader.failure is not None:
+            raise reader.failure
+
+
+def _results(group: Group, settings: MapSettings, progress: Progress) -> Iterator[Any]:
+    if group.failure is not None:
+        raise group.failure
+    for number, outcome in enumerate(group.outcomes or (), group.first):
+        if isinstance(outcome, BaseException) and not (settings.errors == "return" and isinstance(outcome, OpletError)):
+            raise outcome
+        progress.step()
+        yield outcome if settings.ordered else (number, outcome)
+
+
+class _Reader:
+    """Reads an iterable in groups, which grow until one takes a few milliseconds: short runs are not worth a hand-over each.
+
+    Attributes:
+        ended: whether there is nothing more to read.
+        failure: what the iterable raised, to be raised after the results of the items before.
+    """
+
+    def __init__(self, iterable: Iterable[Any]) -> None:
+        self._source = iter(iterable)
+        self._numbers = itertools.count()
+        self._size = 1
+        self.ended = False
+        self.failure: Exception | None = None
+
+    def read(self) -> Group | None:
+        """The next group; None at the end."""
+        items: list[Any] = []
+        first = 0
+        began = time.monotonic()
+        while len(items) < self._size and (not items or time.monotonic() - began < _SECONDS):
+            try:
+                items.append(next(self._source))
+            except StopIteration:
+                self.ended = True
+                break
+            except Exception as error:
+                self.ended, self.failure = True, error
+                break
+            number = next(self._numbers)
+            first = first if len(items) > 1 else number
+        return Group(first, items) if items else None
+
+    def learn(self, group: Group) -> None:
+        """Adapt the size of groups to how long one took."""
+        if len(group.items) >= self._size and group.seconds < _SECONDS:
+            self._size = min(max(2 * self._size, group.batch), max(_LARGEST, group.batch))
+        if self._size > group.batch > 1:
+            self._size -= self._size % group.batch
+
+
+def _in_order(reader: _Reader, workers: Workers) -> Iterator[Group]:
+    waiting: deque[Group] = deque()
+    while True:
+        while not reader.ended and len(waiting) < workers.capacity and not (waiting and waiting[0].done):
+            group = reader.read()
+            if group is not None:
+                waiting.append(group)
+                workers.submit(group)
+            while (done := workers.poll()) is not None:
+                reader.learn(done)
+        if not waiting:
+            return
+        while not waiting[0].done:
+            reader.learn(workers.next_done())
+        yield waiting.popleft()
+
+
+def _as_done(reader: _Reader, workers: Workers) -> Iterator[Group]:
+    under_way = 0
+    while True:
+        while not reader.ended and under_way < workers.capacity:
+            group = reader.read()
+            if group is None:
+                break
+            under_way += 1
+            workers.submit(group)
+            if (done := workers.poll()) is not None:
+                under_way -= 1
+                reader.learn(done)
+                yield done
+        if not under_way:
+            return
+        done = workers.next_done()
+        under_way -= 1
+        reader.learn(done)
+        yield done

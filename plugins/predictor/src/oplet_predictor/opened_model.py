@@ -1,0 +1,176 @@
+"""An interpreter as a Predictor uses it: allocated for a number of rows, fed and read by columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from oplet.errors import ModelError, OpletError, SignatureError
+from oplet.model.reachability import named_subgraphs
+from oplet.ops.tensor import Tensor
+from oplet.runtime.interpreter import Interpreter
+from oplet.runtime.subgraph import Subgraph
+from oplet.schema.enums import BuiltinOperator
+from oplet_predictor.columns import Collected, Column, Rows, input_column, named, output_column
+
+__all__ = ["OpenedModel", "fresh_opened"]
+
+Array = NDArray[Any]
+
+
+class OpenedModel:
+    """An interpreter's signature, or its first subgraph, that runs one row or a whole batch of rows at a time.
+
+    Attributes:
+        interpreter: the interpreter.
+        subgraph: the subgraph that is run.
+        inputs: the inputs by name, in the model's order.
+        outputs: the outputs by name, in the model's order; valid after `allocate`.
+        size: the number of rows of one run.
+
+    Args:
+        interpreter: the interpreter, which nothing else uses.
+        signature: the key of the signature; None for the only one, or the first subgraph if there are several or none.
+        size: the number of rows of one run.
+
+    Raises:
+        SignatureError: there is no such signature.
+        ModelError: the model keeps state that rows would share.
+    """
+
+    def __init__(self, interpreter: Interpreter, signature: str | None, size: int = 1) -> None:
+        self.interpreter = interpreter
+        self.size = size
+        keys = list(interpreter.get_signature_list())
+        if signature is None and len(keys) == 1:
+            [signature] = keys
+        if signature is not None:
+            self._runner = interpreter.get_signature_runner(signature)  # refuses an unknown key
+            interpreter._ensure_usable(signature)
+        self._index = 0 if signature is None else interpreter._subgraph_of(signature)
+        self.subgraph: Subgraph = interpreter._subgraphs[self._index]
+        _refuse_shared_state(interpreter, self.subgraph)
+        listed = None if signature is None else interpreter._get_full_signature_list()[signature]
+        self._input_tensors = self._tensors(None if listed is None else listed["inputs"], self.subgraph.inputs)
+        self._output_tensors = self._tensors(None if listed is None else listed["outputs"], self.subgraph.outputs)
+        details = interpreter._get_tensor_details
+        self.inputs = {n: input_column(n, t, details(t.index, self._index)) for n, t in self._input_tensors.items()}
+        self.outputs: dict[str, Column] = {}
+        self._resets = True
+        if not self.inputs:
+            raise SignatureError(f"{interpreter._model.name} has no inputs, so there are no rows to run it on.")
+
+    def _tensors(self, names: dict[str, int] | None, order: Sequence[int]) -> dict[str, Tensor]:
+        tensors = self.subgraph.tensors
+        if names is None:
+            return named([tensors[index] for index in order])
+        position = {index: place for place, index in reversed(list(enumerate(order)))}
+        return {name: tensors[i] for name, i in sorted(names.items(), key=lambda item: position.get(item[1], len(order)))}
+
+    def allocate(self) -> None:
+        """Allocate for `size` rows; free dimensions of the rows keep the model's sizes.
+
+        Raises:
+            OpletError: the model cannot be allocated so.
+        """
+        for name, tensor in self._input_tensors.items():
+            if self.inputs[name].fills_batch and tensor.shape[0] != self.size:
+                self.interpreter._resize(tensor.index, (self.size, *tensor.shape[1:]), self._index)
+        self.interpreter._allocate(self._index)
+        self._describe_outputs()
+        self._resets = self.has_variables
+
+    def _describe_outputs(self) -> None:
+        details = self.interpreter._get_tensor_details
+        tensors = self._output_tensors.items()
+        self.outputs = {name: output_column(name, tensor, details(tensor.index, self._index)) for name, tensor in tensors}
+
+    @property
+    def has_variables(self) -> bool:
+        """Whether a value is kept between runs, in a variable or in a kernel's scratch. Valid after `allocate`."""
+        subgraphs = self.interpreter._subgraphs
+        return any(
+            subgraph.variables or any(tensor.is_variable for node in subgraph.nodes for tensor in node.temporaries)
+            for subgraph in subgraphs
+        )
+
+    def run(self, values: Sequence[Array]) -> list[Array]:
+        """Run the model on a value for each input, from its first state; returns views of the outputs, which the next run overwrites.
+
+        Raises:
+            OpletError: a value is refused, or a kernel fails.
+        """
+        interpreter, index = self.interpreter, self._index
+        for tensor, value in zip(self._input_tensors.values(), values):
+            if tensor.shape != value.shape:
+                interpreter._resize(tensor.index, value.shape, index)
+        if not self.subgraph.ready:
+            interpreter._allocate(index)
+            self._resets = self.has_variables
+        for tensor, value in zip(self._input_tensors.values(), values):
+            interpreter._set(tensor.index, value, index)
+        if self._resets:
+            interpreter.reset_all_variables()
+        interpreter._invoke(index)
+        return [interpreter._readable(tensor.index, index).data for tensor in self._output_tensors.values()]
+
+    def run_row(self, rows: Rows, row: int, collected: Sequence[Collected], place: int) -> None:
+        """Run one row, and collect its outputs at a place."""
+        for output, value in zip(collected, self.run(rows.one(row))):
+            output.put(place, value)
+
+    def run_batch(self, rows: Rows, start: int, stop: int, collected: Sequence[Collected]) -> None:
+        """Run rows as a batch of `size`, and collect their outputs."""
+        for output, value in zip(collected, self.run(rows.several(start, stop, self.size))):
+            output.put_several(start, stop, value, self.size)
+
+    def collect(self, count: int) -> list[Collected]:
+        """What collects the outputs of so many rows."""
+        return [Collected(column, count) for column in self.outputs.values()]
+
+    def cancel(self) -> None:
+        """Stop the run that another thread is in."""
+        self.interpreter.cancel()
+
+    def close(self) -> None:
+        """Close the interpreter."""
+        self.interpreter.close()
+
+
+def fresh_opened(interpreter: Interpreter, signature: str | None, size: int = 1) -> OpenedModel:
+    """An interpreter's model, allocated for so many rows; the interpreter is closed if that fails."""
+    try:
+        opened = OpenedModel(interpreter, signature, size)
+        try:
+            opened.allocate()
+        except OpletError:
+            if size != 1:
+                raise
+            opened._describe_outputs()  # only the rows give it shapes that it runs with: the first run allocates
+    except BaseException:
+        interpreter.close()
+        raise
+    return opened
+
+
+def _refuse_shared_state(interpreter: Interpreter, subgraph: Subgraph) -> None:
+    """Refuse a model that assigns resource variables while it runs: what a row gives would depend on the rows before it.
+
+    Raises:
+        ModelError: it does.
+    """
+    seen, waiting = {subgraph.index}, [subgraph]
+    while waiting:
+        each = waiting.pop()
+        for node in each.nodes:
+            if node.op is BuiltinOperator.ASSIGN_VARIABLE:
+                raise ModelError(
+                    f"{interpreter._model.name} assigns a resource variable while it runs (node {node.index} of subgraph {each.index}), so "
+                    "that its rows depend on one another; run it with an Interpreter."
+                )
+            if node.op is not BuiltinOperator.CALL_ONCE:  # which sets variables to their first values
+                for index in set(named_subgraphs(node.raw_options)) - seen:
+                    seen.add(index)
+                    waiting.append(interpreter._subgraphs[index])

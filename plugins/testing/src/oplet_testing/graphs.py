@@ -1,0 +1,141 @@
+"""Models of several subgraphs, whose tensors go by names: for tests of control flow and of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import ModelError
+from oplet.model.builders.arguments import OPERATOR, OPTIONS, TEXT, WHOLE, Kind, takes
+from oplet.model.builders.model_builder import ModelBuilder
+from oplet.ops.tensor import tensor_type
+from oplet.schema.table import Table
+from oplet_testing.one_op import Spec
+
+__all__ = ["Graph", "Op", "graph_model"]
+
+
+class Op(NamedTuple):
+    """A node.
+
+    Attributes:
+        op: a built-in operator's name, or a custom op's.
+        inputs: names of tensors, separated by blanks.
+        outputs: names of tensors, separated by blanks.
+        options: the options table of a built-in operator.
+    """
+
+    op: str
+    inputs: str = ""
+    outputs: str = ""
+    options: Table | None = None
+
+
+class Graph(NamedTuple):
+    """A subgraph.
+
+    Attributes:
+        tensors: a Spec, or an array for a constant, by the tensor's name.
+        inputs: names of tensors, separated by blanks.
+        outputs: names of tensors, separated by blanks.
+        ops: the nodes, in the order in which they run.
+        name: its name in messages.
+    """
+
+    tensors: Mapping[str, Spec | NDArray[Any]]
+    inputs: str = ""
+    outputs: str = ""
+    ops: Sequence[Op] = ()
+    name: str = ""
+
+
+_TENSORS = Kind(
+    "a mapping from names to Specs, or to arrays for constants",
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(isinstance(name, str) and isinstance(each, (Spec, np.ndarray)) for name, each in value.items())
+    ),
+)
+_TEXT = Kind("names separated by blanks", lambda value: isinstance(value, str))
+_OPS = Kind("a list of Op(...)", lambda value: isinstance(value, (list, tuple)) and all(isinstance(each, Op) for each in value))
+_GRAPHS = Kind("a Graph(...) for each subgraph", lambda value: all(isinstance(each, Graph) for each in value))
+_SIGNATURES = Kind(
+    "a mapping from keys to numbers of subgraphs",
+    lambda value: isinstance(value, Mapping) and all(isinstance(key, str) and WHOLE.fits(at) for key, at in value.items()),
+)
+
+
+@takes(graphs=_GRAPHS, signatures=_SIGNATURES)
+def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> bytes:
+    """The bytes of a model with these subgraphs; the first is the one that runs.
+
+    Args:
+        signatures: subgraph numbers by signature key; a signature's inputs and outputs have their tensors' names.
+
+    Raises:
+        ModelError: a node, an input or an output names no tensor of its subgraph.
+
+    Examples:
+        >>> from oplet_testing.graphs import Graph, Op, graph_model
+        >>> from oplet_testing.one_op import Spec
+        >>> x = Spec("float32", [2])
+        >>> graph_model(Graph({"x": x, "y": x}, "x", "y", [Op("RELU", "x", "y")]))[4:8]
+        b'TFL3'
+    """
+    builder = ModelBuilder("graphs")
+    indices: list[dict[str, int]] = []
+    for number, graph in enumerate(graphs):
+        _check_graph(*graph)
+        for each in graph.ops:
+            _check_op(*each)
+        subgraph = builder.add_subgraph(graph.name or f"graph {number}")
+        at: dict[str, int] = {}
+        for name, spec in graph.tensors.items():
+            if not isinstance(spec, Spec):
+                spec = Spec(np.asarray(spec).dtype, np.shape(spec), data=spec)
+            at[name] = subgraph.add_tensor(
+                name,
+                tensor_type(spec.type),
+                spec.shape,
+                data=spec.data,
+                scale=spec.scale,
+                zero_point=spec.zero_point,
+                shape_signature=spec.signature,
+                is_variable=spec.variable,
+            )
+        subgraph.set_inputs(*_indices(at, graph.inputs, f"The inputs of graph {number}"))
+        subgraph.set_outputs(*_indices(at, graph.outputs, f"The outputs of graph {number}"))
+        for op, inputs, outputs, options in graph.ops:
+            where = f"Op({op!r}, {inputs!r}, {outputs!r}) of graph {number}"
+            subgraph.add_operator(op, _indices(at, inputs, where), _indices(at, outputs, where), options)
+        indices.append(at)
+    for key, number in (signatures or {}).items():
+        if not 0 <= number < len(graphs):
+            raise ModelError(f"The signature '{key}' is of graph {number}; there are {len(graphs)}, from 0 on.")
+        given, taken = (
+            {name: indices[number][name] for name in names.split()} for names in (graphs[number].inputs, graphs[number].outputs)
+        )
+        builder.add_signature(key, given, taken, number)
+    return builder.to_bytes()
+
+
+@takes("Graph", tensors=_TENSORS, inputs=_TEXT, outputs=_TEXT, ops=_OPS, name=TEXT)
+def _check_graph(tensors: object, inputs: object, outputs: object, ops: object, name: object) -> None:
+    """Check the types of a Graph's fields; the decorator does it."""
+
+
+@takes("Op", op=OPERATOR, inputs=_TEXT, outputs=_TEXT, options=OPTIONS)
+def _check_op(op: object, inputs: object, outputs: object, options: object = None) -> None:
+    """Check the types of an Op's fields; the decorator does it."""
+
+
+def _indices(at: Mapping[str, int], names: str, where: str) -> list[int]:
+    for name in names.split():
+        if name not in at:
+            raise ModelError(
+                f"{where} {'name' if where.startswith('The') else 'names'} '{name}', and there is no such tensor; there are {', '.join(at) or 'none'}."
+            )
+    return [at[name] for name in names.split()]

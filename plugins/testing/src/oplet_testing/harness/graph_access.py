@@ -1,0 +1,116 @@
+"""Access to an interpreter's primary subgraph: its nodes, their arrays, and changes that no caller of the public API can make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.ops.context import Node
+from oplet.ops.tensor import Allocation, Tensor
+from oplet.runtime.execution.binding import bind_node
+from oplet.runtime.interpreter import Interpreter
+from oplet.runtime.subgraph import Subgraph
+from oplet_testing.harness.runs import Values, allocate, feed
+
+__all__ = [
+    "graph",
+    "graph_inputs",
+    "keep_plan",
+    "make_constant",
+    "node_state",
+    "plan",
+    "prepare_again",
+    "replace_memory",
+    "write_over",
+    "writeable_arrays",
+]
+
+
+def graph(interpreter: Interpreter) -> Subgraph:
+    """The primary subgraph."""
+    return interpreter._subgraphs[0]
+
+
+def keep_plan(interpreter: Interpreter) -> Interpreter:
+    """The interpreter, which neither takes over the bound plan of another one nor leaves its own, whose parts a test may change."""
+    interpreter._shares_plans = False
+    interpreter._rebind()
+    return interpreter
+
+
+def plan(interpreter: Interpreter) -> list[Node]:
+    """The nodes of the execution plan, in order."""
+    subgraph = graph(interpreter)
+    return [subgraph.nodes[index] for index in subgraph.execution_plan]
+
+
+def graph_inputs(interpreter: Interpreter) -> list[Tensor]:
+    """The subgraph's input tensors."""
+    subgraph = graph(interpreter)
+    return [subgraph.tensors[index] for index in subgraph.inputs]
+
+
+def node_state(interpreter: Interpreter) -> list[Any]:
+    """What `prepare` decides of each node: types and shapes of its outputs and of its temporaries."""
+    return [
+        ([(t.type.name, t.shape) for t in node.outputs], [(t.type.name, t.shape) for t in node.temporaries])
+        for node in plan(interpreter)
+    ]
+
+
+def writeable_arrays(interpreter: Interpreter) -> list[NDArray[Any]]:
+    """The arrays that the subgraph's inputs and the nodes' outputs have now, but for constants and arrays of objects."""
+    tensors = [*graph_inputs(interpreter), *(t for node in plan(interpreter) for t in node.outputs)]
+    return [t.data for t in tensors if t.has_data and t.data.flags.writeable and not t.data.dtype.hasobject]
+
+
+def prepare_again(interpreter: Interpreter) -> None:
+    """Prepare, plan and bind once more, for the same shapes."""
+    graph(interpreter).invalidate()
+    interpreter.allocate_tensors()
+
+
+def replace_memory(interpreter: Interpreter) -> None:
+    """Release all memory, so that the next preparation gives every tensor another array."""
+    interpreter._executors[0].release()
+
+
+def make_constant(tensor: Tensor, value: NDArray[Any]) -> bool:
+    """Turn an input into a constant; False where that is impossible: a variable, or another shape."""
+    if tensor.is_variable or tensor.shape != value.shape:
+        return False
+    # An array that owns its memory: a kernel that sets its flag to write again would succeed, and be found out.
+    data = np.array(value, tensor.dtype)
+    data.flags.writeable = False
+    tensor.allocation = Allocation.COMPUTED
+    tensor.set_memory(data)
+    return True
+
+
+def write_over(interpreter: Interpreter, values: Values, number: int) -> bool:
+    """Allocate a model of one node with its output in the memory of an input that `node.in_place` offers, and set the inputs.
+
+    Args:
+        number: which of the inputs that the runtime might take, counted from 0.
+
+    Returns:
+        Whether there is such an input.
+    """
+    allocate(interpreter, values)
+    nodes, segments = plan(interpreter), graph(interpreter).segments
+    if len(nodes) != 1 or len(segments) != 1 or not segments[0].thunks:
+        return False
+    (node,), output = nodes, nodes[0].outputs[0]
+    if output.is_dynamic or output.dtype.hasobject:
+        return False
+    inputs = graph_inputs(interpreter)
+    given = [t for t in node.in_place if t in inputs and t.nbytes == output.nbytes and not t.is_variable]
+    if number >= len(given):
+        return False
+    output.set_memory(given[number].data.reshape(-1).view(output.dtype).reshape(output.shape))
+    segments[0].thunks[:] = [bind_node(interpreter._executors[0].context, node)]
+    segments[0].unjoin()
+    feed(interpreter, values)
+    return True

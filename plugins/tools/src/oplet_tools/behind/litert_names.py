@@ -1,0 +1,102 @@
+"""LiteRT's names and the oplet classes that stand for them in intercepted modules; a report of what these ran."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from oplet.interpreter import Delegate, Interpreter, InterpreterWithCustomOps, OpResolverType, SignatureRunner
+from oplet.plugins.manager import GROUP
+from oplet.runtime.delegation.load import load_delegate
+from oplet_tools.running.delegates import delegates_or_auto
+from oplet_tools.running.run import providers_of
+
+if TYPE_CHECKING:
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["UsageReport", "litert_names", "plugin_packages"]
+
+
+class UsageReport:
+    """A report of what a program's interpreters ran.
+
+    Attributes:
+        answered: the intercepted modules that were imported.
+        models: the number of interpreters made of each model, by the model's name.
+        nodes: the number of nodes that each package or delegate serves, in all interpreters together.
+    """
+
+    def __init__(self) -> None:
+        self.answered: list[str] = []
+        self.models: Counter[str] = Counter()
+        self._nodes: dict[int, dict[str, int]] = {}
+
+    @property
+    def nodes(self) -> dict[str, int]:
+        """The number of nodes that each package or delegate serves."""
+        total: Counter[str] = Counter()
+        for counts in self._nodes.values():
+            total.update(counts)
+        return dict(total.most_common())
+
+    def add_interpreter(self, interpreter: Interpreter) -> int:
+        """Count a new interpreter; returns its number."""
+        self.models[interpreter._model.name] += 1
+        number = len(self._nodes)
+        self.update_nodes(number, interpreter)
+        return number
+
+    def update_nodes(self, number: int, interpreter: Interpreter) -> None:
+        """Note who serves the interpreter's nodes now."""
+        self._nodes[number] = providers_of(interpreter)
+
+    def __str__(self) -> str:
+        """The report in one line."""
+        if not self.answered:
+            return "the program imported no interpreter that oplet answers"
+        if not self.models:
+            return f"answered {', '.join(self.answered)}; this process made no interpreter"
+        models = ", ".join(name if count == 1 else f"{name} ({count} times)" for name, count in self.models.items())
+        served = ", ".join(f"{count} {'node' if count == 1 else 'nodes'} by {who}" for who, count in self.nodes.items())
+        return f"answered {', '.join(self.answered)}; ran {models}: {served}"
+
+
+def litert_names(
+    report: UsageReport, plugins: PluginManager, delegates: Sequence[str], num_threads: int | None
+) -> dict[str, Any]:
+    """LiteRT's names with oplet's classes; interpreters take the command line's defaults and are counted in `report`."""
+
+    class Accounted(Interpreter):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            if len(given) < 3 and not named.get("experimental_delegates") and delegates:
+                named["experimental_delegates"] = delegates_or_auto(delegates, plugins)
+            if len(given) < 4 and named.get("num_threads") is None:
+                named["num_threads"] = num_threads
+            super().__init__(*given, **{"plugins": plugins, **named})
+            self._number = report.add_interpreter(self)
+
+        def allocate_tensors(self) -> None:
+            super().allocate_tensors()
+            report.update_nodes(self._number, self)  # kernels may have declined nodes
+
+    class AccountedWithCustomOps(InterpreterWithCustomOps, Accounted):
+        pass
+
+    for made, original in ((Accounted, Interpreter), (AccountedWithCustomOps, InterpreterWithCustomOps)):
+        made.__name__ = made.__qualname__ = original.__name__
+    return {
+        "Delegate": Delegate,
+        "Interpreter": Accounted,
+        "InterpreterWithCustomOps": AccountedWithCustomOps,
+        "OpResolverType": OpResolverType,
+        "SignatureRunner": SignatureRunner,
+        "load_delegate": load_delegate,
+    }
+
+
+def plugin_packages() -> set[str]:
+    """The top-level packages of all installed plugins, whose imports of LiteRT are not intercepted."""
+    import importlib_metadata
+
+    return {point.value.partition(":")[0].partition(".")[0].strip() for point in importlib_metadata.entry_points(group=GROUP)}

@@ -1,0 +1,43 @@
+"""A profiler that notes, besides each node's time, how long its thread was off the processor meanwhile."""
+
+from __future__ import annotations
+
+import time
+
+from oplet.runtime.describe.profiler import Event, Profiler
+from oplet_tools.benchmarking.profiling.spread import thread_clock
+
+__all__ = ["CpuProfiler"]
+
+
+class CpuProfiler(Profiler):
+    """Collects events, and for each how long the thread was off the processor since the event before.
+
+    Attributes:
+        away: the seconds off the processor, as many as events; None where the system cannot tell.
+    """
+
+    def __init__(self, enabled: bool = True) -> None:
+        super().__init__(enabled)
+        self._clock = thread_clock()
+        self.away: list[float] | None = None if self._clock is None else []
+        self._then = self._worked = 0.0
+
+    def begin(self) -> None:
+        """Note the time at which an inference begins."""
+        if self._clock is not None:
+            self._then, self._worked = time.perf_counter(), self._clock()
+
+    def record(self, event: Event) -> None:
+        """Append an event. It is called as soon as its node has run."""
+        super().record(event)
+        if self._clock is not None and self.away is not None:
+            now, worked = time.perf_counter(), self._clock()
+            self.away.append(max((now - self._then) - (worked - self._worked), 0.0))
+            self._then, self._worked = now, worked
+
+    def clear(self) -> None:
+        """Discard all events."""
+        super().clear()
+        if self.away is not None:
+            self.away.clear()

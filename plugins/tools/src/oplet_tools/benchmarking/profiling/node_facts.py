@@ -1,0 +1,63 @@
+"""What is known of a node beside its times: names, shapes, and its work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from oplet.ops.serving.work import Work
+from oplet_tools.describing.work import work_of_nodes
+
+if TYPE_CHECKING:
+    from oplet.ops.tensor import Tensor
+    from oplet.plugins.manager import PluginManager
+    from oplet.runtime.interpreter import Interpreter
+
+__all__ = ["UNKNOWN", "NodeFacts", "Place", "facts_of_nodes"]
+
+#: Index of a subgraph, and index of a node in it.
+Place = tuple[int, int]
+
+
+class NodeFacts(NamedTuple):
+    """What is known of a node.
+
+    Attributes:
+        name: names of the tensors that it writes.
+        inputs: types and shapes of its inputs, without those that are left out: "float32[1,224,224,3]".
+        outputs: the same of its outputs.
+        work: its work per run.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    work: Work
+
+
+#: Of a node of which nothing is known.
+UNKNOWN = NodeFacts("", (), (), Work(None, None, 0, 0))
+
+
+def facts_of_nodes(interpreter: Interpreter, plugins: PluginManager | None = None) -> dict[Place, NodeFacts]:
+    """The facts of all nodes, and of delegates' kernels.
+
+    Args:
+        interpreter: it has run, so that shapes that depend on values are known.
+        plugins: the plugins whose counts are used; all installed ones by default.
+    """
+    work = work_of_nodes(interpreter, plugins)
+    return {
+        (subgraph.index, node.index): NodeFacts(
+            ", ".join(tensor.name or f"tensor {tensor.index}" for tensor in node.outputs),
+            _shapes(node.inputs),
+            _shapes(node.outputs),
+            work[subgraph.index, node.index],
+        )
+        for subgraph in interpreter._subgraphs
+        for node in subgraph.nodes
+    }
+
+
+def _shapes(tensors: Iterable[Tensor | None]) -> tuple[str, ...]:
+    return tuple(f"{t.type.name.lower()}[{','.join(map(str, t.shape))}]" for t in tensors if t is not None)

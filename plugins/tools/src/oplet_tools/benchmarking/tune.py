@@ -1,0 +1,82 @@
+"""Measurement of all installed ways of running a model (engines), on the user's values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from oplet import __version__
+from oplet.model.model import Model
+from oplet.model.verify.verifier import verify
+from oplet.plugins.selection import Preference
+from oplet.runtime.interpreter import Interpreter
+from oplet_tools.running.inputs import load_inputs
+from oplet_tools.running.model_runner import ModelRunner
+from oplet_tools.running.values.notices import NoticeCallback, warn
+from oplet_tools.tuning.child.job import job_of
+from oplet_tools.tuning.choice import Choice, choose
+from oplet_tools.tuning.trials import DEFAULT_BOUNDS, Bounds
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
+    from oplet.plugins.manager import PluginManager
+    from oplet_tools.tuning.trials import Progress
+
+__all__ = ["tune_model"]
+
+
+def tune_model(
+    path: str | os.PathLike[str],
+    inputs: Sequence[str] = (),
+    *,
+    plugins: PluginManager,
+    num_threads: int = 1,
+    bounds: Bounds = DEFAULT_BOUNDS,
+    again: bool = True,
+    progress: Progress | None = None,
+    raw: bool = False,
+    notify: NoticeCallback = warn,
+) -> Choice:
+    """Measure a model with every installed engine, and remember the fastest for `experimental_delegates="auto"`.
+
+    Args:
+        path: the .tflite file.
+        inputs: "FILE" or "NAME=FILE" each, see `oplet_tools.running.inputs.load_inputs`; the rest is random. The first subgraph runs.
+        plugins: the plugins.
+        num_threads: threads that kernels may use.
+        bounds: limits of error and time.
+        again: measure even if a choice is remembered.
+        progress: called with what is being measured.
+        raw: inputs hold a quantized tensor's integers, not real values.
+        notify: called with a notice of what was done to an input.
+
+    Raises:
+        OpletError: the model, a package or an input is wrong.
+        OSError: a file cannot be read.
+    """
+    interpreter = partial(Interpreter, path, None, num_threads=num_threads, plugins=plugins)
+
+    def open(prefer: Sequence[str], delegates: Sequence[Delegate]) -> Interpreter:
+        return interpreter(experimental_delegates=delegates, prefer=prefer)
+
+    model = Model.open(path)
+    verify(model)
+    given = {}
+    if inputs:
+        runner = ModelRunner(open((), ()))
+        loaded = load_inputs(inputs, runner.inputs, raw=raw, notify=notify)
+        given = {runner.inputs[name]["index"]: value for name, (value, _) in loaded.items()}
+    return choose(
+        model,
+        plugins,
+        open,
+        version=__version__,
+        job=job_of(interpreter, plugins, Preference()),
+        num_threads=num_threads,
+        bounds=bounds,
+        inputs=given,
+        again=again,
+        progress=progress,
+    )

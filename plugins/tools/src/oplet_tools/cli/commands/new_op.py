@@ -1,0 +1,53 @@
+"""`oplet new-op`: write a package that provides an op."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oplet_tools.cli.settings import Debug, settings_of
+
+__all__ = ["Directory", "License", "new_op", "print_next_steps"]
+
+Directory = Annotated[
+    Path | None,
+    typer.Option("--directory", "-d", metavar="DIR", help="Where to write it. Default: a new folder here.", show_default=False),
+]
+License = Annotated[str, typer.Option("--license", metavar="SPDX", help="The package's licence: Apache-2.0, MIT.")]
+
+
+def new_op(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The op's name in models: Atan.", show_default=False)],
+    directory: Directory = None,
+    builtin: Annotated[
+        bool, typer.Option("--builtin", help="NAME is a built-in operator: serve it in place of the usual kernel.")
+    ] = False,
+    license: License = "Apache-2.0",
+    debug: Debug = False,
+) -> None:
+    """Write a package that brings an op, with tests that pass at once."""
+    settings_of(context, None, debug)
+    from oplet_tools.scaffolding.scaffold import new_op
+
+    print_next_steps(new_op(name, directory, builtin=builtin, license=license))
+
+
+def print_next_steps(folder: Path, needs: str = "") -> None:
+    """Print the new package's folder and the next commands.
+
+    Args:
+        folder: the folder of the new package.
+        needs: a package of this project that the tests need.
+    """
+    from oplet.plugins.install_commands import install_first
+    from oplet_tools.cli.console import Printer
+
+    printer = Printer()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        printer.line(str(file))
+    printer.line()
+    first = install_first(needs)
+    printer.line(f'{first}cd {folder} && pip install -e ".[test]" && pytest', "bold")

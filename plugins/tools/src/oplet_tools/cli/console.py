@@ -1,0 +1,96 @@
+"""Printing on standard output: lines, tables and JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from oplet.texts import plain
+from oplet_tools.cli.table_layout import Column, Layout, layout, parse_column
+
+__all__ = ["Printer", "print_json"]
+
+#: Width of tables that are not to fit a terminal: wide enough that lines are not wrapped and can be searched.
+_WIDE = 2000
+
+
+class Printer:
+    """Prints on standard output. Texts are printed literally, without markup, and with control characters escaped.
+
+    Args:
+        wide: whether tables have all their columns and lines are not wrapped, however wide the terminal is; if the output is no terminal,
+            it is always so.
+    """
+
+    def __init__(self, wide: bool = False) -> None:
+        self._console = Console(file=sys.stdout, highlight=False)
+        self._wide = wide or not self._console.is_terminal
+        if self._wide:
+            self._console = Console(file=sys.stdout, highlight=False, width=_WIDE)
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """Print a line of text, wrapped between words where it is longer than the terminal is wide."""
+        shown = plain(text)
+        if not self._wide:
+            # Between words alone: a path or a name stays whole.
+            shown = textwrap.fill(shown, self._console.width, break_long_words=False, break_on_hyphens=False)
+        self._console.print(Text(shown, style), soft_wrap=True)
+
+    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Print a table.
+
+        Args:
+            title: a heading; "" for none.
+            columns: the titles; "name#" for numbers, "name~" for text that may be wrapped, "name?" for what narrow terminals leave out.
+            rows: the cells.
+        """
+        if title:
+            self.line()
+            self.line(title, "bold")
+        parsed = [parse_column(column) for column in columns]
+        texts = [[plain(str(cell)) for cell in row] for row in rows]
+        if self._wide:
+            self._print_table(parsed, texts)
+            return
+        found = layout(parsed, texts, self._console.width)
+        if found is None:
+            self._print_records(parsed, texts)
+            return
+        self._print_table([parsed[number] for number in found.columns], [[row[n] for n in found.columns] for row in texts], found)
+        if found.left_out:
+            self.line(f"left out: {', '.join(found.left_out)} (--wide)", "dim")
+
+    def _print_table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]], found: Layout | None = None) -> None:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=found is not None)
+        for number, column in enumerate(columns):
+            table.add_column(
+                Text(column.title),
+                justify="right" if column.number else "left",
+                no_wrap=found is not None and not column.text,
+                overflow="fold",
+                width=None if found is None else found.widths[number],
+            )
+        for row in rows:
+            table.add_row(*map(Text, row))
+        self._console.print(table)
+
+    def _print_records(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+        for number, row in enumerate(rows):
+            if number:
+                self.line()
+            for column, cell in zip(columns, row):
+                if cell:
+                    self.line(f"{column.title}: {cell}" if column.title else cell)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON, in ASCII."""
+    print(json.dumps(value, indent=2))

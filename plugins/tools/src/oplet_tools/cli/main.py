@@ -1,0 +1,58 @@
+"""The entry point of the command `oplet`: every error is one line, with a traceback only under --debug."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+
+from oplet.errors import OpletError, text_of
+from oplet.texts import one_line
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None, program: str = "oplet") -> None:
+    """Run the command and exit: 0 if all went well, 1 after an error, 2 for wrong usage.
+
+    Args:
+        arguments: the command line without the program's name; by default that of the process.
+        program: the program's name in the help.
+    """
+    from oplet_tools.cli.app import app
+    from oplet_tools.cli.settings import Settings
+
+    settings = Settings()
+    _log_to_stderr()
+    try:
+        app(list(sys.argv[1:] if arguments is None else arguments), prog_name=program, obj=settings)
+    except Exception as error:
+        if settings.debug:
+            raise
+        from oplet_tools.cli.notices import say
+
+        say(_message(error))
+        sys.exit(1)
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, OpletError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return f"unexpected {text_of(error, named=True)} (--debug shows where; please report it)"
+
+
+class _Formatter(logging.Formatter):
+    """Formats records as one line, with control characters escaped."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"oplet: {record.levelname.lower()}: {one_line(record.getMessage())}"
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Formatter())
+    logger = logging.getLogger("oplet")
+    logger.handlers = [handler]
+    logger.propagate = False

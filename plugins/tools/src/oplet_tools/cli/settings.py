@@ -1,0 +1,208 @@
+"""Options that several commands share, and the settings that the common ones give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from oplet.plugins.manager import PluginManager
+
+__all__ = [
+    "AllCodes",
+    "Debug",
+    "Delegates",
+    "Format",
+    "Inputs",
+    "Json",
+    "ModelFile",
+    "ModelFiles",
+    "NeededDelegates",
+    "NumThreads",
+    "OldFormat",
+    "OpLibraries",
+    "Ops",
+    "PluginSwitches",
+    "Preferred",
+    "Quiet",
+    "Raw",
+    "Settings",
+    "Signature",
+    "Wide",
+    "check_preferred",
+    "settings_of",
+]
+
+PluginSwitches = Annotated[
+    list[str] | None,
+    typer.Option("-p", metavar="no:NAME", help="Leave out a plugin, by its name or its package's.", show_default=False),
+]
+
+
+def check_preferred(preferred: Sequence[str] | None, plugins: PluginManager) -> None:
+    """Check that preferences on the command line name installed plugins.
+
+    Elsewhere (environment, project files) an unknown name is only a warning, as it may be meant for another machine.
+
+    Raises:
+        BadParameter: a preference names no installed plugin.
+    """
+    if not preferred:
+        return  # before plugins are searched for
+    from oplet.plugins.selection import normalised
+
+    there = {normalised(name) for info in plugins.plugins() for name in (info.name, info.distribution)}
+    for text in preferred:
+        name = text.rpartition("=")[2].strip()
+        if not name or normalised(name) not in there:
+            raise typer.BadParameter(
+                f"{text!r} names no plugin that is installed; `oplet plugins` lists them.", param_hint="--prefer"
+            )
+
+
+Preferred = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[OP=]NAME",
+        help="Take this plugin, by its name or its package's, where several serve an op. May be given several times.",
+        show_default=False,
+    ),
+]
+OpLibraries = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--custom-op-library",
+        metavar="FILE[:FUNCTION[=OP]]",
+        help="Take operators from a compiled library (.so), before those of packages. FUNCTION returns the operator, OP is what models "
+        "call it; by default the library says. May be given several times. Needs oplet-native-ops.",
+        show_default=False,
+    ),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", show_default=False)]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="Show all columns, however narrow the terminal is, and full names.", show_default=False)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite file.", show_default=False)]
+_DELEGATE_HELP = (
+    "Let a delegate claim nodes. May be given several times. Where two packages bring the name: PACKAGE:NAME. "
+    "A value with a comma is quoted, from the shell too: 'NAME:key=\"a,b\"'."
+)
+_AUTO_HELP = "'auto' takes the fastest of what is installed, see `oplet tune`."
+ModelFiles = Annotated[list[Path] | None, typer.Argument(metavar="MODEL", help=".tflite files.", show_default=False)]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        "-i",
+        metavar="[NAME=]FILE",
+        help="A value for an input: .npy, .npz, .json, .png or .jpg. May be given several times; what is not given is random. "
+        "Numbers are real values, which are quantized where the input is; see --raw.",
+        show_default=False,
+    ),
+]
+Raw = Annotated[
+    bool,
+    typer.Option(
+        "--raw",
+        help="Values are what the tensors hold: a quantized tensor's integers, not the real values that they stand for.",
+        show_default=False,
+    ),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Do not tell what was done to inputs: pictures, clamped values.", show_default=False),
+]
+NumThreads = Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")]
+Signature = Annotated[
+    str | None,
+    typer.Option(metavar="KEY", help="The signature to run. Default: the only one, or the first subgraph.", show_default=False),
+]
+Ops = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME[:VERSIONS]",
+        help="Another op, by default in all versions that are installed: CONV_2D, CONV_2D:1-5, Atan:1. May be given several times.",
+        show_default=False,
+    ),
+]
+AllCodes = Annotated[
+    bool,
+    typer.Option("--all-codes", help="Keep operator codes and subgraphs that nothing uses.", show_default=False),
+]
+Delegates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--delegate",
+        metavar="NAME[:key=value,...]",
+        help=f"{_DELEGATE_HELP} {_AUTO_HELP}",
+        show_default=False,
+    ),
+]
+NeededDelegates = Annotated[
+    list[str],
+    typer.Option("--delegate", metavar="NAME[:key=value,...]", help=f"{_DELEGATE_HELP} {_AUTO_HELP}", show_default=False),
+]
+
+
+class Format(str, Enum):
+    """How to print; an older spelling of `--json`."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+OldFormat = Annotated[Format, typer.Option("--format", hidden=True)]
+
+
+@dataclass
+class Settings:
+    """The values of the common options, given before or after the command's name.
+
+    Attributes:
+        debug: whether to show tracebacks.
+        blocked: names of plugins to switch off.
+    """
+
+    debug: bool = False
+    blocked: list[str] = field(default_factory=list)
+
+    def add(self, switches: list[str] | None, debug: bool) -> None:
+        """Add the options given at one place of the command line."""
+        self.debug = self.debug or debug
+        for switch in switches or ():
+            prefix, _, name = switch.partition(":")
+            if prefix != "no" or not name:
+                raise typer.BadParameter(f"'{switch}' is not of the form no:NAME.", param_hint="-p")
+            self.blocked.append(name)
+
+    def plugins(self, libraries: Sequence[str] | None = None) -> PluginManager:
+        """The plugins without those that are switched off, and with libraries of operators.
+
+        Args:
+            libraries: see `oplet_tools.running.op_libraries.parse_op_library`.
+
+        Raises:
+            OpletError: a library cannot be used.
+        """
+        from oplet.plugins.manager import PluginManager
+
+        plugins = PluginManager().without(self.blocked, "-p no:")
+        if libraries:
+            from oplet_tools.running.op_libraries import parse_op_library
+
+            for text in libraries:
+                plugins.add_op_library(*parse_op_library(text))
+        return plugins
+
+
+def settings_of(context: typer.Context, switches: list[str] | None, debug: bool) -> Settings:
+    """The settings of this run, with the options given at this place added."""
+    settings = context.ensure_object(Settings)
+    settings.add(switches, debug)
+    return settings

@@ -1,0 +1,182 @@
+"""Bisection: the first node, in the order of the plan, whose output differs by more than the tolerance ("departs").
+
+Each node runs by itself on the candidate's values, so that a difference is the node's own. If no node departs but the model does, there are
+two cases. The differences of many nodes may add up; then their growth is shown. Or nodes may go wrong only together in a partition; then
+the delegate is given fewer and fewer nodes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.schema.enums import TensorType
+from oplet_tools.comparing.interpreters import InterpreterPair, claimed_nodes
+from oplet_tools.comparing.lockstep import run_in_lockstep
+from oplet_tools.comparing.references import litert_answers
+from oplet_tools.running.model_runner import ModelRunner
+from oplet_tools.tuning.node_comparison import Choose, NodeComparer, NodeDifference, Place, Values
+
+__all__ = ["Bisection", "Growth", "bisect_nodes", "bisect_with_litert"]
+
+Array = NDArray[Any]
+Feeds = Sequence[Mapping[str, Array]]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The difference of a tensor, from its own node and accumulated.
+
+    Attributes:
+        entry: the difference that the tensor's node makes by itself; None if the node was not run by itself.
+        together: the accumulated difference of the tensor, of this node and all before it.
+    """
+
+    entry: NodeDifference | None
+    together: NodeDifference
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """The result of a bisection.
+
+    Attributes:
+        first: the first node that departs, None if there is none.
+        how: "alone" if it departs on the same values, "together" if it departs only in one partition with nodes before it,
+            "gradual" if no node departs and the differences add up, "" if nothing departs.
+        growth: the tensors in the order of the plan.
+        judged: the number of tensors that were compared on the same values.
+        complete: whether every tested node was compared; not all values are kept of large models, or of subgraphs that a kernel runs.
+    """
+
+    first: NodeDifference | None
+    how: str
+    growth: list[Growth] = field(default_factory=list)
+    judged: int = 0
+    complete: bool = True
+
+
+def bisect_nodes(interpreters: InterpreterPair, feeds: Feeds, choose: Choose, signature: str | None, passed: bool) -> Bisection:
+    """Find the first node whose output departs in the candidate.
+
+    Args:
+        interpreters: opens candidate and baseline.
+        feeds: for each run, the inputs' values by name.
+        choose: gives the tolerance for a dtype, quantized or not.
+        signature: the key of the signature to run.
+        passed: whether the outputs of the whole model agree.
+    """
+    alone = run_in_lockstep(interpreters, feeds, choose, signature, alone=True)
+    adding = run_in_lockstep(interpreters, feeds, choose, signature, alone=True, forced=False)
+    own = {(e.subgraph, e.node, e.tensor): e for e in alone.judged()}
+    growth = [Growth(own.get((e.subgraph, e.node, e.tensor)), e) for e in adding.judged()]
+    first = next((e for e in own.values() if not e.difference.passed), None)
+    claimed = claimed_nodes(run_in_lockstep(interpreters, [], choose, signature).interpreter)
+    judged = {(e.subgraph, e.node) for e in own.values()}
+    complete = not alone.full and set(claimed_nodes(alone.interpreter)) <= judged
+    if first is not None:
+        return Bisection(first, "alone", growth, len(own), complete)
+    if claimed and not passed:
+        parts = {(e.subgraph, e.node): e.difference.max_part for e in own.values()}
+        together = _together(interpreters, feeds, choose, signature, claimed, parts)
+        if together is not None:
+            return Bisection(together, "together", growth, len(own), complete)
+    return Bisection(None, "" if passed else "gradual", growth, len(own), complete)
+
+
+def _together(
+    interpreters: InterpreterPair,
+    feeds: Feeds,
+    choose: Choose,
+    signature: str | None,
+    claimed: Sequence[Place],
+    own: Mapping[Place, float],
+) -> NodeDifference | None:
+    """The last node of the smallest prefix of claimed nodes that departs as a partition: without this node, the partition is right."""
+
+    def departs(count: int) -> NodeDifference | None:
+        found = run_in_lockstep(interpreters, feeds, choose, signature, only=set(claimed[:count])).judged()
+        heights[count] = max((entry.difference.max_part for entry in found), default=0.0)
+        return next((entry for entry in found if not entry.difference.passed), None)
+
+    heights: dict[int, float] = {0: 0.0}
+
+    low, high = 0, len(claimed)
+    found = departs(high)
+    if found is None:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        wrong = departs(middle)
+        if wrong is None:
+            low = middle
+        else:
+            high, found = middle, wrong
+    subgraph, node = claimed[high - 1]
+    jump = heights[high] - heights[low]
+    if jump < heights[high] / 2 or own.get((subgraph, node), 0.0) >= jump / 2:
+        return None  # nearly as far off without the node, or by the node alone: the differences add up
+    interpreter = run_in_lockstep(interpreters, [], choose, signature).interpreter
+    op = interpreter._subgraphs[subgraph].nodes[node].op_name
+    interpreter.close()
+    return replace(found, subgraph=subgraph, node=node, op=op)
+
+
+def bisect_with_litert(
+    way: str,
+    interpreters: InterpreterPair,
+    feeds: Feeds,
+    choose: Choose,
+    runner: ModelRunner,
+    signature: str | None,
+    passed: bool,
+) -> Bisection:
+    """Find the first node of the first subgraph that departs from LiteRT's output on LiteRT's values.
+
+    Args:
+        way: one of `oplet_tools.comparing.references.LITERT`.
+        interpreters: opens the candidate.
+        feeds: for each run, the inputs' values by name.
+        choose: gives the tolerance for a dtype, quantized or not.
+        runner: the model with its inputs and outputs.
+        signature: the key of the signature to run.
+        passed: whether the outputs of the whole model agree.
+    """
+    nodes = runner.interpreter._subgraphs[0].nodes
+    unreadable = (TensorType.RESOURCE, TensorType.VARIANT)
+    tensors = sorted({t.index for node in nodes for t in node.outputs if t.type not in unreadable and not t.is_variable})
+    _, recorded = litert_answers(
+        way,
+        interpreters.model,
+        feeds,
+        runner.inputs,
+        runner.outputs,
+        signature=runner.signature,
+        tensors=tensors,
+        num_threads=interpreters.num_threads,
+    )
+
+    def follow(forced: bool) -> list[NodeDifference]:
+        follower = NodeComparer(choose, forced=forced, recorded_is_wanted=True)
+        interpreter = interpreters.open_candidate(follower)
+        follower.attach(interpreter)
+        model = ModelRunner(interpreter, signature)
+        for run, (values, theirs) in enumerate(zip(feeds, recorded)):
+            follower.expect(_once(theirs), None, run)
+            model(values)
+        return follower.judged()
+
+    own = {(e.node, e.tensor): e for e in follow(forced=True)}
+    growth = [Growth(own.get((e.node, e.tensor)), e) for e in follow(forced=False)]
+    first = next((e for e in own.values() if not e.difference.passed), None)
+    how = "alone" if first is not None else ("" if passed else "gradual")
+    return Bisection(first, how, growth, len(own), len(own) >= len(tensors))
+
+
+def _once(values: Mapping[int, Array]) -> Values:
+    return {(0, index): deque([np.asarray(value)]) for index, value in values.items()}

@@ -1,0 +1,231 @@
+"""The two interpreters of a comparison: the candidate and the baseline."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from oplet.delegates.delegate import Delegate, DelegateContext
+from oplet.delegates.partition import NodeSubset
+from oplet.ops.context import Node
+from oplet.ops.serving.registration import Registration
+from oplet.runtime.delegation.inlining import inline_alike
+from oplet.runtime.interpreter import Interpreter
+from oplet_tools.benchmarking.tune import tune_model
+from oplet_tools.running.delegates import delegates_or_auto, make_delegate
+from oplet_tools.tuning.choice import auto_bounds
+from oplet_tools.tuning.node_comparison import Place
+
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+    from oplet.ops.tensor import Tensor
+    from oplet.plugins.manager import PluginManager
+    from oplet.runtime.describe.profiler import Profiler
+    from oplet_tools.tuning.trials import Progress
+
+__all__ = ["InterpreterPair", "claimed_nodes", "kernels_of", "open_pair"]
+
+
+@dataclass(frozen=True)
+class InterpreterPair:
+    """How to open the candidate and the baseline of a model.
+
+    Attributes:
+        model: the .tflite file.
+        make_delegates: makes the candidate's delegates.
+        delegated: whether the candidate has delegates; otherwise it has other packages' kernels.
+        plugins: the plugins that provide kernels.
+        num_threads: threads that kernels may use.
+        prefer: the plugins that the candidate prefers.
+        baseline_prefer: the plugins that the baseline prefers.
+    """
+
+    model: str | os.PathLike[str]
+    make_delegates: Callable[[], Sequence[Delegate]] = tuple
+    delegated: bool = False
+    plugins: PluginManager | None = None
+    num_threads: int = 1
+    prefer: tuple[str, ...] = ()
+    baseline_prefer: tuple[str, ...] = ()
+
+    def open_candidate(
+        self, profiler: Profiler | None = None, *, alone: bool = False, only: Collection[tuple[int, int]] | None = None
+    ) -> Interpreter:
+        """An interpreter of what is tested.
+
+        Args:
+            profiler: its profiler.
+            alone: whether delegates get partitions of one node each.
+            only: the nodes that delegates may claim, as pairs of subgraph and node; all if None.
+        """
+        delegates = [delegate if only is None else _limited(delegate, only) for delegate in self.make_delegates()]
+        return self._open(
+            profiler, self.prefer, experimental_delegates=delegates, experimental_disable_delegate_node_fusion=alone
+        )
+
+    def open_baseline(self, profiler: Profiler | None = None, candidate: Interpreter | None = None) -> Interpreter:
+        """An interpreter of what it is compared with.
+
+        Args:
+            profiler: its profiler.
+            candidate: the candidate, whose inlined composites are inlined here too; None for the model as it is in the file.
+        """
+        interpreter = self._open(profiler, self.baseline_prefer)
+        if candidate is not None:
+            inline_alike(interpreter._executors, candidate._subgraphs)
+        return interpreter
+
+    def _open(self, profiler: Profiler | None, prefer: Sequence[str], **arguments: Any) -> Interpreter:
+        return Interpreter(
+            self.model,
+            num_threads=self.num_threads,
+            plugins=self.plugins,
+            prefer=prefer,
+            profiler=profiler,
+            experimental_force_delegate_node_profiling=True,
+            **arguments,
+        )
+
+
+def open_pair(
+    model: str | os.PathLike[str],
+    texts: Sequence[str],
+    plugins: PluginManager,
+    num_threads: int = 1,
+    *,
+    with_reference: bool = False,
+    progress: Progress | None = None,
+) -> tuple[InterpreterPair, str]:
+    """Candidate and baseline as a command line asks for them, and what `auto` chose ("" without it).
+
+    Args:
+        model: the .tflite file.
+        texts: the delegates, see `oplet_tools.running.delegates.make_delegate`; or "auto"; none to compare the kernels of packages.
+        plugins: the plugins that provide delegates and kernels.
+        num_threads: threads that kernels may use.
+        with_reference: whether a file or LiteRT takes the place of the baseline.
+        progress: called with what `auto` measures.
+
+    Raises:
+        OpletError: there is no such delegate, it refuses its options, or "auto" is given with others.
+    """
+    builtin = tuple(info.name for info in plugins.plugins() if info.state == "loaded" and info.tier == "builtin")
+    told = delegates_or_auto(texts, plugins)
+    if isinstance(told, str):
+        choice = tune_model(
+            model, plugins=plugins, num_threads=num_threads, again=False, bounds=auto_bounds(told), progress=progress
+        )
+        make = partial(choice.candidate.make_delegates, plugins)
+        baseline = choice.trials[0].candidate.prefer
+        return InterpreterPair(
+            model, make, bool(choice.candidate.delegates), plugins, num_threads, choice.candidate.prefer, baseline
+        ), str(choice)
+    if told:
+        return InterpreterPair(model, lambda: [make_delegate(text, plugins) for text in texts], True, plugins, num_threads), ""
+    baseline = () if with_reference else builtin
+    if baseline and plugins.has_op_libraries:  # which precede every package, so that all others are named
+        baseline += tuple(info.name for info in plugins.plugins() if info.ops and info.name not in builtin)
+    return InterpreterPair(model, plugins=plugins, num_threads=num_threads, baseline_prefer=baseline), ""
+
+
+def kernels_of(interpreter: Interpreter) -> list[tuple[int, Node]]:
+    """The delegate kernels, in the order of the plans, each with its subgraph's index."""
+    return [
+        (subgraph.index, subgraph.nodes[index])
+        for subgraph in interpreter._subgraphs
+        for index in subgraph.execution_plan
+        if subgraph.nodes[index].delegate is not None
+    ]
+
+
+def claimed_nodes(interpreter: Interpreter) -> list[tuple[int, int]]:
+    """The model's nodes that delegate kernels replace, as pairs of subgraph and node, in the order in which they run."""
+    return [place for subgraph, kernel in kernels_of(interpreter) for place in _behind(interpreter, subgraph, kernel)]
+
+
+def _behind(interpreter: Interpreter, subgraph: int, kernel: Node) -> list[Place]:
+    """A kernel's nodes, also behind kernels that it replaced in turn."""
+    found: list[Place] = []
+    for node in kernel.prepared.nodes:
+        found += [(subgraph, node.index)] if node.delegate is None else _behind(interpreter, subgraph, node)
+    return found
+
+
+def _limited(delegate: Delegate, only: Collection[tuple[int, int]]) -> Delegate:
+    """The same delegate, restricted to some of the nodes that it claims."""
+    prepare = delegate.prepare
+    # The instance is patched, not wrapped: its kernels refer to it.
+    delegate.prepare = lambda context: prepare(_Limited(context, only))  # type: ignore[method-assign]
+    return delegate
+
+
+class _Limited(DelegateContext):
+    """A delegate context that offers some of the nodes only."""
+
+    def __init__(self, inner: DelegateContext, only: Collection[tuple[int, int]]) -> None:
+        self._inner = inner
+        self._only = only
+        self.num_threads = inner.num_threads
+
+    @property
+    def model(self) -> Model:
+        return self._inner.model
+
+    @property
+    def subgraph_index(self) -> int:
+        return self._inner.subgraph_index
+
+    @property
+    def num_subgraphs(self) -> int:
+        return self._inner.num_subgraphs
+
+    @property
+    def inputs(self) -> list[int]:
+        return self._inner.inputs
+
+    @property
+    def outputs(self) -> list[int]:
+        return self._inner.outputs
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        return self._inner.tensors
+
+    @property
+    def execution_plan(self) -> list[int]:
+        return self._inner.execution_plan
+
+    @property
+    def max_seconds(self) -> float | None:
+        return self._inner.max_seconds
+
+    def node(self, index: int) -> Node:
+        return self._inner.node(index)
+
+    def metadata(self, name: str) -> bytes | None:
+        return self._inner.metadata(name)
+
+    def charge(self, nbytes: int) -> None:
+        self._inner.charge(nbytes)
+
+    def report_unsupported(self, node: int, reason: str) -> None:
+        self._inner.report_unsupported(node, reason)
+
+    def subgraph_context(self, index: int) -> DelegateContext:
+        return _Limited(self._inner.subgraph_context(index), self._only)
+
+    def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
+        self._inner.mark_subgraph_as_delegation_skippable(index)
+
+    def preview_delegate_partitioning(self, nodes: Collection[int]) -> list[NodeSubset]:
+        return self._inner.preview_delegate_partitioning(self._allowed(nodes))
+
+    def replace_node_subsets_with_delegate_kernels(self, registration: Registration, nodes: Collection[int]) -> None:
+        self._inner.replace_node_subsets_with_delegate_kernels(registration, self._allowed(nodes))
+
+    def _allowed(self, nodes: Collection[int]) -> list[int]:
+        kernels = {index for index in nodes if self._inner.node(index).delegate is not None}
+        return [index for index in nodes if index in kernels or (self.subgraph_index, index) in self._only]

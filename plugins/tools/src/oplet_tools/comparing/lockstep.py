@@ -1,0 +1,125 @@
+"""Lockstep runs: the candidate's tensors are recorded, and the baseline computes each node again from the recorded values.
+
+So each difference is that of one node or partition, not of all before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from oplet_tools.comparing.interpreters import InterpreterPair, kernels_of
+from oplet_tools.running.model_runner import ModelRunner
+from oplet_tools.tuning.node_comparison import Choose, NodeComparer, NodeDifference, Place, TensorRecorder
+
+__all__ = ["Lockstep", "run_in_lockstep"]
+
+Array = NDArray[Any]
+Values = Mapping[str, Array]
+
+
+class Lockstep:
+    """A candidate, and the baseline that runs in lockstep with it.
+
+    Attributes:
+        interpreter: the candidate.
+        full: whether there was more to record than is kept, so that the end of the model was not compared.
+
+    Args:
+        interpreters: opens the baseline.
+        choose: gives the tolerance for a dtype, quantized or not.
+        candidate: the candidate.
+        recorder: the candidate's profiler.
+        signature: the key of the signature to run.
+        forced: whether the baseline continues from the candidate's values; otherwise differences accumulate.
+    """
+
+    def __init__(
+        self,
+        interpreters: InterpreterPair,
+        choose: Choose,
+        candidate: ModelRunner,
+        recorder: TensorRecorder,
+        signature: str | None,
+        *,
+        forced: bool = True,
+    ) -> None:
+        self.interpreter = candidate.interpreter
+        self._tried = candidate
+        self._recorder = recorder
+        self._follower = NodeComparer(choose, forced=forced)
+        self._forced = forced
+        baseline = interpreters.open_baseline(self._follower, self.interpreter)
+        self._follower.attach(baseline)
+        self._plain = ModelRunner(baseline, signature)
+        self.full = False
+
+    def step(self, values: Values, run: int, *, judge: bool = True) -> dict[str, Array]:
+        """Run both on the same inputs.
+
+        Args:
+            values: the inputs' values, by name.
+            run: the number of the run.
+            judge: whether the baseline runs too.
+
+        Returns:
+            The candidate's outputs, by name.
+        """
+        self._recorder.clear()
+        outputs = self._tried(values)
+        if judge:
+            written = self._written() if self._forced else None
+            self._follower.expect(self._recorder.values, written, run)
+            self._plain(values)
+            self.full = self.full or self._recorder.full
+        return outputs
+
+    def judged(self) -> list[NodeDifference]:
+        """The difference of each tensor that was compared."""
+        return self._follower.judged()
+
+    def partition_of(self, entry: NodeDifference) -> set[Place]:
+        """The nodes of the partition that wrote a tensor; the node itself if it is in no partition."""
+        for subgraph, kernel in kernels_of(self.interpreter):
+            if subgraph == entry.subgraph and any(tensor.index == entry.tensor for tensor in kernel.outputs):
+                return {(subgraph, node.index) for node in kernel.prepared.nodes}
+        return {(entry.subgraph, entry.node)}
+
+    def _written(self) -> Collection[Place] | None:
+        """The tensors that delegate kernels write; None, for all tensors, if there are no delegate kernels."""
+        kernels = kernels_of(self.interpreter)
+        if not kernels:
+            return None
+        return {(subgraph, tensor.index) for subgraph, kernel in kernels for tensor in kernel.outputs}
+
+
+def run_in_lockstep(
+    interpreters: InterpreterPair,
+    feeds: Sequence[Values],
+    choose: Choose,
+    signature: str | None,
+    *,
+    alone: bool = False,
+    forced: bool = True,
+    only: Collection[Place] | None = None,
+) -> Lockstep:
+    """Run candidate and baseline in lockstep.
+
+    Args:
+        interpreters: opens them.
+        feeds: for each run, the inputs' values by name.
+        choose: gives the tolerance for a dtype, quantized or not.
+        signature: the key of the signature to run.
+        alone: whether delegates get partitions of one node each.
+        forced: see `Lockstep`.
+        only: the nodes that delegates may claim, as pairs of subgraph and node; all if None.
+    """
+    recorder = TensorRecorder()
+    interpreter = interpreters.open_candidate(recorder, alone=alone, only=only)
+    recorder.attach(interpreter)
+    lockstep = Lockstep(interpreters, choose, ModelRunner(interpreter, signature), recorder, signature, forced=forced)
+    for run, values in enumerate(feeds):
+        lockstep.step(values, run)
+    return lockstep

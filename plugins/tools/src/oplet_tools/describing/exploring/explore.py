@@ -1,0 +1,279 @@
+"""Exploration of a model: its graph as data, see `oplet_tools.describing.exploring.graph`."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from oplet.model.save.sizes import bytes_needed
+from oplet.ops.context import Node
+from oplet.ops.tensor import Tensor
+from oplet.runtime.describe.explain import NodeReport
+from oplet.runtime.interpreter import Interpreter
+from oplet.texts import plain
+from oplet_tools.describing.exploring.graph import Edge, ExploredModel, ExploredNode, ExploredSubgraph, ExploredTensor
+from oplet_tools.describing.exploring.groups import group_nodes, path_of
+from oplet_tools.describing.inspect import plain_options
+from oplet_tools.describing.work import work_of_nodes
+from oplet_tools.partitioning.partition import GraphTensor, NodeAssignment, SubgraphPartitioning, partition_interpreter
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
+    from oplet.ops.serving.work import Work
+    from oplet.plugins.manager import PluginManager
+    from oplet.runtime.subgraph import Subgraph
+
+__all__ = ["Times", "explore_model"]
+
+#: Scales of a tensor that are listed; a tensor may have thousands.
+_FEW_SCALES = 8
+#: Values of an option that are listed.
+_FEW_VALUES = 64
+
+#: Measured seconds per inference by subgraph and node, and the number of inferences.
+Times = tuple[Mapping[tuple[int, int], float], int]
+
+
+def explore_model(
+    model: str | os.PathLike[str],
+    make_delegates: Callable[[], Sequence[Delegate]] = tuple,
+    plugins: PluginManager | None = None,
+    *,
+    times: Times | None = None,
+    choice: str = "",
+) -> ExploredModel:
+    """Describe a model's graph, with what delegates take of it. The model does not run.
+
+    Args:
+        model: the .tflite file.
+        make_delegates: makes the delegates, in the order in which they claim nodes.
+        plugins: the plugins that provide kernels; all installed ones by default.
+        times: measured times, of nodes and of delegate kernels, see `oplet_tools.describing.exploring.times`.
+        choice: what "auto" chose.
+
+    Raises:
+        ModelError: the file cannot be read or is not a valid model.
+        DelegateError: a delegate cannot be made.
+    """
+    interpreter = Interpreter(model, plugins=plugins)
+    try:
+        services = {(report.subgraph, report.node): report for report in interpreter.explain()}
+        work = work_of_nodes(interpreter, plugins)
+        result = partition_interpreter(interpreter, make_delegates())
+        services |= {(report.subgraph, report.node): report for report in interpreter.explain() if report.why}
+        seconds, runs = times or ({}, 0)
+        whole = sum(seconds.values())
+        subgraphs = [
+            _Explorer(interpreter._subgraphs[cut.index], cut, services, work, seconds, whole, bool(result.delegates)).explored()
+            for cut in result.subgraphs
+        ]
+    finally:
+        interpreter.close()
+    return ExploredModel(
+        plain(result.file), [*map(plain, result.delegates)], choice, plain(result.error), runs, whole if runs else None, subgraphs
+    )
+
+
+class _Explorer:
+    """Describes one subgraph."""
+
+    def __init__(
+        self,
+        subgraph: Subgraph,
+        cut: SubgraphPartitioning,
+        services: Mapping[tuple[int, int], NodeReport],
+        work: Mapping[tuple[int, int], Work],
+        seconds: Mapping[tuple[int, int], float],
+        whole: float,
+        asked: bool,
+    ) -> None:
+        self._subgraph = subgraph
+        self._cut = cut
+        self._services = services
+        self._work = work
+        self._seconds = seconds
+        self._whole = whole
+        self._asked = asked
+        self._owners = {partition.index: partition.delegate for partition in cut.partitions}
+        self._folded = self._preparing()
+
+    def explored(self) -> ExploredSubgraph:
+        cut = self._cut
+        nodes = [self._node(place) for place in cut.nodes]
+        edges = self._edges()
+        kernels = {partition.index: (cut.index, partition.kernel) for partition in cut.partitions}
+        return ExploredSubgraph(
+            cut.index,
+            plain(cut.name),
+            cut.inputs,
+            cut.outputs,
+            {index: _tensor(self._subgraph.tensors[index], tensor) for index, tensor in cut.tensors.items()},
+            nodes,
+            edges,
+            *self._groups(edges),
+            [replace(partition, delegate=plain(partition.delegate)) for partition in cut.partitions],
+            {index: self._seconds[place] for index, place in kernels.items() if place in self._seconds},
+            {plain(name): plain(error) for name, error in cut.errors.items()},
+            cut.skipped if self._asked else "",
+        )
+
+    def _preparing(self) -> set[int]:
+        """Nodes that only prepare constants, such as a DEQUANTIZE of weights."""
+        constants = {index for index, tensor in self._cut.tensors.items() if tensor.constant}
+        folded = set()
+        for node in self._cut.nodes:
+            read = [index for index in node.inputs if index >= 0]
+            if read and constants.issuperset(read) and not self._calls(node.index):
+                folded.add(node.index)
+                constants.update(node.outputs)
+        return folded - {node.index for node in self._cut.nodes if {*node.outputs} & {*self._cut.outputs}}
+
+    def _calls(self, index: int) -> list[int]:
+        options = self._subgraph.nodes[index].raw_options
+        if options is None:
+            return []
+        named = [getattr(options, f.name) for f in options.fields if f.name.endswith("subgraph_index")]
+        return [number for number in named if isinstance(number, int) and number >= 0]
+
+    def _node(self, place: NodeAssignment) -> ExploredNode:
+        node = self._subgraph.nodes[place.index]
+        report = self._services.get((self._cut.index, place.index))
+        package = report.distribution if report else ""
+        version = report.distribution_version if report else ""
+        plugin = report.plugin if report else ""
+        delegate = "" if place.partition is None else self._owners[place.partition]
+        told = f"{package} {version}".strip() or plugin or "nobody"
+        seconds = self._seconds.get((self._cut.index, place.index))
+        work = self._work.get((self._cut.index, place.index))
+        read, written = ([self._cut.tensors[t] for t in ends if t >= 0] for ends in (place.inputs, place.outputs))
+        return ExploredNode(
+            place.index,
+            plain(place.op),
+            place.version,
+            place.inputs,
+            place.outputs,
+            _options(node),
+            plain(f"{delegate}, partition {place.partition}" if delegate else told),
+            plain(package),
+            plain(version),
+            plain(plugin),
+            plain(report.library) if report else "",
+            plain(report.why) if report else "",
+            plain(delegate),
+            place.partition,
+            {plain(name): plain(reason) for name, reason in place.why.items()},
+            plain(node.composite_name),
+            plain(node.origin),
+            self._calls(place.index),
+            place.index in self._folded,
+            work.macs if work else None,
+            sum(tensor.bytes or 0 for tensor in read),
+            sum(tensor.bytes or 0 for tensor in written),
+            seconds,
+            seconds / self._whole if seconds is not None and self._whole else None,
+        )
+
+    def _edges(self) -> list[Edge]:
+        """A reader is connected to the last node that wrote the tensor, which matters for variables."""
+        makers = dict.fromkeys(self._cut.inputs, -1)
+        found: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for node in self._cut.nodes:
+            for tensor in dict.fromkeys(node.inputs):
+                if tensor in makers:
+                    found[makers[tensor], node.index].append(tensor)
+            makers.update(dict.fromkeys(node.outputs, node.index))
+        for tensor in dict.fromkeys(self._cut.outputs):
+            if tensor in makers:
+                found[makers[tensor], -1].append(tensor)
+        return [Edge(source, target, tensors) for (source, target), tensors in found.items()]
+
+    def _groups(self, edges: Sequence[Edge]) -> tuple[Any, Any]:
+        nodes = [node for node in self._cut.nodes if node.index not in self._folded]
+        paths: dict[int, tuple[str, ...]] = {}
+        before = {edge.target: edge.source for edge in reversed(edges)}
+        for node in nodes:
+            name = self._cut.tensors[node.outputs[0]].name if node.outputs else ""
+            # A name without a path, such as an output's, says nothing of the layer; what it is computed from does.
+            paths[node.index] = tuple(map(plain, path_of(name))) or paths.get(before.get(node.index, -1), ())
+        live = _live([node.index for node in nodes], edges)
+        ops = {node.index: plain(node.op) for node in nodes}
+        numbers = {
+            node.index: (node.partition, f"partition {node.partition}: {plain(self._owners[node.partition])}")
+            for node in nodes
+            if node.partition is not None
+        }
+        kernels = {partition.kernel for partition in self._cut.partitions}
+        stays, before_it = {}, 0
+        for index in self._cut.plan:
+            before_it += index in kernels
+            stays[index] = before_it
+        return group_nodes(paths, live, ops), group_nodes(paths, live, ops, numbers, stays) if numbers else []
+
+
+def _live(order: Sequence[int], edges: Sequence[Edge]) -> list[int]:
+    """For each node, the number of connections that pass from it and its forerunners to its followers."""
+    places = {node: place for place, node in enumerate(order)}
+    change = [0] * (len(order) + 1)
+    for edge in edges:
+        if edge.source in places and edge.target in places:
+            change[places[edge.source]] += 1
+            change[places[edge.target]] -= 1
+    live, crossing = [], 0
+    for step in change[: len(order)]:
+        crossing += step
+        live.append(crossing)
+    return live
+
+
+def _tensor(tensor: Tensor, described: GraphTensor) -> ExploredTensor:
+    size = described.bytes
+    if tensor.is_constant and size is None:
+        size = bytes_needed(tensor.shape, tensor.type)
+    return ExploredTensor(
+        tensor.index,
+        plain(tensor.name),
+        tensor.type.name,
+        [int(length) for length in tensor.shape],
+        [int(length) for length in tensor.shape_signature],
+        size,
+        described.constant,
+        tensor.is_variable,
+        _quantization(tensor),
+    )
+
+
+def _quantization(tensor: Tensor) -> dict[str, Any] | None:
+    quantization = tensor.quantization
+    if quantization is None or not quantization.scales.size:
+        return None
+    scales, zero_points = quantization.scales.ravel(), quantization.zero_points.ravel()
+    return {
+        "scales": [float(scale) for scale in scales[:_FEW_SCALES]],
+        "zero_points": [int(point) for point in zero_points[:_FEW_SCALES]],
+        "count": int(scales.size),
+        "dimension": int(quantization.quantized_dimension),
+        "block_size": int(quantization.block_size),
+    }
+
+
+def _options(node: Node) -> dict[str, Any]:
+    table = node.raw_options
+    options: dict[str, Any] = {} if table is None else _printable(plain_options(table))
+    if node.custom_options:
+        options["custom options"] = f"{len(node.custom_options)} bytes"
+    return options
+
+
+def _printable(value: Any) -> Any:
+    if isinstance(value, str):
+        return plain(value, 8000)
+    if isinstance(value, dict):
+        return {plain(str(key)): _printable(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_printable(inner) for inner in value[:_FEW_VALUES]] + (
+            [f"and {len(value) - _FEW_VALUES} more"] if len(value) > _FEW_VALUES else []
+        )
+    return value

@@ -1,0 +1,186 @@
+"""Groups of nodes, so that a graph of any size starts as a legible number of boxes: by paths in names, else by stretches of the order."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from oplet.texts import counted
+from oplet_tools.describing.exploring.graph import Group
+
+__all__ = ["group_nodes", "path_of"]
+
+#: Boxes that a graph shows at first, at most; below the fewest, further groups are unfolded.
+_MOST, _FEWEST = 60, 20
+#: The label of nodes that no delegate claims.
+_STAYS = "stays"
+#: Boxes directly in one group, at most; more are bundled.
+_WIDEST = 36
+
+
+def path_of(name: str) -> tuple[str, ...]:
+    """The path in a tensor's name, without its last part; fused layers have names joined by ";", of which the first counts.
+
+    Examples:
+        >>> path_of("net/block_1/conv/Relu6;net/block_1/conv/BiasAdd")
+        ('net', 'block_1', 'conv')
+    """
+    return tuple(part for part in name.split(";")[0].split("/")[:-1] if part)
+
+
+@dataclass
+class _Tree:
+    """A group while the tree grows.
+
+    Attributes:
+        label: its name.
+        partition: the partition that it stands for.
+        groups: groups inside it, by the keys that made them.
+        nodes: nodes directly in it.
+        open: whether it is unfolded at first.
+    """
+
+    label: str = ""
+    partition: int | None = None
+    groups: dict[object, _Tree] = field(default_factory=dict)
+    nodes: list[int] = field(default_factory=list)
+    open: bool = False
+
+    def all_nodes(self) -> Iterator[int]:
+        yield from self.nodes
+        for group in self.groups.values():
+            yield from group.all_nodes()
+
+    @property
+    def width(self) -> int:
+        return len(self.groups) + len(self.nodes)
+
+
+def group_nodes(
+    paths: Mapping[int, tuple[str, ...]],
+    live: Sequence[int],
+    ops: Mapping[int, str],
+    partitions: Mapping[int, tuple[int, str]] | None = None,
+    stays: Mapping[int, int] | None = None,
+) -> list[Group]:
+    """Group the nodes of a subgraph.
+
+    Args:
+        paths: the path of each node, in the order in which nodes run.
+        live: for each of these nodes, the number of tensors that cross from it and its forerunners to its followers: stretches of nodes
+            end where few do.
+        ops: the nodes' operators, for labels of stretches.
+        partitions: the number and label of the partition of nodes that delegates claim: the outermost groups. None for names only.
+        stays: for the other nodes, the number of partitions that run before them: those that run together are groups, too, as one group
+            of all would be linked with every partition, in both directions.
+
+    Returns:
+        The groups, each after the one around it.
+    """
+    order = {node: place for place, node in enumerate(paths)}
+    root = _Tree(open=True)
+    for node, path in paths.items():
+        tree = root
+        if partitions and node in partitions:
+            number, label = partitions[node]
+            tree = tree.groups.setdefault(number, _Tree(label, number))
+        elif stays is not None:
+            tree = tree.groups.setdefault((_STAYS, stays[node]), _Tree(_STAYS))
+        for part in path:
+            tree = tree.groups.setdefault(part, _Tree(part))
+        tree.nodes.append(node)
+    _simplify(root)
+    _bundle(root, order, live, ops)
+    _unfold(root)
+    return list(_listed(root, None, []))
+
+
+def _simplify(tree: _Tree) -> None:
+    """Join a group with the only one inside it, and take groups of one node away; those of partitions stay."""
+    for key, group in list(tree.groups.items()):
+        while group.partition is None and not group.nodes and len(group.groups) == 1:
+            [inner] = group.groups.values()
+            label = group.label if group.label == _STAYS and isinstance(key, tuple) else f"{group.label}/{inner.label}"
+            group = tree.groups[key] = _Tree(label, None, inner.groups, inner.nodes)
+        _simplify(group)
+        if group.partition is None and not group.groups and len(group.nodes) == 1:
+            tree.nodes += group.nodes
+            del tree.groups[key]
+
+
+def _bundle(tree: _Tree, order: Mapping[int, int], live: Sequence[int], ops: Mapping[int, str]) -> None:
+    """Put stretches of what lies side by side in a group into groups of their own, where it is too much."""
+    for group in tree.groups.values():
+        _bundle(group, order, live, ops)
+    if tree.width <= _WIDEST:
+        return
+    items: list[tuple[int, int, object]] = []  # last place, number, a node or a group's key
+    items += [(order[node], 0, node) for node in tree.nodes]
+    items += [(max(order[node] for node in group.all_nodes()), 1, key) for key, group in tree.groups.items()]
+    items.sort(key=lambda item: item[:2])
+    bundles: dict[object, _Tree] = {}
+    for stretch in _stretches([live[place] for place, _, _ in items]):
+        bundle = _Tree()
+        for _, kind, key in items[stretch.start : stretch.stop]:
+            if kind:
+                bundle.groups[key] = tree.groups[key]
+            else:
+                bundle.nodes.append(key)  # type: ignore[arg-type]
+        bundle.label = _told(bundle, ops)
+        bundles["stretch", stretch.start] = bundle
+    tree.groups, tree.nodes = bundles, []
+
+
+def _stretches(live: Sequence[int]) -> Iterator[range]:
+    """Stretches of about equal length, each of which ends where the fewest tensors cross."""
+    count = min(max(2, round(math.sqrt(len(live)))), _WIDEST)
+    length, start = len(live) / count, 0
+    for number in range(1, count):
+        middle, slack = round(number * length), int(length / 3)
+        ends = range(max(start + 1, middle - slack), min(len(live), middle + slack + 1))
+        end = min(ends, key=lambda place: (live[place - 1], abs(place - middle)), default=middle)
+        yield range(start, end)
+        start = end
+    yield range(start, len(live))
+
+
+def _told(bundle: _Tree, ops: Mapping[int, str]) -> str:
+    """The label of a stretch: its groups, or its operators, the most frequent first."""
+    names = [group.label for group in bundle.groups.values()]
+    if names and len(names) >= len(bundle.nodes):
+        return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+    counts = Counter(ops[node] for node in bundle.nodes).most_common()
+    told = ", ".join(op if count == 1 else f"{count} {op}" for op, count in counts[:2])
+    return told + (f" and {counted(len(counts) - 2, 'other op')}" if len(counts) > 2 else "")
+
+
+def _unfold(root: _Tree) -> None:
+    """Unfold the largest groups while few boxes are shown, and not too many would be."""
+    if sum(1 for _ in root.all_nodes()) <= _MOST:
+        for group in _inside(root):
+            group.open = True
+        return
+    shown, closed = root.width, list(root.groups.values())
+    while closed and shown < _FEWEST:
+        closed.sort(key=lambda group: sum(1 for _ in group.all_nodes()))
+        group = closed.pop()
+        if shown - 1 + group.width <= _MOST:
+            group.open = True
+            shown += group.width - 1
+            closed += group.groups.values()
+
+
+def _inside(tree: _Tree) -> Iterator[_Tree]:
+    for group in tree.groups.values():
+        yield group
+        yield from _inside(group)
+
+
+def _listed(tree: _Tree, parent: int | None, numbers: list[int]) -> Iterable[Group]:
+    for group in tree.groups.values():
+        number = len(numbers)
+        numbers.append(number)
+        yield Group(number, group.label, parent, group.nodes, group.open, group.partition)
+        yield from _listed(group, number, numbers)

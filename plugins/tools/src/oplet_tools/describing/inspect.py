@@ -1,0 +1,210 @@
+"""Description of a model file: its contents, and the packages that would run it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oplet.errors import OpletError
+from oplet.model.model import Model
+from oplet.model.reachability import made_tensors
+from oplet.model.save.sizes import bytes_needed
+from oplet.model.verify.verifier import verify
+from oplet.ops.composite import Composite
+from oplet.ops.serving.entry import Op
+from oplet.ops.serving.resolver import OpResolver
+from oplet.schema import tables
+from oplet.schema.enums import BuiltinOperator
+from oplet.schema.table import Table
+from oplet_tools.describing.composites import composite_of, version_of
+
+if TYPE_CHECKING:
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["inspect_model", "plain_options"]
+
+#: Longest metadata that is shown as text, in bytes.
+_LONGEST_TEXT = 1000
+
+
+def inspect_model(model: str | os.PathLike[str] | Model, plugins: PluginManager | None = None) -> dict[str, Any]:
+    """Describe a model in plain dictionaries and lists, ready for JSON.
+
+    Args:
+        model: the .tflite file, or an open model.
+        plugins: the plugins that would provide kernels; all installed ones by default.
+
+    Returns:
+        The keys are `file`, `schema_version`, `description`, `min_runtime_version` (as the converter noted it, None if
+        it did not), `subgraphs` (each with `inputs`, `outputs`, `tensors` and `nodes`), `ops` (each op and version
+        with the number of its nodes and the package that serves it), `signatures` and `metadata`.
+
+    Raises:
+        ModelError: the file cannot be read or is not a valid model.
+    """
+    if not isinstance(model, Model):
+        model = Model.open(model)
+    verify(model)
+    root = model.root
+    metadata = [_metadata(model, entry) for entry in root.metadata or []]
+    return {
+        "file": model.name,
+        "schema_version": root.version,
+        "description": root.description or "",
+        "min_runtime_version": next((entry["text"] for entry in metadata if entry["name"] == "min_runtime_version"), None),
+        "signatures": [_signature(signature) for signature in root.signature_defs or []],
+        "ops": _ops(model, plugins),
+        "subgraphs": [_subgraph(model, index, subgraph) for index, subgraph in enumerate(root.subgraphs or [])],
+        "metadata": metadata,
+    }
+
+
+def _metadata(model: Model, entry: tables.Metadata) -> dict[str, Any]:
+    data = model.buffer(entry.buffer)
+    size = 0 if data is None else data.size
+    text = None
+    if data is not None and size <= _LONGEST_TEXT:
+        try:
+            decoded = data.tobytes().rstrip(b"\0").decode()
+        except UnicodeDecodeError:
+            decoded = "\0"
+        if all(character.isprintable() or character in "\r\n\t" for character in decoded):
+            text = decoded
+    return {"name": entry.name or "", "bytes": size, "text": text}
+
+
+def _signature(signature: tables.SignatureDef) -> dict[str, Any]:
+    return {
+        "key": signature.signature_key or "",
+        "subgraph": signature.subgraph_index,
+        "inputs": {entry.name or "": entry.tensor_index for entry in signature.inputs or []},
+        "outputs": {entry.name or "": entry.tensor_index for entry in signature.outputs or []},
+    }
+
+
+def _ops(model: Model, plugins: PluginManager | None) -> list[dict[str, Any]]:
+    from oplet.plugins.manager import default_manager
+
+    manager = plugins or default_manager()
+    resolver = manager.resolver()
+    nodes = [node for subgraph in model.root.subgraphs or [] for node in subgraph.operators or []]
+    counts = Counter(model.op_of(node) for node in nodes)
+    ops = []
+    for (op, name, version), count in sorted(counts.items(), key=lambda item: (item[0][1], item[0][2])):
+        custom = op is BuiltinOperator.CUSTOM
+        ops.append(_op(name, name if custom else op, version, count, manager, resolver))
+    composites = Counter((composite, version_of(node)) for node in nodes if (composite := composite_of(node)))
+    ops += [_op(op.name, op, version, count, manager, resolver) for (op, version), count in sorted(composites.items())]
+    return ops
+
+
+def _op(name: str, op: Op, version: int, nodes: int, manager: PluginManager, resolver: OpResolver) -> dict[str, Any]:
+    """One op in one version, and its provider; a composite without a provider runs as its decomposition."""
+    custom, composite = isinstance(op, str), isinstance(op, Composite)
+    entry: dict[str, Any] = {"op": name, "version": version, "custom": custom, "composite": composite, "nodes": nodes}
+    entry |= {"distribution": "", "distribution_version": "", "plugin": "", "library": "", "advice": ""}
+    try:
+        registration = resolver.find_op(op, version)
+        entry["why"] = resolver.why(op, version)
+        if registration is not None:
+            origin = registration.provenance
+            entry |= {"distribution": origin.distribution, "distribution_version": origin.version, "plugin": origin.plugin}
+            entry["library"] = os.path.basename(registration.library)
+        elif isinstance(op, str) and (delegate := manager.delegate_for(op)) is not None:
+            origin = delegate.provenance
+            entry |= {"distribution": origin.distribution, "distribution_version": origin.version, "plugin": origin.plugin}
+            entry["why"] = f"the delegate {delegate.name} exists for it"
+        elif composite:
+            entry["why"] += "; its decomposition runs"
+        else:
+            entry["advice"] = manager.advice(op)
+    except OpletError as error:  # a conflict between packages, or a kernel that cannot be imported
+        entry["why"] = str(error)
+    return entry
+
+
+def _subgraph(model: Model, index: int, subgraph: tables.SubGraph) -> dict[str, Any]:
+    made = made_tensors(subgraph)
+    return {
+        "index": index,
+        "name": subgraph.name or "",
+        "inputs": _list(subgraph.inputs),
+        "outputs": _list(subgraph.outputs),
+        "tensors": [_tensor(model, place, tensor, place in made) for place, tensor in enumerate(subgraph.tensors or [])],
+        "nodes": [_node(model, place, node) for place, node in enumerate(subgraph.operators or [])],
+    }
+
+
+def _tensor(model: Model, index: int, tensor: tables.Tensor, is_made: bool) -> dict[str, Any]:
+    shape = _list(tensor.shape)
+    data = model.tensor_bytes(tensor)
+    return {
+        "index": index,
+        "name": tensor.name or "",
+        "type": tensor.type.name,
+        "shape": shape,
+        "shape_signature": shape if tensor.shape_signature is None else _list(tensor.shape_signature),
+        "quantization": _quantization(tensor.quantization),
+        "bytes": bytes_needed(shape, tensor.type) if data is None else data.size,
+        "constant": data is not None and not is_made,
+        "variable": tensor.is_variable,
+        "sparse": tensor.sparsity is not None,
+    }
+
+
+def _quantization(quantization: tables.QuantizationParameters | None) -> dict[str, Any] | None:
+    if quantization is None:
+        return None
+    details = quantization.details
+    if isinstance(details, tables.BlockwiseQuantization):
+        return {"scales_tensor": details.scales, "zero_points_tensor": details.zero_points, "block_size": details.block_size}
+    scales = _list(quantization.scale)
+    if not scales:
+        return None
+    return {
+        "scales": scales,
+        "zero_points": _list(quantization.zero_point) or [0] * len(scales),
+        "quantized_dimension": quantization.quantized_dimension,
+    }
+
+
+def _node(model: Model, index: int, node: tables.Operator) -> dict[str, Any]:
+    _, name, version = model.op_of(node)
+    options = node.builtin_options if node.builtin_options is not None else node.builtin_options_2
+    return {
+        "index": index,
+        "op": name,
+        "version": version,
+        "inputs": _list(node.inputs),
+        "outputs": _list(node.outputs),
+        "options": {} if options is None else plain_options(options),
+        "custom_options_bytes": len(model.custom_options(node)),
+    }
+
+
+def plain_options(options: Table) -> dict[str, Any]:
+    """The values of an operator's options by their names, ready for JSON."""
+    return {f.name: _plain(getattr(options, f.name)) for f in options.fields}
+
+
+def _plain(value: Any) -> Any:
+    """An option's value as JSON types."""
+    if hasattr(value, "name"):
+        return value.name
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Table):
+        return plain_options(value)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _list(values: Iterable[Any] | None) -> list[Any]:
+    return [] if values is None else np.asarray(values).tolist()

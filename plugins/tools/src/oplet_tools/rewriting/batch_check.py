@@ -1,0 +1,202 @@
+"""Check of a changed batch size: the model runs at the old and at the new size on the same examples, and the outputs are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import InvokeError
+from oplet.model.model import Model
+from oplet.runtime.interpreter import Interpreter
+from oplet_tools.rewriting.batch_rules import changed_axes
+from oplet_tools.rewriting.stripping import indices
+from oplet_tools.tuning.random_inputs import random_input
+
+__all__ = ["Array", "EntryPoint", "Recording", "record"]
+
+Array = NDArray[Any]
+Values = dict[int, Array]
+
+#: Most runs that are recorded at the old batch size; a larger new batch repeats their examples.
+_RUNS = 3
+#: Tolerance as a fraction of the largest value, as sums may be computed in another order; and in steps of quantized values.
+_TOLERANCE = 1e-3
+_STEPS = 2
+
+
+class EntryPoint:
+    """A subgraph that callers run: the first one, or that of a signature.
+
+    Attributes:
+        index: the subgraph's index.
+        inputs: its input tensors.
+        batched: the inputs whose first dimension is the batch: those whose shape signature leaves it free, or if there are none, all
+            inputs that are not scalars.
+        outputs: its output tensors.
+    """
+
+    def __init__(self, model: Model, index: int) -> None:
+        subgraph = (model.root.subgraphs or [])[index]
+        self.index = index
+        self._tensors = subgraph.tensors or ()
+        self._signature = next((s for s in model.root.signature_defs or [] if index and s.subgraph_index == index), None)
+        if self._signature is None:
+            self.inputs = list(dict.fromkeys(indices(subgraph.inputs)))
+            self.outputs = list(dict.fromkeys(indices(subgraph.outputs)))
+        else:
+            self.inputs = [entry.tensor_index for entry in self._signature.inputs or []]
+            self.outputs = [entry.tensor_index for entry in self._signature.outputs or []]
+        with_dimensions = [i for i in self.inputs if indices(self._tensors[i].shape)]
+        marked = [i for i in with_dimensions if indices(self._tensors[i].shape_signature)[:1] == [-1]]
+        self.batched = marked or with_dimensions
+
+    def sizes(self) -> set[int]:
+        """The first dimensions of the batched inputs."""
+        return {indices(self._tensors[i].shape)[0] for i in self.batched}
+
+    def described(self) -> str:
+        """The batched inputs and their shapes, as text."""
+        return ", ".join(f"'{self._tensors[i].name or i}' {indices(self._tensors[i].shape)}" for i in self.batched)
+
+    def run(self, interpreter: Interpreter, values: Values) -> list[Array]:
+        """Run the subgraph on inputs of any batch size; returns its outputs."""
+        if self._signature is not None:
+            runner = interpreter.get_signature_runner(self._signature.signature_key)
+            result = runner(**{entry.name or "": values[entry.tensor_index] for entry in self._signature.inputs or []})
+            return [np.asarray(result[entry.name or ""]) for entry in self._signature.outputs or []]
+        for index, value in values.items():
+            interpreter.resize_tensor_input(index, value.shape)
+        interpreter.allocate_tensors()
+        for index, value in values.items():
+            interpreter.set_tensor(index, value)
+        interpreter.invoke()
+        return [np.asarray(interpreter.get_tensor(index)) for index in self.outputs]
+
+
+class Recording:
+    """Recorded runs of an entry point at the old batch size.
+
+    Attributes:
+        entry: the entry point.
+        size: the old batch size.
+        runs: the inputs of each run.
+        outputs: the outputs of each run.
+        complete: whether the runs succeeded; if not, there are no outputs to compare.
+    """
+
+    def __init__(self, entry: EntryPoint, size: int, runs: list[Values], outputs: list[list[Array]], complete: bool) -> None:
+        self.entry = entry
+        self.size = size
+        self.runs = runs
+        self.outputs = outputs
+        self.complete = complete
+
+    def values(self, batch: int) -> Values:
+        """The examples of all runs as one batch, repeated as often as needed."""
+        joined = dict(self.runs[0])
+        rows = np.arange(batch) % (self.size * len(self.runs))
+        for index in self.entry.batched:
+            joined[index] = np.concatenate([run[index] for run in self.runs])[rows]
+        return joined
+
+    def wrong_outputs(self, outputs: list[Array], batch: int) -> list[int]:
+        """The output tensors whose examples differ from those of the recorded runs; empty if nothing was recorded."""
+        return [
+            tensor
+            for place, tensor in enumerate(self.entry.outputs)
+            if self.complete and outputs and not _agree([run[place] for run in self.outputs], outputs[place], self.size, batch)
+        ]
+
+    def first_wrong(
+        self, before: Callable[[], Interpreter], after: Interpreter, nodes: Sequence[Sequence[int]], batch: int
+    ) -> int | None:
+        """The first node whose outputs differ from those of the old model.
+
+        Args:
+            before: makes interpreters of the old model that preserve all tensors.
+            after: an interpreter of the new model that preserves all tensors.
+            nodes: the outputs of each node.
+        """
+        olds = []
+        for values in self.runs:
+            olds.append(before())
+            self.entry.run(olds[-1], values)
+        self.entry.run(after, self.values(batch))
+        where = self.entry.index
+        for number, outputs in enumerate(nodes):
+            for tensor in outputs:
+                old = [np.asarray(interpreter.get_tensor(tensor, where)) for interpreter in olds]
+                if not _agree(old, np.asarray(after.get_tensor(tensor, where)), self.size, batch):
+                    return number
+        return None
+
+
+def record(entry: EntryPoint, make: Callable[[], Interpreter], size: int, batch: int) -> tuple[Recording, Interpreter]:
+    """Run an entry point at its batch size on random values, or on zeros if random values make a node fail.
+
+    Args:
+        make: makes interpreters of the model.
+        size: the model's batch size.
+        batch: the new batch size, which will be compared.
+
+    Returns:
+        The recording, and an interpreter after a run, whose tensors have their shapes.
+    """
+    runs: list[Values] = []
+    interpreter = make()
+    for blank in (False, True):
+        outputs = []
+        runs = _values(entry, interpreter, size, min(_RUNS, -(-batch // size)), blank)
+        try:
+            for values in runs:
+                interpreter = make()
+                outputs.append(entry.run(interpreter, values))
+            return Recording(entry, size, runs, outputs, True), interpreter
+        except InvokeError:
+            continue
+    return Recording(entry, size, runs, [], False), interpreter
+
+
+def _values(entry: EntryPoint, interpreter: Interpreter, size: int, runs: int, blank: bool) -> list[Values]:
+    random = np.random.default_rng(0)
+    details = interpreter.get_tensor_details(entry.index)
+    first = {index: random_input(details[index], random) for index in entry.inputs}
+    made = [first]
+    for _ in range(runs - 1):
+        made.append(first | {index: random_input(details[index], random) for index in entry.batched})
+    return [{index: np.zeros_like(value) for index, value in run.items()} for run in made] if blank else made
+
+
+def _agree(old: list[Array], new: Array, size: int, batch: int) -> bool:
+    """Whether `new` has the examples of `old` along some dimension, or the same value if it has no batch dimension."""
+    axes = changed_axes(old[0].shape, new.shape)
+    if axes is None or any(run.shape != old[0].shape for run in old):
+        return False
+    if not axes:
+        return all(_close(run, new) for run in old)
+    axis = axes[0]
+    many, left = divmod(old[0].shape[axis], size)
+    if len(axes) > 1 or left or new.shape[axis] != many * batch:
+        return False
+    rows = np.arange(batch) % (size * len(old))
+    examples = np.moveaxis(np.concatenate(old, axis), axis, 0)
+    examples = examples.reshape(size * len(old), many, *examples.shape[1:])
+    moved = np.moveaxis(new, axis, 0)
+    return _close(examples[rows], moved.reshape(batch, many, *moved.shape[1:]))
+
+
+def _close(a: Array, b: Array) -> bool:
+    if a.dtype.kind in "fc":
+        finite = np.abs(a[np.isfinite(a)])
+        scale = float(finite.max()) if finite.size else 0.0
+        return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE * scale, equal_nan=True))
+    if a.dtype in (
+        np.int8,
+        np.uint8,
+        np.int16,
+    ):  # mostly quantized: a value between two steps may have been rounded the other way
+        return not a.size or int(np.abs(a.astype(np.int64) - b).max()) <= _STEPS
+    return bool(np.array_equal(a, b))

@@ -1,0 +1,95 @@
+"""How outputs appear in the results of rows: with all their values, or with the highest scores and their labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from oplet.errors import TensorError
+from oplet.texts import shown
+from oplet_predictor import Column, Lent
+from oplet_tools.running.many.keeping.results import OutputForm
+from oplet_tools.running.metadata.labels import labels_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["DEFAULT_TOP", "output_forms"]
+
+#: The number of highest scores where labels are known and no number is given.
+DEFAULT_TOP = 5
+
+
+class _Tells(Protocol):
+    def say(self, text: str) -> None: ...
+
+    def warn(self, text: str) -> None: ...
+
+
+def output_forms(
+    lent: Lent, top: int | None, labels: Sequence[str] | None, labels_file: str, reporter: _Tells
+) -> tuple[OutputForm, ...]:
+    """The form of each output.
+
+    An output that is one row of scores has its highest ones where `top` or `labels` ask for it, or the model's metadata have labels for it.
+
+    Args:
+        lent: the model.
+        top: the number of highest scores, None if it is not given.
+        labels: labels, None for those in the model's metadata.
+        labels_file: the labels' file, for messages.
+        reporter: told which labels are taken, and which are not.
+
+    Raises:
+        TensorError: scores are asked for and no output has any.
+    """
+    forms = [_form(lent, column, top, labels, labels_file, reporter) for column in lent.single.outputs.values()]
+    if (top is not None or labels is not None) and not any(form.top for form in forms):
+        raise TensorError("No output is one row of scores, so there is nothing that --top and --labels could name.")
+    return tuple(forms)
+
+
+def _form(
+    lent: Lent, column: Column, top: int | None, labels: Sequence[str] | None, labels_file: str, reporter: _Tells
+) -> OutputForm:
+    size = _scores(column)
+    if not size:
+        return OutputForm(column.name, column.shape)
+    known: Sequence[str] = labels or ()
+    if labels is None:
+        known = _attached(lent, column, size, reporter)
+        if not known and top is None:
+            return OutputForm(column.name, column.shape)
+    elif labels and len(labels) != size:
+        reporter.warn(f"'{labels_file}' has {len(labels)} labels for {size} scores.")
+    return OutputForm(column.name, column.shape, min(DEFAULT_TOP if top is None else top, size), tuple(known))
+
+
+def _scores(column: Column) -> int:
+    """The number of scores of an output that is one row of them, 0 for another one."""
+    if -1 in column.shape or column.dtype.kind not in "iufV" or not column.shape:
+        return 0
+    largest = max(column.shape)
+    return largest if largest > 1 and sorted(column.shape)[:-1] == [1] * (len(column.shape) - 1) else 0
+
+
+def _attached(lent: Lent, column: Column, size: int, reporter: _Tells) -> Sequence[str]:
+    """The labels in the model's metadata, as many as there are scores; none if the metadata have none that fit."""
+    opened = lent.single
+    if column.index not in opened.subgraph.outputs:
+        return ()
+    position = opened.subgraph.outputs.index(column.index)
+    try:
+        found = labels_of(opened.interpreter._model, opened.subgraph.index, position)
+    except TensorError as error:
+        reporter.warn(str(error))
+        return ()
+    if found is None:
+        return ()
+    file = shown(found.file)
+    if len(found.labels) != size:
+        reporter.warn(
+            f"'{file}' in the model's metadata has {len(found.labels)} labels for {size} scores of '{column.name}', and is not used."
+        )
+        return ()
+    reporter.say(f"output '{column.name}': labels of '{file}', as the model's metadata say")
+    return found.labels

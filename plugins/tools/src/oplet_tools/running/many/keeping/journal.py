@@ -1,0 +1,179 @@
+"""Where results are kept while a run goes on: a folder beside the results' file, from which an interrupted run continues.
+
+`results.csv.oplet-run` has what the run is in `run.json` and the finished rows in `rows.csv`. What is in there outlives the process
+however it ends. When all rows are there, they take their place as `results.csv`, and the folder is removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from oplet.errors import StateError
+from oplet.model.files.appending import AppendedFile, make_folder, move_into_place, remove_folder
+from oplet.model.files.atomic_write import write_atomically
+from oplet.model.files.regular_files import open_file, read_file
+from oplet.texts import counted
+from oplet_tools.running.many.identity import check_same
+from oplet_tools.running.many.keeping.results import Kept, Records, ResultFormat
+
+__all__ = ["Journal", "Sink", "Stream"]
+
+_SUFFIX = ".oplet-run"
+_RUN = "run.json"
+
+
+class Sink(Protocol):
+    """What takes the results as they come.
+
+    Attributes:
+        kept: what is there already.
+    """
+
+    kept: Kept
+
+    def append(self, encoded: bytes) -> None:
+        """Add the result of a row."""
+
+    def finish(self) -> None:
+        """Note that all rows are there."""
+
+    def close(self) -> None:
+        """Stop, whether all rows are there or not."""
+
+
+class Stream:
+    """Results on a stream, such as standard output, which is never continued."""
+
+    kept = Kept(0, 0, 0)
+
+    def __init__(self, stream: BinaryIO, format: ResultFormat) -> None:
+        self._stream = stream
+        self._stream.write(format.header())
+
+    def append(self, encoded: bytes) -> None:
+        self._stream.write(encoded)
+        self._stream.flush()
+
+    def finish(self) -> None:
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Does nothing: the owner closes the stream."""
+
+
+class Journal:
+    """The folder of a run.
+
+    Args:
+        output: the results' file.
+        format: the format of results.
+        identity: what the run is, called if it is to be written or compared.
+        resume: True to continue an interrupted run if there is one, False to begin anew, None to refuse if there is one.
+        join: makes the results' file of the kept rows; None if they are moved in its place as they are.
+
+    Raises:
+        StateError: there is an interrupted run, or it is another one than this.
+        BlockingIOError: another process is at work on it.
+        OSError: the folder cannot be written.
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        format: ResultFormat,
+        identity: Callable[[], Mapping[str, Any]],
+        resume: bool | None,
+        join: Callable[[BinaryIO], None] | None,
+    ) -> None:
+        self._output = output
+        self._folder = output.with_name(output.name + _SUFFIX)
+        self._rows = self._folder / format.file
+        self._join = join
+        self._format = format
+        self.kept = Kept(0, 0, 0)
+        make_folder(self._folder)
+        try:
+            self._file = AppendedFile(self._rows)
+        except OSError:
+            with suppress(OSError):
+                os.rmdir(self._folder)
+            raise
+        try:
+            there = (self._folder / _RUN).exists()
+            if there and resume is None:
+                rows = self._read(format).rows
+                raise StateError(
+                    f"'{self._folder}' has {counted(rows, 'row')} of a run that was interrupted; give --resume to continue it, or --no-resume to "
+                    "begin anew."
+                )
+            now = identity()
+            if there and resume:
+                check_same(self._run(), now, str(output))
+                self.kept = self._read(format)
+                self._file.cut(self.kept.nbytes)
+            else:
+                self._file.cut(0)
+                write_atomically(self._folder / _RUN, json.dumps(now, indent=1) + "\n")
+            if not self.kept.nbytes:
+                self._file.append(format.header())
+        except BaseException:
+            self._file.close()
+            if not (self._folder / _RUN).exists():
+                remove_folder(self._folder, [format.file])
+            raise
+
+    def append(self, encoded: bytes) -> None:
+        """Add the result of a row."""
+        self._file.append(encoded)
+
+    def first_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the outputs of the first row that did not fail; empty if there is none yet, or results are lines."""
+        if isinstance(self._format, Records):
+            with open_file(self._rows) as file:
+                for record in self._format.records(file):
+                    if not record.error:
+                        return {name: array.shape for name, array in record.outputs.items()}
+        return {}
+
+    def finish(self) -> None:
+        """Let the results take their place, and remove the folder.
+
+        Raises:
+            OSError: the results' file cannot be written.
+        """
+        self._file.close()
+        if self._join is None:
+            move_into_place(self._rows, self._output)
+        else:
+            with open_file(self._rows) as file:
+                self._join(file)
+        remove_folder(self._folder, [_RUN, self._rows.name])
+
+    def close(self) -> None:
+        """Keep what is there."""
+        self._file.close()
+
+    def _run(self) -> dict[str, Any]:
+        try:
+            run = json.loads(read_file(self._folder / _RUN))
+        except (ValueError, RecursionError):
+            run = None
+        if not isinstance(run, dict):
+            raise StateError(
+                f"'{self._folder / _RUN}' is damaged, so the run cannot be continued; give --no-resume to begin anew."
+            )
+        return run
+
+    def _read(self, format: ResultFormat) -> Kept:
+        try:
+            with open_file(self._rows) as file:
+                return format.read(file)
+        except (ValueError, RecursionError, KeyError, TypeError) as error:
+            raise StateError(
+                f"'{self._rows}' was changed, so the run cannot be continued ({error}); give --no-resume to begin anew."
+            ) from error

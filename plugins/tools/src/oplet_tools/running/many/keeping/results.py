@@ -1,0 +1,317 @@
+"""Results of rows in the formats that they are kept in while a run goes on: a line of JSON or CSV, or a record of bytes.
+
+Each encodes a result as bytes that stand alone, and reads back how many whole ones a file begins with. Lines are results as they are in the
+end; of records `joining` makes .parquet and .npz.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.texts import plain
+from oplet_tools.running.outputs import Score, as_lists
+
+__all__ = ["CsvLines", "JsonRows", "Kept", "OutputForm", "Record", "Records", "ResultFormat", "RowResult"]
+
+Array = NDArray[Any]
+
+#: Outputs of more values, or of shapes that differ, are one cell of JSON.
+_MOST_COLUMNS = 1024
+#: First characters by which spreadsheets take text for a formula.
+_FORMULA = ("=", "+", "-", "@")
+_RECORD = struct.Struct("<4sII")
+_MAGIC = b"ROW\n"
+
+
+@dataclass(frozen=True)
+class OutputForm:
+    """How an output appears in results.
+
+    Attributes:
+        name: its name.
+        shape: the shape of a row; -1 where rows may differ.
+        top: the number of highest scores that stand in place of its values, 0 for the values.
+        labels: labels of the scores.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    top: int = 0
+    labels: tuple[str, ...] = ()
+
+
+class RowResult(NamedTuple):
+    """The result of a row.
+
+    Attributes:
+        number: the row's number.
+        name: its name.
+        outputs: the values of each output, unless `error`.
+        top: the highest scores of outputs that have them.
+        error: why there are no outputs, "" if there are.
+    """
+
+    number: int
+    name: str
+    outputs: Mapping[str, Array]
+    top: Mapping[str, Sequence[Score]]
+    error: str = ""
+
+
+class Kept(NamedTuple):
+    """The whole results that a file begins with.
+
+    Attributes:
+        rows: their number.
+        failed: how many of them are errors.
+        nbytes: the bytes that they take.
+    """
+
+    rows: int
+    failed: int
+    nbytes: int
+
+
+class ResultFormat(Protocol):
+    """A format; it is sent to processes."""
+
+    @property
+    def file(self) -> str:
+        """The name of the file that results are kept in."""
+
+    def header(self) -> bytes:
+        """What stands before the first result."""
+
+    def encode(self, result: RowResult) -> bytes:
+        """A result."""
+
+    def read(self, file: BinaryIO) -> Kept:
+        """The whole results that a file begins with, if nothing but a torn one follows.
+
+        Raises:
+            ValueError: more follows.
+        """
+
+
+@dataclass(frozen=True)
+class JsonRows:
+    """A JSON object for each row: "row", "name", and "outputs" and "top" by the outputs' names, or "error"."""
+
+    outputs: tuple[OutputForm, ...]
+    file: str = "rows.jsonl"
+
+    def header(self) -> bytes:
+        return b""
+
+    def encode(self, result: RowResult) -> bytes:
+        told: dict[str, Any] = {"row": result.number, "name": result.name}
+        if result.error:
+            told["error"] = result.error
+        else:
+            told["outputs"] = {form.name: as_lists(result.outputs[form.name]) for form in self.outputs if not form.top}
+            if any(form.top for form in self.outputs):
+                told["top"] = {name: [asdict(score) for score in scores] for name, scores in result.top.items()}
+        return json.dumps(told).encode() + b"\n"
+
+    def read(self, file: BinaryIO) -> Kept:
+        rows = failed = size = 0
+        for line in file:
+            if not line.startswith(b'{"row": %d, "name": ' % rows) or not line.endswith(b"}\n"):
+                _ensure_torn(line, file, rows)
+                break
+            failed += "error" in json.loads(line)
+            rows += 1
+            size += len(line)
+        return Kept(rows, failed, size)
+
+
+@dataclass(frozen=True)
+class CsvLines:
+    """A line for each row: its number and name, a column for each value or highest score, and the error.
+
+    Texts have no line ends, and one that a spreadsheet would take for a formula begins with an apostrophe.
+    """
+
+    outputs: tuple[OutputForm, ...]
+    file: str = "rows.csv"
+
+    def header(self) -> bytes:
+        return self._line(["row", "name", *(column for form in self.outputs for column in _columns(form)), "error"])
+
+    def encode(self, result: RowResult) -> bytes:
+        cells: list[Any] = [result.number, _cell(result.name)]
+        for form in self.outputs:
+            if result.error:
+                cells += [""] * len(_columns(form))
+            elif form.top:
+                for score in result.top[form.name]:
+                    cells += [score.index, *([_cell(score.label)] if form.labels else []), score.value]
+            else:
+                array = result.outputs[form.name]
+                if _is_spread(form):
+                    cells += [_cell(value) if isinstance(value, str) else value for value in as_lists(array.reshape(-1))]
+                else:
+                    cells.append(json.dumps(as_lists(array)))
+        return self._line([*cells, _cell(result.error)])
+
+    def read(self, file: BinaryIO) -> Kept:
+        header = self.header()
+        if (line := file.readline()) != header:
+            _ensure_torn(line, file, 0)
+            return Kept(0, 0, 0)
+        width = len(next(csv.reader([header.decode()])))
+        rows, failed, size = 0, 0, len(header)
+        for line in file:
+            cells = next(csv.reader([line.decode("utf-8", "replace").replace("\0", "")]), [])
+            if not line.startswith(b"%d," % rows) or not line.endswith(b"\n") or len(cells) != width:
+                _ensure_torn(line, file, rows)
+                break
+            failed += bool(cells[-1])
+            rows += 1
+            size += len(line)
+        return Kept(rows, failed, size)
+
+    def _line(self, cells: Sequence[object]) -> bytes:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerow(cells)
+        return text.getvalue().encode()
+
+
+def _columns(form: OutputForm) -> list[str]:
+    name = _cell(form.name)
+    if form.top:
+        kinds = ["index", *(["label"] if form.labels else []), "score"]
+        return [f"{name}_top{place}_{kind}" for place in range(1, form.top + 1) for kind in kinds]
+    if not _is_spread(form):
+        return [name]
+    return [name + "".join(f"[{i}]" for i in index) for index in np.ndindex(form.shape)]
+
+
+def _is_spread(form: OutputForm) -> bool:
+    """Whether an output's values have a column each."""
+    return -1 not in form.shape and int(np.prod(form.shape, dtype=np.float64)) <= _MOST_COLUMNS and len(form.shape) < 32
+
+
+def _cell(text: str) -> str:
+    text = plain(text)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+class Record(NamedTuple):
+    """A result as it is read back.
+
+    Attributes:
+        number: the row's number.
+        name: its name.
+        error: why there are no outputs, "" if there are.
+        outputs: the values of each output.
+        top: the highest scores, as dictionaries.
+    """
+
+    number: int
+    name: str
+    error: str
+    outputs: dict[str, Array]
+    top: dict[str, list[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Bytes with a length and a check sum for each row: a line of JSON, then the outputs' values as they are in memory."""
+
+    outputs: tuple[OutputForm, ...]
+    keep_top_values: bool
+    file: str = "rows.bin"
+
+    def header(self) -> bytes:
+        return b""
+
+    def encode(self, result: RowResult) -> bytes:
+        told: dict[str, Any] = {"row": result.number, "name": result.name}
+        blocks: list[bytes] = []
+        if result.error:
+            told["error"] = result.error
+        else:
+            told["outputs"] = {}
+            for form in self.outputs:
+                if form.top and not self.keep_top_values:
+                    continue
+                array = result.outputs[form.name]
+                shape = list(array.shape)
+                if array.dtype.hasobject:
+                    told["outputs"][form.name] = ["text", shape, as_lists(array.reshape(-1))]
+                    continue
+                array = array.astype(np.float32) if array.dtype.kind == "V" else array
+                told["outputs"][form.name] = [array.dtype.str, shape, array.nbytes]
+                blocks.append(array.tobytes())
+            told["top"] = {name: [asdict(score) for score in scores] for name, scores in result.top.items()}
+        content = json.dumps(told).encode() + b"\n" + b"".join(blocks)
+        return _RECORD.pack(_MAGIC, len(content), zlib.crc32(content)) + content
+
+    def read(self, file: BinaryIO) -> Kept:
+        rows = failed = size = 0
+        for content in _contents(file):
+            head = json.loads(content[: content.index(b"\n")])
+            if head["row"] != rows:
+                raise ValueError(f"row {rows} is missing")
+            failed += "error" in head
+            rows += 1
+            size += _RECORD.size + len(content)
+        return Kept(rows, failed, size)
+
+    def records(self, file: BinaryIO) -> Iterator[Record]:
+        """The results of a file, one after the other."""
+        for content in _contents(file):
+            end = content.index(b"\n")
+            head, position = json.loads(content[:end]), end + 1
+            outputs: dict[str, Array] = {}
+            for name, (dtype, shape, what) in head.get("outputs", {}).items():
+                if dtype == "text":
+                    texts = np.empty(len(what), object)
+                    texts[:] = [text.encode("utf-8", "surrogateescape") for text in what]
+                    outputs[name] = texts.reshape(shape)
+                else:
+                    outputs[name] = np.frombuffer(content[position : position + what], np.dtype(dtype)).reshape(shape)
+                    position += what
+            yield Record(head["row"], head["name"], head.get("error", ""), outputs, head.get("top", {}))
+
+
+def _contents(file: BinaryIO) -> Iterator[bytes]:
+    """The contents of whole records, up to a torn one.
+
+    Raises:
+        ValueError: something else follows.
+    """
+    rows = 0
+    while len(head := file.read(_RECORD.size)) == _RECORD.size:
+        magic, length, checksum = _RECORD.unpack(head)
+        if magic != _MAGIC:
+            _ensure_torn(head, file, rows)
+            return
+        content = file.read(length)
+        if len(content) != length:
+            return
+        if zlib.crc32(content) != checksum:
+            _ensure_torn(b"\n", file, rows)
+            return
+        yield content
+        rows += 1
+
+
+def _ensure_torn(piece: bytes, file: BinaryIO, rows: int) -> None:
+    """Check that a piece which is no whole result is the last one: nothing follows but zeros, which a loss of power may leave."""
+    if not piece.endswith(b"\n") and piece.strip(b"\0") and not file.read(1):
+        return
+    while chunk := file.read(1 << 20):
+        if chunk.strip(b"\0"):
+            raise ValueError(f"row {rows} is damaged and others follow")

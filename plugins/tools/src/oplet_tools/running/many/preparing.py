@@ -1,0 +1,162 @@
+"""The work on a row, in a worker: its values are read, the model runs, and the result is encoded as it will be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import OpletError, TensorError, text_of
+from oplet.texts import LONGEST, one_line
+from oplet_predictor import Lent, Outcome, Predictor
+from oplet_tools.running.many.keeping.results import OutputForm, ResultFormat, RowResult
+from oplet_tools.running.many.reading.rows import InputOptions, Row
+from oplet_tools.running.model_runner import Details, add_value_rules
+from oplet_tools.running.outputs import top_scores
+from oplet_tools.running.values.notices import Notice
+from oplet_tools.running.values.quantization import dequantize
+
+__all__ = ["Finished", "RowRunner"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A row that was run.
+
+    Attributes:
+        number: its number.
+        name: its name.
+        encoded: the result, encoded.
+        error: why it failed, "" if it did not.
+        notices: what was done to its values.
+        shapes: the shapes of the outputs.
+    """
+
+    number: int
+    name: str
+    encoded: bytes
+    error: str
+    notices: tuple[Notice, ...]
+    shapes: Mapping[str, tuple[int, ...]]
+
+
+class RowRunner:
+    """A Predictor whose items are rows that are still to be read, for `map_items`; it can be sent to processes.
+
+    Args:
+        predictor: runs the model.
+        constants: values of inputs that are the same in each row.
+        options: how values become those of inputs.
+        forms: the outputs that results have.
+        format: the format of results.
+        first: the number of the first row.
+    """
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        constants: Mapping[str, Array],
+        options: InputOptions,
+        forms: Sequence[OutputForm],
+        format: ResultFormat,
+        first: int,
+    ) -> None:
+        self._predictor = predictor
+        self._constants = constants
+        self._options = options
+        self._forms = forms
+        self._format = format
+        self._first = first
+
+    def _take(self) -> Lent:
+        return self._predictor._take()
+
+    def _give(self, lent: Lent) -> None:
+        self._predictor._give(lent)
+
+    def _batch_size(self, lent: Lent) -> int:
+        return self._predictor._batch_size(lent)
+
+    def _ensure_picklable(self) -> None:
+        self._predictor._ensure_picklable()
+
+    def _run_items(self, lent: Lent, first: int, items: Sequence[Any], stopped: Callable[[], bool]) -> list[Outcome]:
+        details = input_details(lent)
+        outcomes: list[Outcome] = [None] * len(items)
+        notices: dict[int, list[Notice]] = {}
+        ready: dict[int, dict[str, Array]] = {}
+        for place, row in enumerate(items):
+            if stopped():
+                return outcomes
+            notices[place] = []
+            try:
+                ready[place] = self._values(row, details, notices[place].append)
+            except Exception as error:
+                outcomes[place] = self._failed(first + place, row, error, notices[place])
+        results = self._predictor._run_items(lent, 0, list(ready.values()), stopped)
+        for number, (place, result) in enumerate(zip(ready, results)):
+            if result is None:  # stopped before
+                continue
+            row = items[place]
+            try:
+                if isinstance(result, BaseException):
+                    raise result
+                outcomes[place] = self._finished(first + place, row, result, lent, notices[place])
+            except OpletError as error:
+                outcomes[place] = self._failed(first + place, row, error, notices[place], f"item {number}: ")
+        return outcomes
+
+    def _values(self, row: Row, details: Mapping[str, Details], notify: Callable[[Notice], None]) -> dict[str, Array]:
+        if row.error:
+            raise TensorError(row.error)
+        values = dict(self._constants)
+        for part in row.parts:
+            values.update(part.load(details, self._options, notify))
+        return values
+
+    def _finished(self, number: int, row: Row, values: Mapping[str, Array], lent: Lent, notices: list[Notice]) -> Finished:
+        columns = lent.single.outputs
+        outputs, top = {}, {}
+        for form in self._forms:
+            value, details = values[form.name], columns[form.name].details
+            if form.top:
+                top[form.name] = top_scores(value, details, form.top, form.labels, raw=self._options.raw)
+            outputs[form.name] = value if self._options.raw else _real(value, columns[form.name])
+        encoded = self._format.encode(RowResult(self._first + number, row.name, outputs, top))
+        shapes = {name: value.shape for name, value in outputs.items()}
+        return Finished(self._first + number, row.name, encoded, "", tuple(notices), shapes)
+
+    def _failed(self, number: int, row: Row, error: Exception, notices: list[Notice], prefix: str = "") -> Finished:
+        if isinstance(error, OSError) and error.strerror:
+            text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        elif isinstance(error, OpletError):
+            text = str(error).removeprefix(prefix)
+        elif isinstance(error, MemoryError):
+            text = "there is not enough memory for its values."
+        else:
+            text = f"unexpected {text_of(error, named=True)}"
+        text = one_line(text, LONGEST)
+        encoded = self._format.encode(RowResult(self._first + number, row.name, {}, {}, text))
+        return Finished(self._first + number, row.name, encoded, text, tuple(notices), {})
+
+
+def input_details(lent: Lent) -> dict[str, Details]:
+    """The details of a Predictor's inputs by name, with the rules of their values."""
+    opened = lent.single
+    details = {name: dict(column.details) for name, column in opened.inputs.items()}
+    for each in details.values():
+        add_value_rules(each, opened.interpreter, opened.subgraph)
+    return details
+
+
+def _real(row: Array, column: Any) -> Array:
+    """The real values of a row, whose quantization counts the dimensions of the whole tensor."""
+    if column.fills_batch and row.ndim == len(column.shape):
+        real: Array = dequantize(row[np.newaxis], column.details, column.name)[0, ...]
+        return real
+    return dequantize(row, column.details, column.name)

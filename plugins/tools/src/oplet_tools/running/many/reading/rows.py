@@ -1,0 +1,182 @@
+"""A row on its way to the model: its name, and parts that give the values of inputs when a worker takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from oplet.errors import TensorError
+from oplet_tools.running.inputs import Entry, fitted, load_inputs, parse_json
+from oplet_tools.running.model_runner import Details
+from oplet_tools.running.pictures import load_picture
+from oplet_tools.running.values.notices import NoticeCallback
+from oplet_tools.running.values.preprocessing import Preprocessing
+
+__all__ = ["FilePart", "InputOptions", "JsonPart", "Part", "Row", "RowSource", "ValuePart", "own_names"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """How values become those of inputs.
+
+    Attributes:
+        raw: whether values are the integers of quantized tensors.
+        preprocessing: what becomes of pictures.
+    """
+
+    raw: bool = False
+    preprocessing: Preprocessing = field(default_factory=Preprocessing)
+
+
+class Part(Protocol):
+    """Values for one input or several, read when a worker needs them. Parts are sent to processes."""
+
+    def load(self, details: Mapping[str, Details], options: InputOptions, notify: NoticeCallback) -> dict[str, Array]:
+        """The values by the inputs' names.
+
+        Raises:
+            TensorError: a value does not fit.
+            OSError: a file cannot be read.
+        """
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row.
+
+    Attributes:
+        name: its name in messages and results.
+        parts: what gives its values.
+        error: why there are none, "" if there are.
+    """
+
+    name: str
+    parts: tuple[Part, ...] = ()
+    error: str = ""
+
+
+class RowSource(Protocol):
+    """Rows of one input or several."""
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """The inputs that each row has values for."""
+
+    @property
+    def count(self) -> int | None:
+        """The number of rows, None if it shows only at the end."""
+
+    def rows(self, start: int) -> Iterator[Row]:
+        """The rows from number `start` on."""
+
+    def identity(self) -> dict[str, Any]:
+        """What tells whether the rows are the same as before, of JSON types."""
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A file that holds one row: a picture, or .npy, .npz or .json.
+
+    Attributes:
+        path: the file.
+        names: the inputs that it has values for; of several, the file says which.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+
+    def load(self, details: Mapping[str, Details], options: InputOptions, notify: NoticeCallback) -> dict[str, Array]:
+        text = f"{self.names[0]}={self.path}" if len(self.names) == 1 else str(self.path)
+        theirs = {name: details[name] for name in self.names}
+        found = load_inputs([text], theirs, preprocessing=options.preprocessing, raw=options.raw, notify=notify)
+        return {name: value for name, (value, _) in found.items()}
+
+
+@dataclass(frozen=True)
+class JsonPart:
+    """A line of JSON: an object with values by the inputs' names, or for one input its value alone.
+
+    Attributes:
+        line: the text.
+        source: what messages call it.
+        names: the inputs that it has values for.
+    """
+
+    line: bytes
+    source: str
+    names: tuple[str, ...]
+
+    def load(self, details: Mapping[str, Details], options: InputOptions, notify: NoticeCallback) -> dict[str, Array]:
+        content = parse_json(self.line, self.source, "line of JSON")
+        theirs = {name: details[name] for name in self.names}
+        if isinstance(content, dict):
+            values = own_names(content, theirs, self.source)
+        elif len(self.names) == 1:
+            values = {self.names[0]: content}
+        else:
+            raise TensorError(f"'{self.source}' is no object with a value for each input: {_list(theirs)}.")
+        return {
+            name: fitted(partial(_given, value), details[name], name, self.source, options.raw, notify)
+            for name, value in values.items()
+        }
+
+
+@dataclass(frozen=True)
+class ValuePart:
+    """A value that was read already: an array, or the bytes of a picture.
+
+    Attributes:
+        name: the input.
+        value: the array, or the bytes of a PNG or JPEG file.
+        source: what messages call it.
+    """
+
+    name: str
+    value: Any
+    source: str
+
+    def load(self, details: Mapping[str, Details], options: InputOptions, notify: NoticeCallback) -> dict[str, Array]:
+        if isinstance(self.value, bytes):
+            entry: Entry = partial(load_picture, Path(self.source), preprocessing=options.preprocessing, content=self.value)
+        else:
+            entry = partial(_given, self.value)
+        return {self.name: fitted(entry, details[self.name], self.name, self.source, options.raw, notify)}
+
+
+def own_names(entries: Mapping[str, Any], details: Mapping[str, Details], source: str) -> dict[str, Any]:
+    """The entries that are inputs, by the inputs' names; "x" stands for "serving_default_x:0" too. Others are left out.
+
+    A model with one input takes an only entry (besides "name") whatever it is called.
+
+    Raises:
+        TensorError: an input has no entry.
+    """
+    found: dict[str, Any] = {}
+    for name in details:
+        short = name.removeprefix("serving_default_").removesuffix(":0")
+        if name in entries or short in entries:
+            found[name] = entries[name if name in entries else short]
+    others = [name for name in entries if name != "name"]
+    if not found and len(details) == len(others) == 1:
+        return {next(iter(details)): entries[others[0]]}
+    missing = [name for name in details if name not in found]
+    if missing:
+        has = _list(entries) if entries else "nothing"
+        raise TensorError(f"'{source}' has no value for the input '{missing[0]}'; it has {has}.")
+    return found
+
+
+def _given(value: Any, details: Mapping[str, Any], name: str) -> Any:
+    return value
+
+
+def _list(names: Mapping[str, Any]) -> str:
+    told = [f"'{name}'" for name in list(names)[:10]]
+    return ", ".join(told) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

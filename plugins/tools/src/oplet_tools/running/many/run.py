@@ -1,0 +1,298 @@
+"""A run of a model on many rows: from sources, on workers, into a file that an interrupted run goes on with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+import oplet
+from oplet.errors import InvokeError, StateError, TensorError
+from oplet.model.files.atomic_write import atomic_write, is_special
+from oplet.model.files.regular_files import open_file
+from oplet.texts import counted
+from oplet_predictor import MapSettings, Predictor, map_items
+from oplet_tools.running.many.forms import output_forms
+from oplet_tools.running.many.identity import model_identity
+from oplet_tools.running.many.keeping.joining import check_joinable, join_npz, join_parquet
+from oplet_tools.running.many.keeping.journal import Journal, Sink, Stream
+from oplet_tools.running.many.keeping.results import CsvLines, JsonRows, OutputForm, Records, ResultFormat, RowResult
+from oplet_tools.running.many.preparing import Finished, RowRunner, input_details
+from oplet_tools.running.many.reading.rows import InputOptions
+from oplet_tools.running.many.reading.sources import Sources, open_sources
+
+if TYPE_CHECKING:
+    from oplet.plugins.manager import PluginManager
+    from oplet_tools.running.values.notices import Notice
+
+__all__ = ["FORMATS", "ManyOptions", "Reporter", "Summary", "format_of", "run_many"]
+
+#: Formats of results by the suffix of their file.
+FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet", ".npz": "npz"}
+
+
+class Reporter(Protocol):
+    """What is told of a run while it goes on."""
+
+    def notify(self, notice: Notice) -> None:
+        """Something was done to a value."""
+
+    def say(self, text: str) -> None:
+        """Something was found out or decided."""
+
+    def warn(self, text: str) -> None:
+        """Something may not be what the user wants."""
+
+    def failed(self, name: str, error: str) -> None:
+        """A row failed."""
+
+    def progress(self, done: int, total: int | None) -> None:
+        """So many rows are done of so many; None if the number is not known."""
+
+
+@dataclass(frozen=True)
+class ManyOptions:
+    """The options of a run; see `oplet run --help`.
+
+    Attributes:
+        output: the results' file; None for `stdout`.
+        format: a value of `FORMATS`, "" to go by the file's suffix.
+        inputs: how values become those of inputs.
+        top: the number of highest scores in place of an output's values; None to go by the metadata.
+        labels: labels of the scores, None to go by the metadata.
+        labels_file: the labels' file, for messages.
+        workers: the number of workers.
+        processes: whether each is a process of its own.
+        strict: whether to stop at the first row that fails.
+        resume: see `oplet_tools.running.many.keeping.journal.Journal`.
+        signature: the key of the signature to run.
+        num_threads: threads of each worker's kernels.
+        delegates: delegates, as texts; "auto" alone for the fastest.
+        blocked: names of plugins that are left out.
+        libraries: libraries of operators, as texts.
+        use_mmap: whether the model's file is mapped.
+    """
+
+    output: Path | None = None
+    format: str = ""
+    inputs: InputOptions = field(default_factory=InputOptions)
+    top: int | None = None
+    labels: tuple[str, ...] | None = None
+    labels_file: str = ""
+    workers: int = 1
+    processes: bool = False
+    strict: bool = False
+    resume: bool | None = None
+    signature: str | None = None
+    num_threads: int = 1
+    delegates: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    use_mmap: bool = True
+
+    def identity(self) -> dict[str, Any]:
+        """The options that results depend on, called as on the command line."""
+        return {
+            "--format": format_of(self.output, self.format),
+            "--raw": self.inputs.raw,
+            "--preprocess": [f"{key}={value}" for key, value in asdict(self.inputs.preprocessing).items()],
+            "--top": self.top,
+            "--labels": None if self.labels is None else list(self.labels),
+            "--signature": self.signature,
+            "--delegate": list(self.delegates),
+            "-p": list(self.blocked),
+            "--custom-op-library": list(self.libraries),
+        }
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What became of a run.
+
+    Attributes:
+        rows: the number of rows, with those of an interrupted run that was continued.
+        failed: how many of them failed.
+        before: the number of rows that were there before.
+        seconds: the time that the others took.
+        written: the results' file, "" for standard output.
+    """
+
+    rows: int
+    failed: int
+    before: int
+    seconds: float
+    written: str
+
+
+def format_of(output: Path | None, format: str) -> str:
+    """The format of results: what is asked for, else by the file's suffix; "jsonl" on standard output.
+
+    Raises:
+        TensorError: the suffix is unknown, or the format needs a file.
+    """
+    if output is None:
+        if format in ("parquet", "npz"):
+            raise TensorError(f"--format {format} needs a file: give --output.")
+        return format or "jsonl"
+    by_suffix = FORMATS.get(output.suffix.lower())
+    if not format and by_suffix is None:
+        raise TensorError(f"'{output}' must end in {', '.join(FORMATS)} for the results of many rows, or give --format.")
+    return format or str(by_suffix)
+
+
+def run_many(
+    model: Path,
+    inputs: Sequence[str],
+    options: ManyOptions,
+    plugins: PluginManager | None,
+    stdin: BinaryIO,
+    stdout: BinaryIO,
+    reporter: Reporter,
+) -> Summary:
+    """Run a model on many rows.
+
+    Args:
+        model: the .tflite file.
+        inputs: "SOURCE" or "NAME=SOURCE" each, see `oplet_tools.running.many.reading.sources`.
+        options: the options.
+        plugins: the plugins of this process; processes of workers find theirs by `options.blocked`.
+        stdin: where "-" is read from.
+        stdout: where results go without `options.output`.
+        reporter: what is told of the run.
+
+    Raises:
+        OpletError: the model, a package, an option or a whole source is wrong, or with `strict` a row.
+        OSError: a file cannot be read or written.
+    """
+    format_of(options.output, options.format)
+    by_name = options.processes and not options.libraries
+    with ExitStack() as stack:
+        predictor = stack.enter_context(
+            Predictor(
+                model if options.use_mmap else _content(model),
+                delegates="auto" if options.delegates == ("auto",) else options.delegates,
+                num_threads=options.num_threads,
+                signature=options.signature,
+                plugins=[f"no:{name}" for name in options.blocked] or None if by_name else plugins,
+            )
+        )
+        if options.processes:
+            predictor._ensure_picklable()
+        lent = predictor._take()
+        try:
+            details = input_details(lent)
+            forms = output_forms(lent, options.top, options.labels, options.labels_file, reporter)
+        finally:
+            predictor._give(lent)
+        sources = open_sources(inputs, details, options.inputs, stdin, reporter.notify, reporter.say)
+        if options.resume and not sources.can_come_again:
+            raise StateError(
+                "What comes from standard input cannot be continued, as nothing tells whether it is the same again; write it into a file."
+            )
+        identity = partial(_identity, model, options, sources)
+        format, sink = stack.enter_context(_opened(options, forms, identity, stdout))
+        before = sink.kept
+        if before.rows:
+            reporter.say(f"continuing after {counted(before.rows, 'row')}")
+        constants = {name: value for name, (value, _) in sources.constants.items()}
+        runner = RowRunner(predictor, constants, options.inputs, forms, format, before.rows)
+        settings = MapSettings.checked(options.workers, options.processes, True, "raise", False)
+        began = time.monotonic()
+        done, failed = before.rows, before.failed
+        finished = stack.enter_context(closing(map_items(runner, sources.rows(before.rows), settings)))
+        reporter.progress(done, sources.count)
+        for each in _of_one_shape(finished, format, sink):
+            for notice in each.notices:
+                reporter.notify(notice)
+            if each.error:
+                if options.strict:
+                    raise InvokeError(f"Row {each.number}, {each.name!r}: {each.error}")
+                reporter.failed(each.name, each.error)
+                failed += 1
+            sink.append(each.encoded)
+            done += 1
+            reporter.progress(done, sources.count)
+        seconds = time.monotonic() - began
+        sink.finish()
+    return Summary(done, failed, before.rows, seconds, str(options.output or ""))
+
+
+def _content(path: Path) -> bytes:
+    with open_file(path) as file:
+        return file.read()
+
+
+def _identity(model: Path, options: ManyOptions, sources: Sources) -> dict[str, Any]:
+    return {
+        "oplet": oplet.__version__,
+        "model": model_identity(model),
+        "inputs": sources.identity
+        | {
+            f"{name}, in each row": {"what": f"the file '{file}'", "value": _digest(value)}
+            for name, (value, file) in sources.constants.items()
+        },
+        "options": options.identity(),
+    }
+
+
+def _digest(value: Any) -> str:
+    import hashlib
+
+    content = repr(value.tolist()).encode() if value.dtype.hasobject else value.tobytes()
+    return hashlib.sha256(content).hexdigest()
+
+
+@contextmanager
+def _opened(
+    options: ManyOptions, forms: tuple[OutputForm, ...], identity: Callable[[], Mapping[str, Any]], stdout: BinaryIO
+) -> Iterator[tuple[ResultFormat, Sink]]:
+    """The format of results, and what takes them."""
+    kind, output = format_of(options.output, options.format), options.output
+    format: ResultFormat
+    join: Callable[[BinaryIO], None] | None = None
+    if kind == "jsonl":
+        format = JsonRows(forms)
+    elif kind == "csv":
+        format = CsvLines(forms)
+    else:
+        format = records = Records(forms, keep_top_values=kind == "npz")
+        if output is not None:
+            check_joinable(kind, output, forms)
+            join = partial(join_npz if kind == "npz" else join_parquet, output, records, forms)
+    if output is None or is_special(str(output)):
+        if options.resume:
+            raise TensorError("Only results in a file can be continued; give --output a file, or leave out --resume.")
+        if output is None:
+            yield format, Stream(stdout, format)
+        elif join is not None:
+            raise TensorError(f"'{output}' is no file that .{kind} results could be put together in; give one.")
+        else:
+            with atomic_write(output) as file:
+                yield format, Stream(file, format)
+        return
+    with closing(Journal(output, format, identity, options.resume, join)) as journal:
+        yield format, journal
+
+
+def _of_one_shape(finished: Iterator[Finished], format: ResultFormat, sink: Sink) -> Iterator[Finished]:
+    """Rows for an .npz, in which outputs have one shape: a row with another one has failed. Rows for other formats pass."""
+    if not (isinstance(format, Records) and format.keep_top_values):
+        yield from finished
+        return
+    shapes = sink.first_shapes() if isinstance(sink, Journal) else {}
+    for each in finished:
+        shapes = shapes or dict(each.shapes)
+        for name, shape in each.shapes.items():
+            if shape != shapes[name]:
+                error = (
+                    f"its output '{name}' has the shape {list(shape)}, and that of rows before is {list(shapes[name])}, where an .npz holds "
+                    "rows of one shape; give .jsonl or .parquet."
+                )
+                encoded = format.encode(RowResult(each.number, each.name, {}, {}, error))
+                each = Finished(each.number, each.name, encoded, error, each.notices, {})
+                break
+        yield each

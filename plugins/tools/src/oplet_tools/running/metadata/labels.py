@@ -1,0 +1,54 @@
+"""Labels of an output's scores, from the metadata of a model and the file that is attached to it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from oplet.errors import ModelError, OpletError, TensorError
+from oplet.model.model import Model
+from oplet.texts import shown
+from oplet_tools.running.metadata.attached_files import attached_file
+from oplet_tools.running.metadata.tables import AXIS_LABELS, tensor_metadata
+
+__all__ = ["AttachedLabels", "labels_of"]
+
+
+class AttachedLabels(NamedTuple):
+    """Labels in the model's own file.
+
+    Attributes:
+        file: the name of the attached file.
+        labels: the labels, one for each index along the last axis.
+    """
+
+    file: str
+    labels: tuple[str, ...]
+
+
+def labels_of(model: Model, subgraph: int, position: int) -> AttachedLabels | None:
+    """The labels of an output by the model's metadata, None if they name none.
+
+    Of several files for several languages the first is taken, as the metadata schema has it.
+
+    Args:
+        model: the model.
+        subgraph: the subgraph's index.
+        position: the output's position among the subgraph's outputs.
+
+    Raises:
+        TensorError: the metadata or the file are damaged, or the file is missing.
+    """
+    try:
+        said = tensor_metadata(model, subgraph, position, output=True)
+        for each in (said.associated_files or ()) if said is not None else []:
+            if each.type != AXIS_LABELS or not each.name:
+                continue
+            content = attached_file(model, each.name)
+            if content is None:
+                raise ModelError(f"they name the file '{shown(each.name)}', which is not attached to the model.")
+            return AttachedLabels(each.name, tuple(line.strip() for line in content.decode("utf-8-sig").splitlines()))
+    except (OpletError, UnicodeDecodeError) as error:
+        raise TensorError(
+            f"The labels in the metadata of {model.name} cannot be read: {str(error).rstrip('.')}; give --labels."
+        ) from error
+    return None

@@ -1,0 +1,320 @@
+"""Pictures as inputs: resized to the input's shape, with pixels scaled to the values that the model was trained on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import TensorError, text_of
+from oplet.model.files.regular_files import open_file
+from oplet_tools.running.values.normalization import Normalization
+from oplet_tools.running.values.notices import Notice
+from oplet_tools.running.values.preprocessing import Preprocessing
+from oplet_tools.running.values.quantization import quantization_of
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["PICTURES_NEED", "SUFFIXES", "Picture", "load_picture"]
+
+#: Suffixes of picture files.
+SUFFIXES = (".png", ".jpg", ".jpeg")
+
+#: The message that names the package pictures need; the command installs it, `load_input` and built programs may lack it.
+PICTURES_NEED = "pictures as inputs need Pillow: pip install pillow"
+
+#: The formats that Pillow may open, whatever the suffix: some others start programs (Ghostscript) or open further files.
+_FORMATS = ("PNG", "JPEG")
+#: Most pixels of a picture, and most values of the input; each takes up to 8 bytes during conversion.
+_MOST_PIXELS = _MOST_VALUES = 1 << 26
+
+_ORIENTATION = 0x0112
+#: Pillow modes with an alpha channel; pictures of other modes may have a transparent colour.
+_TRANSPARENT = ("RGBA", "RGBa", "LA", "La", "PA")
+_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+#: What happens to pictures unless the user asks for something else.
+_AS_USUAL = Preprocessing()
+
+
+class _Layout(NamedTuple):
+    """The picture format that an input takes.
+
+    Attributes:
+        height: in pixels, -1 for any.
+        width: in pixels, -1 for any.
+        channels: 1 for greyscale, 3 for RGB, 4 for RGBA.
+        channels_first: whether the channels come before the rows.
+    """
+
+    height: int
+    width: int
+    channels: int
+    channels_first: bool
+
+
+@dataclass
+class Picture:
+    """A picture as the value of an input.
+
+    Attributes:
+        pixels: the value.
+        raw: whether it is the input's own integers, not real values.
+        path: the file.
+        done: the steps of its conversion, in words.
+        facts: the same as data.
+    """
+
+    path: Path
+    done: list[str] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    pixels: NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    raw: bool = False
+
+    def did(self, what: str, **facts: Any) -> None:
+        """Note a step of the conversion."""
+        self.done.append(what)
+        self.facts.update(facts)
+
+    def notice(self, name: str) -> Notice:
+        """A notice of the conversion."""
+        return Notice("picture", name, f"'{self.path}': {', '.join(self.done)}", self.facts)
+
+
+def load_picture(
+    path: Path,
+    details: Mapping[str, Any],
+    name: str = "",
+    *,
+    scale: float | None = None,
+    offset: float | None = None,
+    preprocessing: Preprocessing = _AS_USUAL,
+    content: bytes | None = None,
+) -> Picture:
+    """Load a picture as the value of an input.
+
+    The picture is rotated by its EXIF orientation and converted to greyscale, RGB or RGBA by the input's channels: alpha is dropped, the
+    first of several frames is used, 16 bits of grey become 8. It is stretched to the input's height and width, never cropped: by area
+    averaging when it shrinks, bilinearly when it grows. With `scale` or `offset`, real = pixel * scale + offset, which is quantized if the
+    input is. Without them, pixels of 0..255 become (pixel - mean) / std for float inputs if the model's metadata say so, else 0..1; for
+    8-bit inputs they take the whole range of the type.
+
+    Args:
+        path: the file.
+        details: the input's dictionary of `Interpreter.get_input_details`; an entry "normalization" is a function that returns the
+            normalization in the model's metadata, or None.
+        name: the input's name in messages.
+        scale: 1 if only `offset` is given.
+        offset: 0 if only `scale` is given.
+        preprocessing: the conversion that the user asks for.
+        content: the file's bytes, if they are known; then `path` only names them.
+
+    Raises:
+        TensorError: the file is not a PNG or JPEG, too large or damaged, or the input takes no pictures.
+        OSError: the file cannot be opened.
+    """
+    name = name or str(details["name"])
+    layout = _layout(details, name, path)
+    picture = Picture(path)
+    # A file is opened before Pillow is imported, so that a missing one is reported first.
+    with open_file(path) if content is None else BytesIO(content) as file:
+        image = _open(path, file, layout, picture)
+    pixels = _resized(image, layout, picture, preprocessing)
+    pixels = pixels.reshape(*pixels.shape[:2], layout.channels)
+    if preprocessing.order == "bgr" and layout.channels > 1:
+        pixels = pixels[..., [2, 1, 0, *range(3, layout.channels)]]
+        picture.did("channels in the order BGR", order="bgr")
+    if layout.channels_first:
+        pixels = pixels.transpose(2, 0, 1)
+    if preprocessing.scale is not None or preprocessing.offset is not None:
+        scale, offset = preprocessing.scale, preprocessing.offset
+    _scale(picture, pixels, details, name, scale, offset, 0 if layout.channels_first else 2, preprocessing.normalization)
+    rank = len(details["shape"])
+    if rank == 2:
+        picture.pixels = picture.pixels.reshape(pixels.shape[:2])
+    elif rank == 4:
+        picture.pixels = picture.pixels[np.newaxis]
+    return picture
+
+
+def _layout(details: Mapping[str, Any], name: str, path: Path) -> _Layout:
+    shape = [int(d) for d in details["shape"]]
+    free = [int(d) for d in details["shape_signature"]]
+    dims = free if len(free) == len(shape) else shape
+    if len(dims) == 2:
+        return _Layout(dims[0], dims[1], 1, False)
+    if len(dims) == 3 or (len(dims) == 4 and dims[0] in (1, -1)):
+        first, second, third = dims[-3:]
+        for channels in ((1, 3), (4,)):  # RGBA last: a dimension of 4 is more likely a height or width
+            if third in channels:
+                return _Layout(first, second, third, False)
+            if first in channels:
+                return _Layout(second, third, first, True)
+    raise TensorError(
+        f"'{path}' is to be a picture, and input '{name}' has the shape {dims}, which is no picture ([1, height, width, channels] "
+        "with 1, 3 or 4 channels); give its value as .npy."
+    )
+
+
+def _open(path: Path, file: IO[bytes], layout: _Layout, picture: Picture) -> Image:
+    try:
+        from PIL import Image, ImageOps, UnidentifiedImageError
+    except ModuleNotFoundError as error:
+        raise TensorError(f"'{path}' cannot be read: {PICTURES_NEED}.") from error
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            opened = Image.open(file, formats=_FORMATS)  # reads only the header
+            _check_size(path, opened, layout)
+            picture.did(f"{opened.width} x {opened.height} {opened.mode}", size=[opened.width, opened.height], mode=opened.mode)
+            frames = getattr(opened, "n_frames", 1)
+            if frames > 1:
+                picture.did(f"the first of {frames} frames", frames=frames)
+            turned = _turned(opened)
+            image: Image.Image = ImageOps.exif_transpose(opened) if turned else opened
+            if turned:
+                picture.did("turned as its EXIF data say", turned=True)
+            transparent = image.mode in _TRANSPARENT or "transparency" in image.info
+            if image.mode.startswith("I"):  # 16 bits of grey, which convert() would clip, not scale
+                image = Image.fromarray(_eight_bits(np.asarray(image)))
+                picture.did("16 bits of grey to 8", bits=16)
+            mode = _MODES[layout.channels]
+            image.load()
+            if image.mode != mode:
+                picture.did(f"converted to {mode}", converted=mode)
+            if transparent and layout.channels != 4:
+                picture.did("transparency left out", transparency="left out")
+            return image if image.mode == mode else image.convert(mode)
+    except TensorError:
+        raise
+    except Image.DecompressionBombError as error:
+        raise TensorError(_too_large(path)) from error
+    except MemoryError as error:
+        raise TensorError(f"There is not enough memory for the picture '{path}'; give a smaller one.") from error
+    except Exception as error:  # a damaged file can raise anything
+        why = "it is neither PNG nor JPEG" if isinstance(error, UnidentifiedImageError) else text_of(error)[:300].rstrip(".")
+        raise TensorError(f"'{path}' is no picture, or a damaged one: {why}; give a PNG or JPEG file.") from error
+
+
+def _turned(image: Image) -> bool:
+    """Whether the EXIF orientation asks for a rotation, which takes a copy."""
+    return bool(image.getexif().get(_ORIENTATION, 1) != 1)
+
+
+def _eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
+    pixels = np.empty(values.shape, np.uint8)
+    for row, line in zip(pixels, values):
+        row[:] = (line.astype(np.float64) / 257).round().clip(0, 255)
+    return pixels
+
+
+def _too_large(path: Path, size: tuple[int, int] | None = None) -> str:
+    has = f"has {size[0]} x {size[1]} pixels" if size else "has too many pixels"
+    return f"'{path}' {has}, and a picture may have {_MOST_PIXELS}; make it smaller, or give the input's value as .npy."
+
+
+def _check_size(path: Path, image: Image, layout: _Layout) -> None:
+    """Check by the header that a picture would not take too much memory."""
+    if image.width * image.height > _MOST_PIXELS:
+        raise TensorError(_too_large(path, image.size))
+    longer, shorter = max(image.size), min(image.size)
+    sides = [side for side in (layout.height, layout.width) if side != -1]
+    height, width = sides if len(sides) == 2 else (longer, shorter) if not sides else (sides[0], longer)
+    # Pillow resizes one side first, then the other: the intermediate picture counts too.
+    if max(height * width * layout.channels, width * longer) > _MOST_VALUES:
+        raise TensorError(
+            f"'{path}' of {image.width} x {image.height} pixels gives an input of {height} x {width} x {layout.channels} more than the "
+            f"{_MOST_VALUES} values that a picture may become; make it smaller, or give the input's value as .npy."
+        )
+
+
+def _resized(image: Image, layout: _Layout, picture: Picture, preprocessing: Preprocessing) -> NDArray[np.uint8]:
+    from PIL.Image import Resampling
+
+    height = image.height if layout.height == -1 else layout.height
+    width = image.width if layout.width == -1 else layout.width
+    if not height * width:
+        return np.zeros((height, width, layout.channels), np.uint8)
+    if (image.height, image.width) == (height, width):
+        return np.asarray(image, np.uint8)
+    across, down = width / image.width, height / image.height
+    even = max(across, down) * 0.99 <= min(across, down)
+    resize = "stretch" if even else preprocessing.resize
+    size, box = (width, height), (0.0, 0.0, float(image.width), float(image.height))
+    how = f"resized to {width} x {height}"
+    if resize == "crop":
+        kept = min(image.width, width / max(across, down)), min(image.height, height / max(across, down))
+        left, top = (image.width - kept[0]) / 2, (image.height - kept[1]) / 2
+        box = left, top, left + kept[0], top + kept[1]
+        how = f"its middle of {kept[0]:.6g} x {kept[1]:.6g} resized to {width} x {height}"
+    elif resize == "pad":
+        size = max(round(image.width * min(across, down)), 1), max(round(image.height * min(across, down)), 1)
+        how = f"resized to {size[0]} x {size[1]} in the middle of {width} x {height} pixels of {preprocessing.fill}"
+    elif not even:
+        how += f" (stretched: {across:.3g} across, {down:.3g} down)"
+    shrinks = size[0] <= box[2] - box[0] and size[1] <= box[3] - box[1]
+    filter = preprocessing.filter or ("box" if shrinks else "bilinear")
+    if preprocessing.filter:
+        how += f" by the filter {filter}"
+    picture.did(how, resized=[width, height], stretched=resize == "stretch" and not even, filter=filter)
+    image = image.resize(size, Resampling[filter.upper()], box=box)
+    if size == (width, height):
+        return np.asarray(image, np.uint8)
+    canvas = np.full((height, width, layout.channels), preprocessing.fill, np.uint8)
+    left, top = (width - size[0]) // 2, (height - size[1]) // 2
+    canvas[top : top + size[1], left : left + size[0]] = np.asarray(image, np.uint8).reshape(size[1], size[0], layout.channels)
+    return canvas
+
+
+def _scale(
+    picture: Picture,
+    pixels: NDArray[np.uint8],
+    details: Mapping[str, Any],
+    name: str,
+    scale: float | None,
+    offset: float | None,
+    channels: int,
+    normalization: Normalization | None,
+) -> None:
+    """Convert pixels, whose channels are along the dimension `channels`, to the input's values."""
+    dtype = np.dtype(details["dtype"])
+    quantization = quantization_of(details)
+    if scale is not None or offset is not None:
+        factor, added = 1.0 if scale is None else scale, offset or 0.0
+        if not np.isfinite(factor) or not np.isfinite(added):
+            raise TensorError(f"Pixels of '{picture.path}' cannot become pixel * {factor} + {added}; give finite numbers.")
+        real = pixels * np.float64(factor) + added
+        picture.pixels = real if quantization is not None or dtype.kind in "fVc" else np.rint(real)
+        picture.did(f"pixels * {factor:.6g} + {added:.6g}", scale=factor, offset=added)
+    elif normalization is not None:
+        real = normalization.apply(pixels, channels)
+        picture.pixels = real if quantization is not None or dtype.kind in "fVc" else np.rint(real)
+        how = f"pixels became (pixel - mean) / std with {normalization}"
+        picture.did(how, mean=list(normalization.mean), std=list(normalization.std))
+    elif dtype.kind in "fV" and (said := details.get("normalization", lambda: None)()) is not None:
+        picture.pixels = said.apply(pixels, channels)
+        how = f"pixels became (pixel - mean) / std with {said}, as the model's metadata say"
+        picture.did(how, mean=list(said.mean), std=list(said.std))
+    elif dtype.kind in "fV":
+        picture.pixels = pixels / np.float64(255)
+        picture.did("pixels 0..255 became 0..1", scale=1 / 255, offset=0.0)
+    elif dtype.kind in "iu" and dtype.itemsize == 1 and "limits" not in details:  # 0..255 becomes the range of the type
+        least = int(np.iinfo(details["dtype"]).min)
+        picture.pixels, picture.raw = (pixels.astype(np.int16) + least).astype(dtype), True
+        real_range = ""
+        if quantization is not None and len(quantization.scales) == 1:
+            low, high = quantization.range()
+            real_range = f", real values {low:.6g} to {high:.6g}"
+            picture.facts["real"] = [low, high]
+        picture.did(f"pixels 0..255 became {dtype.name} {least}..{least + 255}{real_range}", raw=[least, least + 255])
+    elif dtype.kind in "iu" and quantization is None:
+        picture.pixels = pixels
+        picture.did(f"pixels 0..255 as {dtype.name}", raw=[0, 255])
+    else:
+        raise TensorError(f"Input '{name}' is {dtype.name}; say how pixels become its numbers, with a scale and an offset.")

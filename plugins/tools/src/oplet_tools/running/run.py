@@ -1,0 +1,160 @@
+"""A single run of a model, on values from files or on random values."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from oplet.runtime.describe.explain import CLAIMED, NodeReport
+from oplet.runtime.interpreter import Interpreter
+from oplet_tools.running.inputs import load_inputs
+from oplet_tools.running.model_runner import Details, ModelRunner
+from oplet_tools.running.values.notices import Notice, NoticeCallback, warn
+from oplet_tools.running.values.quantization import dequantize
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
+    from oplet.plugins.manager import PluginManager
+    from oplet_tools.running.values.preprocessing import Preprocessing
+
+__all__ = ["RunResult", "Value", "run_model"]
+
+
+@dataclass(frozen=True)
+class Value:
+    """An input's or output's value.
+
+    Attributes:
+        name: its name in the signature, or the tensor's name.
+        array: the value as the tensor holds it.
+        details: its dictionary of `Interpreter.get_input_details` or `get_output_details`.
+        source: the file that it came from, "random", or "" for outputs.
+        raw: whether to show the tensor's own values.
+        notices: notices of what was done to an input.
+    """
+
+    name: str
+    array: NDArray[Any]
+    details: Details
+    source: str = ""
+    raw: bool = False
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def displayed(self) -> NDArray[Any]:
+        """The values to show: the real values of a quantized tensor, unless `raw`.
+
+        Raises:
+            TensorError: its quantization cannot be applied.
+        """
+        return self.array if self.raw else dequantize(self.array, self.details, self.name)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The result of a run.
+
+    Attributes:
+        signature: the key of the signature that was run, "" for the first subgraph.
+        inputs: the inputs, in order.
+        outputs: the outputs, in order.
+        providers: the number of nodes that each package or delegate ran, by "name version".
+        choice: what "auto" chose and why; "" if it was not asked for.
+        raw: whether values are the tensors' own, not real values.
+    """
+
+    signature: str
+    inputs: list[Value]
+    outputs: list[Value]
+    providers: dict[str, int]
+    choice: str = ""
+    raw: bool = False
+
+
+def run_model(
+    model: str | os.PathLike[str] | bytes | memoryview,
+    inputs: Sequence[str] = (),
+    *,
+    signature: str | None = None,
+    scale: float | None = None,
+    offset: float | None = None,
+    preprocessing: Preprocessing | None = None,
+    seed: int = 0,
+    num_threads: int = 1,
+    plugins: PluginManager | None = None,
+    delegates: Sequence[Delegate] | str = (),
+    use_mmap: bool = True,
+    raw: bool = False,
+    notify: NoticeCallback = warn,
+) -> RunResult:
+    """Run a model once.
+
+    Inputs and outputs are real values, unless `raw`: see `oplet_tools.running.values`.
+
+    Args:
+        model: the .tflite file, or its bytes.
+        inputs: "FILE" or "NAME=FILE" each, see `oplet_tools.running.inputs.load_inputs`; the rest is random.
+        signature: the key of the signature to run; if None, the only signature, or the first subgraph if there are several or none.
+        scale: scale of pixels, see `oplet_tools.running.pictures.load_picture`.
+        offset: offset of pixels.
+        preprocessing: what becomes of pictures, see `oplet_tools.running.pictures.load_picture`.
+        seed: seed of the random values.
+        num_threads: threads that kernels may use.
+        plugins: the plugins that provide kernels; all installed ones by default.
+        delegates: the delegates, in the order in which they claim nodes, or "auto" for the fastest.
+        use_mmap: False to read the model's file into memory in place of mapping it.
+        raw: take and give the integers of quantized tensors.
+        notify: called with a notice of what was done to an input; `Value.notices` has the notices too.
+
+    Raises:
+        OpletError: the model, a package or an input is wrong.
+        OSError: a file cannot be read.
+    """
+    content = model if isinstance(model, bytes | memoryview) else None
+    interpreter = Interpreter(
+        model_path=None if isinstance(model, bytes | memoryview) else model,
+        model_content=content,
+        num_threads=num_threads,
+        plugins=plugins,
+        experimental_delegates=delegates,
+        use_mmap=use_mmap,
+    )
+    runner = ModelRunner(interpreter, signature)
+    notices: list[Notice] = []
+
+    def note(notice: Notice) -> None:
+        notices.append(notice)
+        notify(notice)
+
+    given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, preprocessing=preprocessing, raw=raw, notify=note)
+    fed = runner.complete(given, seed)
+    outputs = runner({name: array for name, (array, _) in fed.items()})
+    after = runner.outputs
+    return RunResult(
+        signature=runner.signature,
+        inputs=[
+            Value(name, array, runner.inputs[name], source, raw, tuple(notice for notice in notices if notice.input == name))
+            for name, (array, source) in fed.items()
+        ],
+        outputs=[Value(name, array, after[name], raw=raw) for name, array in outputs.items()],
+        providers=providers_of(interpreter),
+        choice=str(interpreter.choice or ""),
+        raw=raw,
+    )
+
+
+def providers_of(interpreter: Interpreter) -> dict[str, int]:
+    """The number of nodes that each package or delegate serves, by "name version", in descending order."""
+    return dict(Counter(map(_origin, interpreter.explain())).most_common())
+
+
+def _origin(report: NodeReport) -> str:
+    if report.why.startswith(CLAIMED):
+        return f"the delegate {report.op}"
+    library = f" ({os.path.basename(report.library)})" if report.library else ""
+    return (f"{report.distribution} {report.distribution_version}" if report.distribution else report.plugin) + library

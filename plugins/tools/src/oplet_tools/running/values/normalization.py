@@ -1,0 +1,88 @@
+"""Normalization of pixels by a model's metadata: real = (pixel - mean) / std, with one mean and std or one for each channel."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import OpletError, TensorError
+from oplet.model.model import Model
+from oplet_tools.running.metadata.tables import NormalizationOptions, tensor_metadata
+
+__all__ = ["Normalization", "normalization_of"]
+
+
+class Normalization(NamedTuple):
+    """Parameters of real = (pixel - mean) / std.
+
+    Attributes:
+        mean: one mean, or one for each channel.
+        std: as many standard deviations.
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def __str__(self) -> str:
+        return f"mean {_short(self.mean)}, std {_short(self.std)}"
+
+    def apply(self, pixels: NDArray[Any], axis: int) -> NDArray[Any]:
+        """The real values of pixels.
+
+        Args:
+            pixels: values of 0..255.
+            axis: the dimension of the channels.
+
+        Raises:
+            TensorError: the number of means is neither one nor that of the channels.
+        """
+        across = [1] * pixels.ndim
+        arrays = []
+        for numbers in self:
+            if len(numbers) not in (1, pixels.shape[axis]):
+                raise TensorError(
+                    f"The model's metadata have {len(numbers)} numbers for {pixels.shape[axis]} channels ({self}); "
+                    "give --scale and --offset."
+                )
+            across[axis] = len(numbers)
+            arrays.append(np.array(numbers, np.float64).reshape(across))
+        mean, std = arrays
+        real: NDArray[Any] = (pixels - mean) / std
+        return real
+
+
+def normalization_of(model: Model, subgraph: int, position: int) -> Normalization | None:
+    """The normalization of an input in the model's metadata, None if there is none.
+
+    Args:
+        model: the model.
+        subgraph: the subgraph's index.
+        position: the input's position among the subgraph's inputs.
+
+    Raises:
+        TensorError: the metadata are damaged, or have no usable numbers.
+    """
+    try:
+        said = tensor_metadata(model, subgraph, position)
+    except OpletError as error:
+        raise TensorError(
+            f"The model's metadata, which may say what becomes of pixels, cannot be read: {str(error).rstrip('.')}; "
+            "give --scale and --offset."
+        ) from error
+    for unit in (said.process_units or ()) if said is not None else []:
+        if isinstance(unit.options, NormalizationOptions):
+            mean, std = (
+                () if numbers is None else tuple(map(float, numbers)) for numbers in (unit.options.mean, unit.options.std)
+            )
+            found = Normalization(mean, std)
+            if not mean or not std or not np.all(np.isfinite([*mean, *std])) or not all(std):
+                raise TensorError(f"The model's metadata give no usable numbers for pixels ({found}); give --scale and --offset.")
+            return found
+    return None
+
+
+def _short(numbers: tuple[float, ...]) -> str:
+    told = [f"{number:.6g}" for number in numbers[:4]] + (["..."] if len(numbers) > 4 else [])
+    return told[0] if len(told) == 1 else f"[{', '.join(told)}]"

@@ -1,0 +1,59 @@
+"""Candidates, trials and arrays as JSON, for the cache of choices and for the process that measures."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet_tools.tuning.candidates import Candidate
+from oplet_tools.tuning.trials import Trial
+
+__all__ = ["read_array", "read_candidate", "read_trial", "written", "written_array"]
+
+
+def written(value: Candidate | Trial) -> dict[str, Any]:
+    """A candidate or trial as a JSON object."""
+    return asdict(value)
+
+
+def read_candidate(content: Mapping[str, Any]) -> Candidate:
+    """The candidate that `written` wrote.
+
+    Raises:
+        ValueError: a name is no text, or nodes are none (or a KeyError, TypeError or AttributeError, where the object has another form).
+    """
+    texts = content["kernels"], *content["prefer"], *content["delegates"], *content["nodes"]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a name is no text")
+    return Candidate(content["kernels"], tuple(content["prefer"]), tuple(content["delegates"]), tuple(content["nodes"]))
+
+
+def read_trial(content: Mapping[str, Any]) -> Trial:
+    """The trial that `written` wrote.
+
+    Raises:
+        ValueError: a number is none, or the reason no text (or another error, as for `read_candidate`).
+    """
+    seconds, error, nodes, why, crashed = (content[name] for name in ("seconds", "error", "nodes", "why", "crashed"))
+    numbers = *(value for value in (seconds, error) if value is not None), nodes, *content["claimed"]
+    if not isinstance(why, str) or not all(isinstance(number, int | float) and not number < 0 for number in numbers):
+        raise ValueError("what came out for a candidate is no number, or its reason no text")
+    return Trial(read_candidate(content["candidate"]), seconds, error, tuple(content["claimed"]), nodes, why, bool(crashed))
+
+
+def written_array(values: NDArray[Any]) -> dict[str, Any]:
+    """An array of numbers as a JSON object."""
+    data = base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")
+    return {"dtype": str(values.dtype), "shape": list(values.shape), "data": data}
+
+
+def read_array(content: Mapping[str, Any]) -> NDArray[Any]:
+    """The array that `written_array` wrote."""
+    flat: NDArray[Any] = np.frombuffer(base64.b64decode(content["data"]), np.dtype(content["dtype"]))
+    values: NDArray[Any] = flat.reshape(content["shape"]).copy()
+    return values

@@ -1,0 +1,252 @@
+"""The fastest way of running a model: read from the cache, or measured and stored there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from oplet import __version__
+from oplet.delegates.specifier import AUTO, parse_delegate
+from oplet.errors import DelegateError, DelegateLoadError, OpletError, text_of
+from oplet.plugins.selection import Preference
+from oplet.texts import logger_of
+from oplet_tools.tuning.candidates import Candidate, Runs, builtin_operators, delegate_names, kernel_sets
+from oplet_tools.tuning.child.job import Job, job_of
+from oplet_tools.tuning.child.parent import ChildError, measure_in_child
+from oplet_tools.tuning.child.trial_json import read_candidate, read_trial, written
+from oplet_tools.tuning.choice_cache import choice_file, choice_key, load_choice, store_choice
+from oplet_tools.tuning.trials import DEFAULT_BOUNDS, Bounds, Open, Progress, Trial, Watcher, fastest, measure
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
+    from oplet.model.model import Model
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["Choice", "auto_bounds", "choose", "choose_for_interpreter"]
+
+logger = logger_of("oplet.tuning")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The candidate that was chosen, and the trials that it was chosen from.
+
+    Attributes:
+        candidate: the fastest candidate within the tolerance; the built-in kernels alone if nothing could be measured.
+        trials: the result of each candidate, in the order in which they were measured.
+        remembered: whether it was read from the cache, in place of being measured now.
+        path: the cache file that holds it, "" if none does.
+        in_process: the reason why this process itself measured, and no child process; "" if one did.
+    """
+
+    candidate: Candidate
+    trials: tuple[Trial, ...]
+    remembered: bool = False
+    path: str = ""
+    in_process: str = ""
+
+    def __str__(self) -> str:
+        """The chosen candidate, the times and what crashed in a few words, for logs and reports."""
+        crashed = (f"; {trial.candidate} is left out: {trial.why}" for trial in self.trials if trial.crashed)
+        return self._chosen() + "".join(crashed)
+
+    def _chosen(self) -> str:
+        times = {trial.candidate: trial.seconds for trial in self.trials}
+        mine, plain = times.get(self.candidate), self.trials[0].seconds if self.trials else None
+        if mine is None:
+            return f"auto took {self.candidate}, nothing could be measured: {self.trials[0].why if self.trials else ''}"
+        said = f"auto chose {self.candidate}: {mine * 1e3:.3g} ms"
+        if plain is not None and self.candidate != self.trials[0].candidate:
+            said += f", {self.trials[0].candidate} {plain * 1e3:.3g} ms"
+        return said
+
+
+def choose_for_interpreter(
+    text: str,
+    model: Model,
+    manager: PluginManager,
+    interpreter: partial[Any],
+    prefer: str | Iterable[str] | Mapping[str, str] | Preference | None,
+) -> tuple[Choice, list[Delegate], Preference]:
+    """Resolve `experimental_delegates="auto"`: the choice, its delegates, and the preferred plugins.
+
+    Args:
+        text: "auto", or with options: "auto:max_error=0.001,max_seconds=5".
+        model: the model.
+        manager: the installed plugins.
+        interpreter: makes an interpreter of the model; takes `experimental_delegates` and `prefer`.
+        prefer: the user's preferences, which go before those of the choice.
+
+    Raises:
+        DelegateLoadError: the text is not "auto", or its options are wrong.
+    """
+    wanted = Preference.read(prefer)
+    told = interpreter.keywords
+    find: Callable[..., Choice] = partial(
+        choose,
+        model,
+        manager,
+        lambda preferred, delegates: interpreter(
+            experimental_delegates=delegates, prefer=wanted.before(Preference.read(preferred))
+        ),
+        version=__version__,
+        num_threads=told["num_threads"] or 1,
+        options=[
+            *wanted.names,
+            *(f"{op}={name}" for op, name in wanted.by_op),
+            *(name for name, value in told.items() if value is True),
+        ],
+        bounds=auto_bounds(text),
+        job=job_of(interpreter, manager, wanted),
+    )
+    choice = find()
+    try:
+        delegates = choice.candidate.make_delegates(manager)
+    except OpletError as error:  # possible though the versions are the same: a device is gone, say
+        logger.warning("%s, but it cannot be had any more, so all is measured again: %s", choice, text_of(error))
+        choice = find(again=True, job="a process of its own has what this one has not")
+        delegates = choice.candidate.make_delegates(manager)
+    return choice, delegates, wanted.before(Preference.read(choice.candidate.prefer))
+
+
+def choose(
+    model: Model,
+    manager: PluginManager,
+    open: Open,
+    *,
+    version: str,
+    job: Job | str,
+    num_threads: int = 1,
+    options: Sequence[str] = (),
+    bounds: Bounds = DEFAULT_BOUNDS,
+    inputs: Mapping[int, NDArray[Any]] | None = None,
+    again: bool = False,
+    progress: Progress | None = None,
+) -> Choice:
+    """The choice for a model: from the cache, or else measured and stored.
+
+    Args:
+        model: the model.
+        manager: the installed plugins.
+        open: makes an interpreter of the model.
+        version: oplet's version; a choice that another version stored does not count.
+        job: how a child process opens the model; or why none can, and it is measured in this one.
+        num_threads: threads that the model runs with.
+        options: further settings of the interpreter that the choice depends on.
+        bounds: limits of the measurement.
+        inputs: values by tensor index to measure with; random values for the others.
+        again: measure even if the cache has a choice.
+        progress: called with what is being measured.
+    """
+    key = choice_key(model, manager, version, max_error=bounds.max_error, num_threads=num_threads, options=list(options))
+    content = None if again else load_choice(key)
+    if content is not None:
+        try:
+            trials = tuple(read_trial(trial) for trial in content["trials"])
+            choice = Choice(_possible(read_candidate(content["choice"]), model, manager), trials, True, choice_file(key))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            logger.warning("%s is damaged, all is measured again: %s", choice_file(key), text_of(error))
+        else:
+            logger.info("%s (remembered in %s)", choice, choice.path)
+            return choice
+    logger.info("Measuring the ways of running %s; this is done once.", model.name)
+    trials, in_process = _measured(
+        model, manager, open, job, {} if inputs is None else inputs, bounds, _Teller(model.name, progress)
+    )
+    able = fastest(trials)
+    best = (able or trials[0]).candidate
+    choice = Choice(best, trials, in_process=in_process)
+    if able is not None:
+        path = store_choice(key, {"choice": written(best), "trials": [written(trial) for trial in trials]})
+        choice = Choice(best, trials, path=path, in_process=in_process)
+    logger.info("%s", choice)
+    return choice
+
+
+#: What a progress bar says of the finalists' turns.
+_ONCE_MORE = "the fastest once more, in turns"
+
+
+class _Teller:
+    """Tells the user of what is measured, and of what crashed."""
+
+    def __init__(self, model: str, progress: Progress | None) -> None:
+        self._model = model
+        self._progress = progress
+        self._parts: dict[str, float] = {}
+
+    def runs(self, candidate: Candidate, part: float, final: bool) -> None:
+        self._tell(_ONCE_MORE if final else str(candidate), part)
+
+    def ended(self, trial: Trial) -> None:
+        self._tell(str(trial.candidate), 1.0)
+        if trial.crashed:
+            logger.warning("%s is left out for %s: %s.", trial.candidate, self._model, trial.why)
+
+    def _tell(self, what: str, part: float) -> None:
+        """Tell the part of something that is done; what is measured again later stays done."""
+        if self._progress is not None:
+            self._parts[what] = max(part, self._parts.get(what, 0.0))
+            self._progress(what, self._parts[what])
+
+
+def _measured(
+    model: Model,
+    manager: PluginManager,
+    open: Open,
+    job: Job | str,
+    inputs: Mapping[int, NDArray[Any]],
+    bounds: Bounds,
+    watcher: Watcher,
+) -> tuple[tuple[Trial, ...], str]:
+    """The trials, and the reason why they were run in this process; "" if a child process ran them."""
+    known: dict[Candidate, Trial] = {}
+    if isinstance(job, str):
+        reason = job
+    else:
+        try:
+            return tuple(measure_in_child(model, job, inputs=inputs, bounds=bounds, known=known, watcher=watcher)), ""
+        except ChildError as error:
+            reason = str(error)
+    logger.info("%s is measured in this process, since %s.", model.name, reason)
+    crashed = {candidate: trial for candidate, trial in known.items() if trial.crashed}
+    trials = measure(open, manager, builtin_operators(model), inputs=inputs, bounds=bounds, known=crashed, watcher=watcher)
+    return tuple(trials), reason
+
+
+def _possible(candidate: Candidate, model: Model, manager: PluginManager) -> Candidate:
+    """The candidate, if it could have been chosen on this machine: a cache file may come from somebody else.
+
+    Raises:
+        ValueError: it names plugins or delegates that are not installed, or that do not serve this model, or nodes that it has not.
+    """
+    delegates = candidate.delegates
+    known = len(set(delegates)) == len(delegates) and set(delegates) <= set(delegate_names(manager))
+    nodes = next((len(main.operators or ()) for main in model.lazy_root.subgraphs or ()), 0)
+    theirs = len(candidate.nodes) in (0, len(delegates)) and all(Runs(text).lasts[-1] < nodes for text in candidate.nodes)
+    if not (known and theirs) or replace(candidate, delegates=(), nodes=()) not in kernel_sets(manager, builtin_operators(model)):
+        raise ValueError(f"'{candidate}' is no way of running this model with what is installed")
+    return candidate
+
+
+def auto_bounds(text: str) -> Bounds:
+    """The bounds that "auto" or "auto:max_error=...,max_seconds=..." sets.
+
+    Raises:
+        DelegateLoadError: the text is not "auto", or has other options.
+    """
+    try:
+        name, options = parse_delegate(text)
+        values = {key: float(value) for key, value in options.items()}
+        if name == AUTO and values.keys() <= set(Bounds._fields) and all(value >= 0 for value in values.values()):
+            return Bounds(**values)
+    except (DelegateError, ValueError):
+        pass
+    raise DelegateLoadError(
+        f"experimental_delegates is {text!r}; give a list of delegates (`load_delegate` makes them), or 'auto', with options "
+        "if need be: 'auto:max_error=0.001,max_seconds=5'."
+    )

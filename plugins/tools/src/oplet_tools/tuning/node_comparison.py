@@ -1,0 +1,204 @@
+"""Comparison of two interpreters of one model, node by node, by means of profilers that copy what each node has written.
+
+A `TensorRecorder` records the first interpreter. A `NodeComparer` compares each node of the second one with the record, and then
+overwrites the node's outputs with the recorded values, so that errors do not accumulate: each difference is one node's own, or that
+of one partition. Values are copied right after their node has run, before its memory is used for other tensors.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.ops.context import Node
+from oplet.ops.tensor import Tensor
+from oplet.runtime.describe.details import quantization_details
+from oplet.runtime.describe.profiler import Event, Profiler
+from oplet.runtime.execution.executor import Executor
+from oplet.runtime.interpreter import Interpreter
+from oplet.runtime.memory.buffer_handles import ensure_readable
+from oplet.schema.enums import TensorType
+from oplet_tools.tuning.differences import Difference, difference
+from oplet_tools.tuning.tolerances import Tolerance
+
+__all__ = ["Choose", "NodeComparer", "NodeDifference", "Place", "TensorRecorder", "Values", "scale_and_zero_point"]
+
+Array = NDArray[Any]
+#: A tensor, by its subgraph's index and its own.
+Place = tuple[int, int]
+#: The values that were written into each tensor, in order.
+Values = dict[Place, deque[Array]]
+#: The tolerance for a dtype, given whether the tensor is quantized.
+Choose = Callable[[np.dtype[Any], bool], Tolerance]
+
+#: Types of handles, whose values only their own interpreter understands.
+_NO_VALUES = (TensorType.RESOURCE, TensorType.VARIANT)
+#: The most bytes that are recorded of one run; what is written after that is not compared.
+_MOST_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class NodeDifference:
+    """The difference of one tensor that a node wrote.
+
+    Attributes:
+        subgraph: the subgraph's index.
+        node: the node's index.
+        op: the operator's name.
+        tensor: the tensor's index.
+        name: the tensor's name.
+        type: its element type, in lower case.
+        shape: its shape in the last run.
+        difference: the difference of all runs together.
+    """
+
+    subgraph: int
+    node: int
+    op: str
+    tensor: int
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    difference: Difference
+
+    def __str__(self) -> str:
+        where = f" of subgraph {self.subgraph}" if self.subgraph else ""
+        return f"node {self.node} ({self.op}){where}"
+
+
+class TensorRecorder(Profiler):
+    """Records the values that an interpreter's nodes write.
+
+    Attributes:
+        values: what was written since `clear`.
+        full: whether recording stopped because there was too much.
+    """
+
+    reads_tensors = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: Values = defaultdict(deque)
+        self.full = False
+        self._bytes = 0
+        self._executors: Sequence[Executor] = ()
+
+    def attach(self, interpreter: Interpreter) -> None:
+        """Record this interpreter, which was made with this profiler."""
+        self._executors = interpreter._executors
+
+    def clear(self) -> None:
+        """Discard what was recorded."""
+        super().clear()
+        self.values = defaultdict(deque)
+        self._bytes, self.full = 0, False
+
+    def record(self, event: Event) -> None:
+        """Copy what the node of the event wrote."""
+        executor = self._executors[event.subgraph]
+        node = executor.subgraph.nodes[event.node]
+        for tensor in _written(node):
+            if tensor.is_constant or not tensor.has_data:
+                continue
+            stale = tensor.data_is_stale
+            ensure_readable(executor.context, tensor)
+            self._bytes += tensor.data.nbytes
+            self.full = self.full or self._bytes > _MOST_BYTES
+            if not self.full:
+                self.values[event.subgraph, tensor.index].append(np.array(tensor.data))
+            tensor.data_is_stale = stale  # the delegate's own kernels go on reading its buffer
+
+
+class NodeComparer(Profiler):
+    """Compares the values that an interpreter's nodes write with recorded ones.
+
+    Attributes:
+        values: the recorded values that were not compared yet.
+        found: the differences so far, in the order in which the tensors were first written.
+        run: the number of the run.
+
+    Args:
+        choose: the tolerance for a dtype, given whether the tensor is quantized.
+        forced: whether later nodes read the recorded values ("teacher forcing"); otherwise errors accumulate.
+        recorded_is_wanted: whether the recorded values are the expected ones; otherwise this interpreter's are.
+    """
+
+    reads_tensors = True
+
+    def __init__(self, choose: Choose, *, forced: bool, recorded_is_wanted: bool = False) -> None:
+        super().__init__()
+        self.values: Values = {}
+        self.found: dict[tuple[int, int, int], NodeDifference] = {}
+        self.run = 0
+        self._tolerances: dict[tuple[int, int, int], Tolerance] = {}
+        self._choose = choose
+        self._forced = forced
+        self._recorded_is_wanted = recorded_is_wanted
+        self._judged: Collection[Place] | None = None
+        self._executors: Sequence[Executor] = ()
+
+    def attach(self, interpreter: Interpreter) -> None:
+        """Compare this interpreter, which was made with this profiler."""
+        self._executors = interpreter._executors
+
+    def expect(self, values: Values, judged: Collection[Place] | None, run: int) -> None:
+        """Set the recorded values of the next run.
+
+        Args:
+            values: the recorded values.
+            judged: the tensors to compare, None for all; the others are overwritten without a comparison.
+            run: the run's number.
+        """
+        self.values, self._judged, self.run = values, judged, run
+
+    def record(self, event: Event) -> None:
+        """Compare what the node of the event wrote, and overwrite it if `forced`."""
+        node = self._executors[event.subgraph].subgraph.nodes[event.node]
+        for tensor in _written(node):
+            place = event.subgraph, tensor.index
+            recorded = self.values.get(place)
+            if not recorded or not tensor.has_data:
+                continue
+            theirs = recorded.popleft()
+            if self._judged is None or place in self._judged:
+                self._compare(place, node, tensor, theirs)
+            if self._forced and not tensor.is_constant and (theirs.shape, theirs.dtype) == (tensor.data.shape, tensor.data.dtype):
+                tensor.data[...] = theirs
+
+    def _compare(self, place: Place, node: Node, tensor: Tensor, theirs: Array) -> None:
+        pair = scale_and_zero_point(tensor)
+        tolerance = self._choose(theirs.dtype, bool(pair[0]))
+        got, wanted = (tensor.data, theirs) if self._recorded_is_wanted else (theirs, tensor.data)
+        found = difference(got, wanted, tolerance, pair, run=self.run)
+        key = (place[0], node.index, place[1])
+        self._tolerances[key] = tolerance
+        before = self.found.get(key)
+        entry = NodeDifference(
+            place[0], node.index, node.op_name, tensor.index, tensor.name, tensor.type.name.lower(), tensor.shape, found
+        )
+        self.found[key] = entry if before is None else replace(entry, difference=before.difference + found)
+
+    def judged(self) -> list[NodeDifference]:
+        """The differences, with the gain of all runs together judged too."""
+        return [
+            replace(entry, difference=entry.difference.judged_as_whole(self._tolerances[key]))
+            for key, entry in self.found.items()
+        ]
+
+
+def scale_and_zero_point(tensor: Tensor) -> tuple[float, int]:
+    """A tensor's scale and zero point; (0, 0) if it has none, or several."""
+    scale, zero_point = quantization_details(tensor)["quantization"]
+    return float(scale), int(zero_point)
+
+
+def _written(node: Node) -> list[Tensor]:
+    """The tensors that a node writes: its outputs, and variables among its inputs, which a delegate may keep in its own memory."""
+    kept = () if node.delegate is not None else (t for t in node.inputs if t is not None and t.is_variable)
+    tensors = [*node.outputs, *kept]
+    return [tensor for tensor in dict.fromkeys(tensors) if tensor.type not in _NO_VALUES]

@@ -1,0 +1,65 @@
+"""An interpreter that is measured."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet_tools.tuning.random_inputs import perturbed_input
+from oplet_tools.tuning.sensitivity import output_sensitivity
+from oplet_tools.tuning.splits.stopwatch import seconds_of
+
+if TYPE_CHECKING:
+    from oplet.runtime.interpreter import Interpreter
+
+__all__ = ["TimedInterpreter"]
+
+Array = NDArray[Any]
+
+
+class TimedInterpreter:
+    """A candidate's interpreter, allocated and fed, with its first outputs, the seconds of its first run, and those of compiling."""
+
+    def __init__(self, interpreter: Interpreter, inputs: dict[int, Array]) -> None:
+        self.interpreter = interpreter
+        interpreter.allocate_tensors()
+        if any(tuple(d["shape"]) != inputs[d["index"]].shape for d in interpreter.get_input_details() if d["index"] in inputs):
+            for index, value in inputs.items():
+                interpreter.resize_tensor_input(index, value.shape)
+            interpreter.allocate_tensors()
+        for index, value in inputs.items():
+            interpreter.set_tensor(index, value)
+        start = time.monotonic()
+        interpreter.warm_up()
+        self.compiling = time.monotonic() - start
+        self.first = self.time()
+        self.details = interpreter.get_output_details()
+        self.outputs = [np.array(interpreter.get_tensor(d["index"])) for d in self.details]
+
+    def time(self) -> float:
+        """Invoke once; return the seconds that it took."""
+        return seconds_of(self.interpreter.invoke)
+
+    def sensitivities(self) -> list[float]:
+        """The error that each output may have as a fraction of its scale, see `output_sensitivity`."""
+        random_free = {
+            d["index"]: np.array(self.interpreter.get_tensor(d["index"])) for d in self.interpreter.get_input_details()
+        }
+        details = {d["index"]: d for d in self.interpreter.get_input_details()}
+
+        def answers(random: np.random.Generator | None) -> list[dict[int, Array]]:
+            self.interpreter.reset_all_variables()
+            for index, value in random_free.items():
+                self.interpreter.set_tensor(index, value if random is None else perturbed_input(value, details[index], random))
+            self.interpreter.invoke()
+            return [{place: np.array(self.interpreter.get_tensor(d["index"])) for place, d in enumerate(self.details)}]
+
+        found = output_sensitivity(answers, {place: d["quantization"] for place, d in enumerate(self.details)})
+        answers(None)
+        return list(found.values())
+
+    def close(self) -> None:
+        self.interpreter.close()

@@ -1,0 +1,365 @@
+"""Trials: each candidate runs the model on the same values, and its time and errors are measured.
+
+Candidates are measured one after another, and dropped as soon as they are clearly slower. Those within a quarter of the fastest
+are measured again in turns, since the speed of a machine changes from one second to the next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import DelegateError, failures, text_of
+from oplet_tools.tuning.candidates import Candidate, delegate_names, kernel_sets
+from oplet_tools.tuning.differences import Difference, largest_error, output_differences
+from oplet_tools.tuning.random_inputs import random_input
+from oplet_tools.tuning.splits.node_times import NodeTimes, measure_node_times
+from oplet_tools.tuning.splits.proposals import LEAST_NODES, split_candidates
+from oplet_tools.tuning.timed_interpreter import TimedInterpreter
+from oplet_tools.tuning.tolerances import ModelKind, Tolerance, kind_of, tolerance_for
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
+    from oplet.plugins.manager import PluginManager
+    from oplet.runtime.interpreter import Interpreter
+    from oplet.schema.enums import BuiltinOperator
+
+__all__ = ["CLOSE", "DEFAULT_BOUNDS", "Bounds", "Open", "Progress", "Trial", "Watcher", "fastest", "measure"]
+
+Array = NDArray[Any]
+#: Makes an interpreter of the model, given which plugins are preferred, and the delegates.
+Open = Callable[[Sequence[str], "Sequence[Delegate]"], "Interpreter"]
+#: Called with what is measured now, and how much of that is done: 0 when it begins, 1 when it is over.
+Progress = Callable[[str, float], None]
+
+
+class Watcher(Protocol):
+    """Who follows a measurement."""
+
+    def runs(self, candidate: Candidate, part: float, final: bool) -> None:
+        """A candidate runs from now on; `part` of its runs are over, or of the turns in which finalists run once more if `final`."""
+
+    def ended(self, trial: Trial) -> None:
+        """A candidate was measured."""
+
+
+#: The most and the fewest timed runs of a candidate.
+_RUNS, _LEAST_RUNS = 30, 3
+#: Seconds after which a candidate's runs end, though there are fewer than `_RUNS`.
+_SECONDS_EACH = 0.5
+#: A candidate whose best run takes so many times the fastest one's is not run any more.
+_TOO_SLOW = 2.0
+#: Candidates within this factor of the fastest are finalists, which are measured again in turns.
+CLOSE = 1.25
+#: The most rounds of the finalists, and the seconds after which no other round begins.
+_FINAL_ROUNDS, _FINAL_SECONDS = 15, 4.0
+#: Rounds of the kernels alone, before the fastest of them are those that delegates stand in front of.
+_KERNEL_ROUNDS = 3
+#: Runs of a finalist in one round. The first one does not count: the previous finalist's threads may still spin on a core.
+_TURN = 6
+
+
+class Bounds(NamedTuple):
+    """Limits of a measurement.
+
+    Attributes:
+        max_error: the largest error of an output as a fraction of its scale; None for the tolerances of `oplet compare`. Twice the
+            model's own sensitivity to rounding errors of its inputs passes in any case, see `output_sensitivity`.
+        max_seconds: seconds after which no other candidate is begun; one that is being measured is finished. Compiling kernels does not
+            count.
+        way_seconds: seconds after which a candidate that does not get done is given up, where a child process measures; the built-in
+            kernels have no such limit.
+    """
+
+    max_error: float | None = None
+    max_seconds: float = 60.0
+    way_seconds: float = 300.0
+
+
+DEFAULT_BOUNDS = Bounds()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The result of one candidate.
+
+    Attributes:
+        candidate: the candidate.
+        seconds: the time of an invoke, None if it was not run: the lower quartile of its runs, as other processes only add to them.
+        error: the largest error of its outputs against those of the built-in kernels, as a fraction of an output's scale; None if
+            either did not run.
+        claimed: the number of nodes that each of its delegates claimed, in order.
+        nodes: the number of nodes of the model.
+        why: the reason why it cannot be chosen; "" if it can.
+        crashed: whether it ended the process that measured it, or never came back.
+    """
+
+    candidate: Candidate
+    seconds: float | None = None
+    error: float | None = None
+    claimed: tuple[int, ...] = ()
+    nodes: int = 0
+    why: str = ""
+    crashed: bool = False
+
+
+#: Ways with several engines are looked for as long as all others took, and so many seconds at least.
+_LEAST_SECONDS = 5.0
+#: What a way with several engines must gain over the others, as it depends on how the nodes' times were estimated.
+_MARGIN = 1.03
+
+
+def fastest(trials: Iterable[Trial]) -> Trial | None:
+    """The trial of the candidate to choose: the fastest, though one with several engines only by a margin; None if none can be."""
+    able = [trial for trial in trials if not trial.why and trial.seconds is not None]
+    return min(able, key=lambda trial: (trial.seconds or 0.0) * (_MARGIN if trial.candidate.nodes else 1.0), default=None)
+
+
+class _Measurement:
+    """The trials so far, and the interpreters of the finalists."""
+
+    def __init__(
+        self, open: Open, manager: PluginManager, inputs: dict[int, Array], max_error: float | None, until: float
+    ) -> None:
+        self._open = open
+        self._manager = manager
+        self._inputs = inputs
+        self._max_error = max_error
+        self._sensitivities: list[float] = []
+        self._kind = ModelKind.FLOAT32
+        self._begun, self._compiling, self._until = time.monotonic(), 0.0, until
+        self._reference: list[Array] | None = None
+        self.trials: dict[Candidate, Trial] = {}
+        self._finalists: dict[Candidate, TimedInterpreter] = {}
+
+    @property
+    def has_time(self) -> bool:
+        """Whether another candidate may be begun."""
+        return time.monotonic() <= self._until
+
+    def divide_time(self) -> None:
+        """Have what is begun from now on take no longer than what came before, compiling apart."""
+        now = time.monotonic()
+        self._until = min(self._until, now + max(now - self._begun - self._compiling, _LEAST_SECONDS))
+
+    def measure(self, candidate: Candidate, tell: Callable[[float], None], known: Trial | None = None) -> Trial:
+        """Measure a candidate, if there is time, and if its trial is not known; between runs `tell` is called with the part that is done."""
+        if known is not None:
+            trial = known
+        elif self.trials and not self.has_time:
+            trial = Trial(candidate, why="there was no time left to measure it")
+        else:
+            trial = self._run_trial(candidate, tell)
+        self.trials[candidate] = trial
+        return trial
+
+    def _run_trial(self, candidate: Candidate, tell: Callable[[float], None]) -> Trial:
+        interpreter: Interpreter | None = None
+        trial = Trial(candidate)
+        try:
+            interpreter = self._open(candidate.prefer, candidate.make_delegates(self._manager))
+            trial = _with_claims(trial, interpreter)
+            if candidate.delegates and not all(trial.claimed):
+                raise DelegateError(_unclaimed(candidate, interpreter, trial.claimed))
+            self._add_random_inputs(interpreter)
+            runner = TimedInterpreter(interpreter, self._inputs)
+            self._until += runner.compiling  # done once on a machine, it is not to keep other engines from being measured
+            self._compiling += runner.compiling
+        except failures() as error:  # a third-party delegate may raise anything; the other candidates are still measured
+            if interpreter is not None:
+                interpreter.close()
+            return replace(trial, why=_first_line(error))
+        if not self.trials:
+            self._reference = runner.outputs
+            self._sensitivities = runner.sensitivities()
+            self._kind = kind_of(node for subgraph in runner.interpreter._subgraphs for node in subgraph.nodes)
+        found = [] if self._reference is None else self._judge(runner)
+        trial = replace(trial, error=None if self._reference is None else largest_error(found))
+        wrong = next((difference for difference in found if not difference.passed), None)
+        if wrong is not None:
+            runner.close()
+            return replace(trial, seconds=runner.first, why=_why(wrong))
+        trial = replace(trial, seconds=self._time(runner, tell))
+        self._finalists[candidate] = runner
+        self._close_slow(trial)
+        return trial
+
+    def profile(self, candidate: Candidate) -> NodeTimes | None:
+        """Measure the nodes of a candidate, of which no trial is made; None if it fails, or there is no time left."""
+        if candidate in self._finalists:
+            return measure_node_times(self._finalists[candidate].interpreter)
+        if not self.has_time:
+            return None
+        interpreter: Interpreter | None = None
+        try:
+            interpreter = self._open(candidate.prefer, candidate.make_delegates(self._manager))
+            return measure_node_times(TimedInterpreter(interpreter, self._inputs).interpreter)
+        except failures():  # what one delegate makes of a part of the model does not stop the others
+            return None
+        finally:
+            if interpreter is not None:
+                interpreter.close()
+
+    def _judge(self, runner: TimedInterpreter) -> list[Difference]:
+        """The difference of each output from that of the built-in kernels."""
+        return output_differences(runner.outputs, self._reference or (), runner.details, self._tolerance, self._sensitivities)
+
+    def _tolerance(self, dtype: np.dtype[Any], quantized: bool) -> Tolerance:
+        if self._max_error is None:
+            return tolerance_for(dtype, quantized, self._kind)
+        return Tolerance(f"{self._max_error:g}", self._max_error, None)
+
+    def _add_random_inputs(self, interpreter: Interpreter) -> None:
+        """Add random values for inputs that none were given for; every candidate gets the same."""
+        random = np.random.default_rng(0)
+        for details in interpreter.get_input_details():
+            if details["index"] not in self._inputs:
+                self._inputs[details["index"]] = random_input(details, random)
+
+    def _time(self, runner: TimedInterpreter, tell: Callable[[float], None]) -> float:
+        best = min((t.seconds for t in self.running() if t.seconds is not None), default=float("inf"))
+        seconds: list[float] = []
+        start = time.monotonic()
+        runner.time()
+        while len(seconds) < _LEAST_RUNS or (len(seconds) < _RUNS and time.monotonic() - start < _SECONDS_EACH):
+            seconds.append(runner.time())
+            tell(max(len(seconds) / _RUNS, min((time.monotonic() - start) / _SECONDS_EACH, len(seconds) / _LEAST_RUNS, 1.0)))
+            if min(seconds) > _TOO_SLOW * best:
+                break
+        return _typical(seconds)
+
+    def running(self) -> list[Trial]:
+        """The trials that can be chosen, the fastest first."""
+        return sorted((t for t in self.trials.values() if not t.why), key=lambda trial: trial.seconds or 0.0)
+
+    def _close_slow(self, latest: Trial) -> None:
+        """Close the interpreters that are no finalists any more, as each may take the memory of a large model."""
+        trials = {**self.trials, latest.candidate: latest}
+        best = min(t.seconds for t in trials.values() if not t.why and t.seconds is not None)
+        for candidate in list(self._finalists):
+            if (trials[candidate].seconds or 0.0) > CLOSE * best:
+                self._finalists.pop(candidate).close()
+
+    def measure_finalists(self, tell: Callable[[Candidate, float], None], most: int = _FINAL_ROUNDS) -> None:
+        """Measure the finalists again, in turns, and note what comes out; `tell` is called before each turn with the part that is done."""
+        if len(self._finalists) > 1:
+            seconds: dict[Candidate, list[float]] = {candidate: [] for candidate in self._finalists}
+            start = time.monotonic()
+            for rounds in range(most):
+                part = max(rounds / most, min((time.monotonic() - start) / _FINAL_SECONDS, 1.0))
+                for candidate, runner in self._finalists.items():
+                    tell(candidate, part)
+                    seconds[candidate] += [runner.time() for _ in range(_TURN)][1:]
+                if time.monotonic() - start > _FINAL_SECONDS:
+                    break
+            for candidate, times in seconds.items():
+                self.trials[candidate] = replace(self.trials[candidate], seconds=_typical(times))
+            tell(candidate, 1.0)
+
+    def close(self) -> None:
+        while self._finalists:
+            self._finalists.popitem()[1].close()
+
+
+def measure(
+    open: Open,
+    manager: PluginManager,
+    ops: Sequence[tuple[BuiltinOperator, int]],
+    *,
+    inputs: Mapping[int, Array] | None = None,
+    bounds: Bounds = DEFAULT_BOUNDS,
+    known: Mapping[Candidate, Trial] | None = None,
+    watcher: Watcher | None = None,
+) -> list[Trial]:
+    """Measure every candidate for a model, the built-in kernels alone first.
+
+    Args:
+        open: makes interpreters of the model.
+        manager: the installed plugins.
+        ops: the built-in operators of the model, with their versions.
+        inputs: values by tensor index; random values for the others.
+        bounds: limits of the measurement.
+        known: trials of candidates that are not to be run again.
+        watcher: follows the measurement.
+    """
+    measurement = _Measurement(open, manager, dict(inputs or {}), bounds.max_error, time.monotonic() + bounds.max_seconds)
+
+    def runs(candidate: Candidate, part: float, final: bool = False) -> None:
+        if watcher is not None:
+            watcher.runs(candidate, part, final)
+
+    def enter(candidate: Candidate) -> Trial:
+        runs(candidate, 0.0)
+        trial = measurement.measure(candidate, lambda part: runs(candidate, part), (known or {}).get(candidate))
+        if watcher is not None:
+            watcher.ended(trial)
+        return trial
+
+    def profile(candidate: Candidate) -> NodeTimes | None:
+        runs(candidate, 0.0)
+        found = measurement.profile(candidate)
+        runs(candidate, 1.0)
+        return found
+
+    try:
+        sets = kernel_sets(manager, ops)
+        for candidate in sets:
+            enter(candidate)
+        measurement.measure_finalists(lambda candidate, part: runs(candidate, part, True), _KERNEL_ROUNDS)
+        running = measurement.running()
+        kernels = running[0].candidate if running else sets[0]
+        plain = running[0].seconds if running else None
+        singles = [enter(replace(kernels, delegates=(name,))) for name in delegate_names(manager)]
+        # Pairs of delegates: only of those that are faster than the kernels alone, and where the first leaves nodes to the second.
+        able = [t for t in singles if not t.why and t.seconds is not None and (plain is None or t.seconds < plain)]
+        for first in (trial for trial in able if sum(trial.claimed) < trial.nodes):
+            for second in able:
+                if second is not first:
+                    enter(replace(kernels, delegates=first.candidate.delegates + second.candidate.delegates))
+        measurement.divide_time()
+        crashed = {t.candidate: t for t in (known or {}).values() if t.crashed and t.candidate.nodes}
+        measurement.trials.update(crashed)  # a delegate that parts of the model end will meet other parts in another search
+        singles = [] if crashed else singles
+        large = {t.candidate: t.seconds for t in singles if not t.why and t.seconds and t.nodes >= LEAST_NODES}
+        for split in split_candidates(kernels, large, profile):
+            if measurement.has_time:
+                enter(split)
+        measurement.measure_finalists(lambda candidate, part: runs(candidate, part, True))
+    finally:
+        measurement.close()
+    return list(measurement.trials.values())
+
+
+def _typical(seconds: Sequence[float]) -> float:
+    return sorted(seconds)[len(seconds) // 4]
+
+
+def _with_claims(trial: Trial, interpreter: Interpreter) -> Trial:
+    reports = [report for report in interpreter.delegation_reports() if report.subgraph == 0]
+    claimed = tuple(sum(map(len, report.partitions)) for report in reports)
+    return replace(trial, claimed=claimed, nodes=reports[0].nodes if reports else len(interpreter._get_ops_details()))
+
+
+def _unclaimed(candidate: Candidate, interpreter: Interpreter, claimed: Sequence[int]) -> str:
+    name = next(name for name, count in zip(candidate.delegates, claimed) if not count)
+    reports = [report for report in interpreter.delegation_reports() if report.subgraph == 0]
+    reasons = [report.error or next(iter(report.unsupported.values()), "") for report in reports]
+    reason = next((text for text, count in zip(reasons, claimed) if not count and text), "")
+    return f"{name} claims no node" + (f": {reason}" if reason else "")
+
+
+def _why(wrong: Difference) -> str:
+    if wrong.why or wrong.worst is None or wrong.nonfinite_differing or wrong.allowed is None:
+        return wrong.why or "its answer has NaN, infinities, text or whole numbers that are others"
+    unit = " steps" if wrong.steps else ""
+    return f"its error of {wrong.worst.units:.2g}{unit} is above {wrong.allowed:.2g}"
+
+
+def _first_line(error: BaseException) -> str:
+    text = text_of(error)
+    return text if len(text) <= 300 else f"{text[:300]}..."

@@ -1,0 +1,206 @@
+"""`oplet explore`: the files that it writes, and its page in a real browser, where one is installed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plugins.tools.tests.exploring_models import HOSTILE, deep_model, hostile_model
+
+
+class Opened:
+    """A page in the browser: what went wrong on it, and what it asked for besides itself."""
+
+    def __init__(self, page: Any, path: Path) -> None:
+        self.page = page
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda message: self.errors.append(message.text))
+        page.route("**/*", self._asked)
+        page.goto(path.as_uri())
+        page.wait_for_selector("body[data-ready=yes]")
+
+    def _asked(self, route: Any) -> None:
+        if not route.request.is_navigation_request():
+            self.requests.append(route.request.url)
+        route.continue_()
+
+    def boxes(self) -> list[dict[str, Any]]:
+        """The boxes: their labels, and the heights of the letters on the screen."""
+        found: list[dict[str, Any]] = self.page.evaluate(
+            "oplet.cy.nodes('.box').map(n => ({id: n.id(), label: n.data('label'), letters: n.numericStyle('font-size') * oplet.cy.zoom(),"
+            " x: n.renderedPosition().x, y: n.renderedPosition().y}))"
+        )
+        return found
+
+    def double_click(self, box: dict[str, Any]) -> None:
+        place = self.page.locator("#graph").bounding_box()
+        self.page.mouse.dblclick(place["x"] + box["x"], place["y"] + box["y"])
+
+    def details(self) -> str:
+        text: str = self.page.locator("#right").inner_text()
+        return text
+
+
+@pytest.fixture
+def shown(browser: Any, oplet: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
+    """`shown(model, *options)`: the page of a model's bytes, in the browser."""
+    pages = []
+
+    def show(model: bytes, *options: str) -> Opened:
+        (tmp_path / "model.tflite").write_bytes(model)
+        ran = oplet("explore", tmp_path / "model.tflite", "-o", tmp_path / "model.html", *options)
+        assert ran.code == 0, ran.err
+        pages.append(Opened(browser.new_page(viewport={"width": 1400, "height": 900}), tmp_path / "model.html"))
+        return pages[-1]
+
+    yield show
+    for opened in pages:
+        opened.page.close()
+        assert (opened.errors, opened.requests) == ([], [])
+
+
+@pytest.mark.parametrize("nodes", [30, 232, 712])
+def test_a_model_starts_as_few_boxes_with_legible_labels(shown: Callable[..., Opened], nodes: int) -> None:
+    boxes = shown(deep_model(nodes)).boxes()
+    assert 10 <= len(boxes) <= 60
+    assert min(box["letters"] for box in boxes) >= 11
+    assert all(box["label"] for box in boxes)
+
+
+def test_search_finds_a_tensor_and_unfolds_what_hides_its_node(shown: Callable[..., Opened]) -> None:
+    opened = shown(deep_model(712))
+    assert not any("Tanh" in box["label"] for box in opened.boxes())
+    opened.page.fill("#search", "block_77/gate/tanh")
+    opened.page.press("#search", "Enter")
+    assert "net/stage_6/block_77/gate/Tanh" in opened.details()
+    chosen = opened.page.evaluate("oplet.state.chosen")
+    [box] = [box for box in opened.boxes() if box["id"] == chosen]
+    assert (abs(box["x"] - opened.page.evaluate("oplet.cy.width()") / 2), box["letters"] >= 11) == (pytest.approx(0, abs=2), True)
+
+
+def test_a_double_click_unfolds_a_group_and_another_folds_it(shown: Callable[..., Opened]) -> None:
+    opened = shown(deep_model(712))
+    before = {box["id"] for box in opened.boxes()}
+    group = next(box for box in opened.boxes() if box["label"].startswith("stage_1\n"))
+    opened.double_click(group)
+    opened.page.wait_for_function(f"oplet.cy.nodes('.box').length > {len(before)}")
+    assert group["id"] not in {box["id"] for box in opened.boxes()}
+    opened.page.click("#right button")
+    assert {box["id"] for box in opened.boxes()} == before
+
+
+def test_all_boxes_have_places_of_their_own_when_everything_is_unfolded_and_fit_shows_them_all(
+    shown: Callable[..., Opened],
+) -> None:
+    opened = shown(deep_model(712))
+    before = opened.page.evaluate("oplet.cy.elements().jsons()")
+    opened.page.click("#unfold")
+    sides = opened.page.evaluate("oplet.cy.nodes('.box').map(n => n.boundingBox({includeLabels: false}))")
+    assert len(sides) == 571
+    sides.sort(key=lambda box: box["y1"])
+    for place, box in enumerate(sides):
+        for other in sides[place + 1 : place + 40]:
+            assert box["x2"] <= other["x1"] or other["x2"] <= box["x1"] or box["y2"] <= other["y1"]
+    opened.page.click("#fit")
+    seen = opened.page.evaluate("oplet.cy.elements().renderedBoundingBox()")
+    width, height = opened.page.evaluate("[oplet.cy.width(), oplet.cy.height()]")
+    assert min(seen["x1"], seen["y1"], width - seen["x2"], height - seen["y2"]) >= 0
+    opened.page.click("#fold")
+    again = opened.page.evaluate("oplet.cy.elements().jsons()")
+    assert sorted(again, key=str) == sorted(before, key=str)
+
+
+def test_other_colours_move_nothing(shown: Callable[..., Opened]) -> None:
+    opened = shown(deep_model(30))
+    opened.page.evaluate("oplet.cy.zoom(0.5)")
+    before, fills = opened.boxes(), opened.page.evaluate("oplet.cy.nodes('.box').map(n => n.data('colours'))")
+    opened.page.select_option("#colour", "op")
+    assert opened.boxes() == before
+    assert opened.page.evaluate("oplet.cy.nodes('.box').map(n => n.data('colours'))") != fills
+
+
+def test_a_click_tells_who_serves_a_node_and_what_it_reads_and_writes(shown: Callable[..., Opened]) -> None:
+    opened = shown(deep_model(30))
+    node = next(box for box in opened.boxes() if box["label"].startswith("TANH"))
+    opened.page.mouse.click(*(opened.page.locator("#graph").bounding_box()[axis] + node[axis] for axis in "xy"))
+    opened.page.wait_for_function("oplet.state.chosen !== null")
+    told = opened.details()
+    for part in (
+        "TANH, version 1",
+        "served by",
+        "oplet-",
+        "float32 [1 \N{MULTIPLICATION SIGN} 16]",
+        "64 bytes",
+        "/act/Relu",
+        "/gate/Tanh",
+    ):
+        assert part in told
+
+
+def test_a_page_can_be_coloured_by_everything_that_it_knows(shown: Callable[..., Opened]) -> None:
+    pytest.importorskip("oplet_example_delegate")
+    opened = shown(deep_model(30), "--times", "--delegate", "example")
+    choices = opened.page.locator("#colour option").evaluate_all("options => options.map(option => option.value)")
+    assert {"package", "delegate", "version", "time", "memory"} <= set(choices)
+    for choice in choices:
+        opened.page.select_option("#colour", choice)
+        assert opened.page.locator("#legend div").count(), choice
+
+
+def test_constants_are_shown_when_they_are_asked_for(shown: Callable[..., Opened]) -> None:
+    opened = shown(deep_model(30))
+    assert not any("DEQUANTIZE" in box["label"] for box in opened.boxes())
+    opened.page.check("#constants")
+    assert any("DEQUANTIZE" in box["label"] for box in opened.boxes())
+
+
+def test_hostile_names_are_text_in_the_page(shown: Callable[..., Opened]) -> None:
+    opened = shown(hostile_model())
+    assert opened.page.title() == "oplet explore: model.tflite"
+    assert opened.page.locator("img").count() == 0
+    assert HOSTILE[0] in opened.details()
+    opened.page.fill("#search", "<img")
+    assert "onerror=alert(1)" in opened.page.locator("#found").inner_text()
+    opened.page.press("#search", "Enter")
+    assert "<!-- <img src=x onerror=alert(1)>" in opened.details()
+    opened.page.fill("#search", "xxxxxxxx")
+    opened.page.press("#search", "Enter")
+    assert "x" * 10_000 in opened.details()
+
+
+def test_the_graph_for_model_explorer_and_the_data_are_json(oplet: Any, digits: Path, tmp_path: Path) -> None:
+    assert oplet("explore", digits, "--format", "model-explorer", "-o", tmp_path / "graph.json").code == 0
+    collection = json.loads((tmp_path / "graph.json").read_bytes())
+    data = json.loads(oplet("explore", digits, "--json").out)
+    [subgraph] = data["subgraphs"]
+    assert len(collection["graphs"][0]["nodes"]) == len(subgraph["nodes"]) + 2 - sum(node["folded"] for node in subgraph["nodes"])
+    assert sum(node["macs"] or 0 for node in subgraph["nodes"]) > 0
+
+
+def test_a_node_without_multiplications_has_none_and_not_an_unknown_number(oplet: Any, digits: Path, tmp_path: Path) -> None:
+    [subgraph] = json.loads(oplet("explore", digits, "--json").out)["subgraphs"]
+    macs = {node["op"]: node["macs"] for node in subgraph["nodes"]}
+    assert macs["SOFTMAX"] == 0, macs
+    assert macs["CONV_2D"] > 0
+
+
+def test_partitions_and_the_reasons_against_them_are_told(oplet: Any, examples: Path) -> None:
+    pytest.importorskip("oplet_example_delegate")
+    ran = oplet("explore", examples / "digits" / "digits_float32.tflite", "--delegate", "example", "--json")
+    [subgraph] = json.loads(ran.out)["subgraphs"]
+    claimed = [node for node in subgraph["nodes"] if node["partition"] is not None]
+    assert claimed
+    assert all(node["delegate"] == "example" and node["served_by"].startswith("example, partition ") for node in claimed)
+    assert all(node["left"] for node in subgraph["nodes"] if node["partition"] is None)
+    assert {group["partition"] for group in subgraph["partition_groups"]} >= {node["partition"] for node in claimed}
+    assert all(node["package"] for node in subgraph["nodes"]), "who would serve it without the delegate"
+
+
+def test_options_that_contradict_each_other_are_refused(oplet: Any, digits: Path) -> None:
+    for options in (("--json", "-o", "x.html"), ("--open", "--json"), ("--open", "--format", "model-explorer")):
+        assert oplet("explore", digits, *options).code == 2

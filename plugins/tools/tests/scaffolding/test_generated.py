@@ -1,0 +1,115 @@
+"""`oplet new-op` and `oplet new-delegate`: packages that pass their own tests at once, and names that are refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.places import ROOT
+
+from oplet_testing.distributions import fake_distribution
+from oplet_tools.scaffolding.scaffold import Names, ScaffoldError, new_delegate, new_op
+
+
+@pytest.mark.parametrize(
+    ("command", "names", "said"),
+    [
+        (["new-op", "Sinh"], Names.of("Sinh", "op"), ["Sinh", 'license = "Apache-2.0"', 'sinh_op = "oplet_sinh_op"']),
+        (["new-op", "My.Op", "--license", "MIT"], Names.of("My.Op", "op"), ["My.Op", 'license = "MIT"']),
+        (["new-op", "CONV_2D", "--builtin"], Names.of("CONV_2D", "op"), ["built-in operator CONV_2D"]),
+        (["new-delegate", "fast"], Names.of("fast", "delegate"), ["delegate fast", 'fast_delegate = "oplet_fast_delegate"']),
+    ],
+    ids=["custom op", "licence", "built-in op", "delegate"],
+)
+def test_a_new_package_passes_its_own_tests(oplet, tmp_path, monkeypatch, command, names, said):
+    monkeypatch.chdir(tmp_path)
+    ran = oplet(*command)
+    assert ran.code == 0, ran.err
+    package = tmp_path / names.distribution
+    assert {str(p.relative_to(package)) for p in package.rglob("*") if p.is_file()} >= {
+        "pyproject.toml",
+        "README.md",
+        ".gitignore",
+        f"src/{names.module}/__init__.py",
+        f"src/{names.module}/py.typed",
+        f"tests/{names.test}.py",
+    }
+    for text in said:
+        assert text in (package / "pyproject.toml").read_text()
+    site = fake_distribution(package / "src", names.distribution, "0.1.0", {names.plugin: names.module})
+    path = [str(site), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(tests, cwd=package, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_what_is_written_is_formatted_and_typed(tmp_path):
+    """With the settings of this repository, in which `oplet` is one of its own packages."""
+    folders = [
+        new_op("Sinh", tmp_path / "op"),
+        new_op("ADD", tmp_path / "builtin", builtin=True),
+        new_delegate("fast", tmp_path / "delegate"),
+    ]
+    ruff = [sys.executable, "-m", "ruff"]
+    for arguments in (
+        ["check", "--select", "E,F,W,B,UP,RUF,PT", "--ignore", "E501,B905"],
+        ["format", "--check", "--line-length", "130"],
+    ):
+        done = subprocess.run([*ruff, *arguments, "--isolated", *folders], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
+    for folder in folders:
+        command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(ROOT / ".mypy_cache"), folder / "src"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "plugin"),
+    [
+        ("Atan", "atan_op"),
+        ("My.Op", "my_op"),
+        ("Convolution2DTransposeBias", "convolution2d_transpose_bias_op"),
+        ("TFLite_Detection_PostProcess", "tf_lite_detection_post_process_op"),
+        ("HTTPServer", "http_server_op"),
+        ("CONV_2D", "conv_2d_op"),
+        ("NS>Op", "ns_op"),
+        ("op", "op_op"),
+    ],
+)
+def test_names_for_python_and_pip_follow_from_the_op_s(name, plugin):
+    names = Names.of(name, "op")
+    assert (names.plugin, names.module, names.distribution) == (plugin, f"oplet_{plugin}", f"oplet-{plugin.replace('_', '-')}")
+
+
+@pytest.mark.parametrize("name", ["", "a b", "2D", "Größe", 'x"y', "../up", "a/b", "new\nline", "${x}", ".."])
+def test_a_name_that_is_none_is_refused(tmp_path, name):
+    with pytest.raises(ScaffoldError, match="cannot be an op's name"):
+        new_op(name, tmp_path / "package")
+    with pytest.raises(ScaffoldError, match="cannot be a delegate's name"):
+        new_delegate(name, tmp_path / "package")
+    assert not (tmp_path / "package").exists()
+
+
+def test_a_built_in_operator_needs_the_switch_and_the_switch_a_built_in_operator(tmp_path):
+    with pytest.raises(ScaffoldError, match="RELU is a built-in operator; --builtin"):
+        new_op("RELU", tmp_path / "package")
+    with pytest.raises(ScaffoldError, match="no built-in operator called 'Atan'"):
+        new_op("Atan", tmp_path / "package", builtin=True)
+
+
+def test_nothing_is_overwritten(oplet, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    ran = oplet("new-op", "Sinh", "--directory", tmp_path)
+    assert (ran.code, ran.err) == (
+        1,
+        f"oplet: '{tmp_path}' is there already; name another folder with --directory, or remove it.\n",
+    )
+    assert os.listdir(tmp_path) == ["mine.txt"]
+
+
+def test_a_licence_that_would_break_the_file_is_refused(tmp_path):
+    with pytest.raises(ScaffoldError, match="not a licence"):
+        new_op("Sinh", tmp_path / "package", license='MIT"\nname = "x')
