@@ -79,11 +79,11 @@ class Callee:
         raise NotImplementedError
 
     def bind(self) -> Thunk:
-        """The thunk that runs the callee; valid while `generation` stays the same."""
+        """Return the function without arguments that runs the callee; valid while `generation` stays the same."""
         raise NotImplementedError
 
     def rounds(self, condition: Callee, before: Thunk, step: Thunk, after: Thunk) -> Callable[[int], bool | None] | None:
-        """A function that runs a whole loop, of which this is the body, in machine code.
+        """Return a function that runs a whole loop, of which this subgraph is the body, in machine code.
 
         It takes the most rounds, and returns whether the condition was false before them; None, without having run anything, if it
         cannot run now or any more: the caller runs the rounds itself then.

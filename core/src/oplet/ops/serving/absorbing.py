@@ -1,4 +1,4 @@
-"""Absorbing: a kernel computes, with its own node, nodes whose outputs nothing else reads.
+"""Fusion chosen by a kernel ("absorbing"): it computes, with its own node, producer nodes whose outputs nothing else reads.
 
 Some kernels know a shape so that the nodes alone do not tell (`Registration.absorbs`). A list of which a loop replaces one row is converted as
 the rows before it, the row, and the rows after it, one after the other: how many rows each slice has is known only while the graph runs,
@@ -19,7 +19,7 @@ __all__ = ["UnforeseenShapeError", "absorb"]
 
 
 class UnforeseenShapeError(Exception):
-    """Raised by the thunk of a node that absorbs others, where they give it another shape than it was prepared for, or are to be refused.
+    """Raised by the function that runs a fused node, if the fused nodes give another shape than was prepared, or must be refused.
 
     Attributes:
         node: the node.
@@ -33,7 +33,7 @@ class UnforeseenShapeError(Exception):
 def absorb(
     nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int], restarts: Callable[[], bool], *, fuse: bool = True
 ) -> list[Node]:
-    """Have nodes absorb those that only they read, as their kernels want it (`Registration.absorbs`, `Registration.fuses`).
+    """Fuse into nodes those producers that only they read, as their kernels ask (`Registration.absorbs`, `Registration.fuses`).
 
     Args:
         nodes: the nodes of a graph, in the order in which they run; none absorbs another one yet.

@@ -1,4 +1,6 @@
-"""Joining: thunks of neighbouring nodes become one, so that small nodes do not cost a call of Python each."""
+"""Fusion of steps ("joining"): the functions that run neighbouring nodes become one compiled call, which saves Python's overhead
+per node.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ LONGEST = 5e-3
 
 
 class Touched(NamedTuple):
-    """The memory that a node's thunk may touch.
+    """The memory that a node's step may touch, as arrays.
 
     Attributes:
         reads: its inputs.
@@ -48,7 +50,8 @@ class Touched(NamedTuple):
 
 
 class Joiner(Protocol):
-    """Makes one thunk of several. A thunk that can be joined has it as its attribute `joiner`, which all such thunks of a package share.
+    """Fuses steps: makes one function of several. Steps that can be fused have it as their attribute `joiner`, which all steps of
+    a package share.
 
     Thunks that can be joined call nothing in Python, and always do the same with the same arrays. A joined thunk may raise for one of
     them when it has run all; its attribute `failed_at` is then that one's position among them. A joiner that runs loops, too, is a
@@ -59,13 +62,13 @@ class Joiner(Protocol):
     """
 
     def adopt(self, thunk: Thunk) -> Thunk | None:
-        """A thunk that does the same as another package's one and can be joined; None if there is none.
+        """Return an equivalent step that this joiner can fuse, of another package's step; None if there is none.
 
         The one kind that tells what it does is `oplet.kernels.arrays.Copies`.
         """
 
     def join(self, thunks: Sequence[Thunk], touched: Sequence[Touched] | None = None) -> Thunk:
-        """A thunk that does what these thunks do, one after the other, and keeps alive what they keep alive.
+        """Return one function that runs these steps one after the other, and keeps alive what they keep alive.
 
         Args:
             thunks: the thunks.
@@ -75,7 +78,7 @@ class Joiner(Protocol):
 
 
 class Loop(NamedTuple):
-    """A loop whose condition and body are thunks that can be joined, and whose values are copied by `oplet.kernels.arrays.Copies`.
+    """A loop whose condition and body are steps that can be fused, and whose values are copied by `oplet.kernels.arrays.Copies`.
 
     Attributes:
         before: copies what the first round reads.
@@ -95,10 +98,10 @@ class Loop(NamedTuple):
 
 
 class LoopJoiner(Joiner, Protocol):
-    """A joiner that makes one thunk of a loop, too."""
+    """A joiner that can compile a whole loop into one function, too."""
 
     def loop(self, loop: Loop) -> Rounds | None:
-        """A function that runs rounds of a loop, and keeps alive what it needs; None where it cannot be made.
+        """Return a function that runs iterations of a loop, and keeps alive what it needs; None where it cannot be made.
 
         Its arguments are the most rounds, and whether they are the first ones, before which it runs `before`. It returns the rounds that
         it ran: if they are fewer than the most, the condition was false, and it ran `after`. When it raises, its attribute `failed_at` is
@@ -107,11 +110,13 @@ class LoopJoiner(Joiner, Protocol):
 
 
 class RunAnew(Exception):
-    """Raised by a restored thunk that cannot finish: the runtime prepares the nodes, and runs their own thunks from the start."""
+    """Raised by a step of a plan from the disk cache that cannot finish: the runtime prepares the nodes, and runs their own steps
+    from the start.
+    """
 
 
 class Places(NamedTuple):
-    """The memory of a plan that is not its joiner's, each piece as its address and its size in bytes.
+    """The memory blocks that fused steps may refer to and that another process has as well, each as (address, size in bytes).
 
     Attributes:
         arena: the arena.
@@ -123,7 +128,7 @@ class Places(NamedTuple):
 
 
 class StoredThunks(NamedTuple):
-    """Joined thunks as data, for other processes.
+    """Fused steps in serialized form, for other processes.
 
     Attributes:
         restores: the "module:NAME" of the function that makes them thunks again: restore(facts, memory, places) returns them, or None where
@@ -140,10 +145,10 @@ class StoredThunks(NamedTuple):
 
 
 class StoringJoiner(Joiner, Protocol):
-    """A joiner whose thunks can be stored, too."""
+    """A joiner whose fused steps can be serialized, too."""
 
     def store(self, runs: Sequence[Sequence[Thunk]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
-        """What `join` makes of each of the runs, as data; None where that is impossible.
+        """Serialize the fused step of each run of steps; None where that is impossible.
 
         Args:
             runs: the thunks, each run to become one; one that cannot be joined is alone.
@@ -153,7 +158,7 @@ class StoringJoiner(Joiner, Protocol):
 
 
 def looped(loop: Loop) -> Rounds | None:
-    """The function that a joiner makes of a loop; None where a thunk cannot be joined, or the joiner runs no loops."""
+    """Return a compiled function that runs a loop; None where a step cannot be fused, or the joiner compiles no loops."""
     thunks = *loop.condition, *loop.body
     joiner = _joiner_of(thunks)
     if not hasattr(joiner, "loop"):
@@ -169,7 +174,7 @@ def looped(loop: Loop) -> Rounds | None:
 
 
 class _Run(NamedTuple):
-    """Neighbours that become one step.
+    """Neighbouring steps that are fused into one.
 
     Attributes:
         first: the position of the first one.
@@ -181,7 +186,7 @@ class _Run(NamedTuple):
 
 
 def _runs(thunks: Sequence[Thunk], seconds: Sequence[float], joiner: Any) -> list[_Run]:
-    """The steps that thunks become."""
+    """Group steps into runs of neighbours, each of which is fused into one step."""
     found: list[_Run] = []
     spent = 0.0
     ends = True
@@ -206,7 +211,7 @@ def _joiner_of(thunks: Sequence[Thunk]) -> Any:
 def joined(
     thunks: Sequence[Thunk], seconds: Sequence[float], touched: Callable[[int], Touched] | None = None
 ) -> tuple[list[Thunk], list[int]]:
-    """The thunks with neighbours joined, and for each the position of the first of its nodes.
+    """Fuse neighbouring steps; return the new steps, and for each the position of the first of its nodes.
 
     Args:
         thunks: a thunk per node.
@@ -229,7 +234,7 @@ def joined(
 
 
 def storable(thunks: Sequence[Thunk], seconds: Sequence[float], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
-    """The steps that thunks become, as data; None where one cannot be stored, or there is nothing to store them.
+    """Serialize the fused steps of a graph; None where one cannot be serialized, or no joiner does it.
 
     Args:
         thunks: a thunk per node.
