@@ -149,7 +149,7 @@ def run_model(
 
 
 def providers_of(interpreter: Interpreter) -> dict[str, int]:
-    """The number of nodes that each package or delegate serves, by "name version", in descending order."""
+    """Count the nodes that each package or delegate serves, by "name version", in descending order."""
     return dict(Counter(map(_origin, interpreter.explain())).most_common())
 
 

@@ -1,8 +1,6 @@
 """Static analysis of kernels' dependencies within their packages: modules, top-level statements, and data files.
 
 Nothing is imported. Where the source is ambiguous, more is kept, or the build is refused.
-
-They are found by static analysis; nothing is imported. Where the source is ambiguous, more is kept, or the build is refused.
 """
 
 from __future__ import annotations
