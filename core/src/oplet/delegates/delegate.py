@@ -217,10 +217,9 @@ class Delegate:
         raise NotImplementedError
 
     def wanted_composites(self, context: DelegateContext, composites: Sequence[Node]) -> Collection[Node] | None:
-        """Return those of these composites that the delegate would claim; the others are replaced by the nodes of their
-        decompositions, which are then offered to it.
+        """Return which composites the delegate would claim; the others are inlined: the nodes of their decompositions take their place.
 
-        It is called before `prepare`. None, the default, where only `prepare` tells: what it leaves is inlined, and `prepare` called again.
+        It is called before `prepare`. None, the default: `prepare` decides; what it does not claim is inlined, and `prepare` called again.
         """
         return None
 
@@ -249,9 +248,7 @@ class DelegateKernel:
         """Check shapes, set the outputs' shapes and request temporaries; called whenever inputs were resized."""
 
     def bind(self, context: Context, node: Node) -> Thunk:
-        """Return the function without arguments that runs the partition; by default it calls `invoke`. The tensors' memory is
-        allocated.
-        """
+        """Return the function without arguments that runs the partition, once memory is allocated; by default it calls `invoke`."""
         return partial(self.invoke, context, node)
 
     def invoke(self, context: Context, node: Node) -> None:
@@ -378,8 +375,7 @@ def kernel_registration(name: str, create_kernel: Callable[[DelegateParams], Del
 
 
 def largest_partitions(partitions: Iterable[NodeSubset], least_nodes: int, most: int) -> list[NodeSubset]:
-    """Return the partitions with at least `least_nodes` nodes: all in their order, or the `most` largest, by size (of equal ones
-    the earlier first).
+    """Return the partitions with at least `least_nodes` nodes: all in their order, or the `most` largest, by descending size.
 
     Args:
         partitions: the partitions.

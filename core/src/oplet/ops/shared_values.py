@@ -205,7 +205,7 @@ class NodeValues:
 
         Args:
             node: the number of the node.
-            kernel: tells the kernels that may serve the node apart.
+            kernel: identifies the kernel among those that may serve the node.
             key: the kernel's name for the value.
             sources: the constants from which it is made.
             make: makes it. Its arrays become read-only.
