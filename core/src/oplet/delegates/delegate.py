@@ -105,7 +105,7 @@ class DelegateContext:
 
     @property
     def tensors(self) -> Sequence[Tensor]:
-        """All tensors of the subgraph."""
+        """All tensors of the subgraph, by index."""
         raise NotImplementedError
 
     def node(self, index: int) -> Node:

@@ -193,6 +193,6 @@ class Requantization:
 
     @property
     def _is_up(self) -> NDArray[np.bool_]:
-        """Which channels are rounded halves up."""
+        """Mask of the channels whose accumulators are rounded halves up."""
         channels = len(self.multipliers[1])
         return np.asarray(np.arange(channels) < (channels // _GROUP * _GROUP if self.rounding is Rounding.UP else 0))

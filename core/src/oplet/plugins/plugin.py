@@ -94,7 +94,7 @@ class PluginInfo(NamedTuple):
 
 
 class PluginOutline(NamedTuple):
-    """What is known of a plugin at no cost; attributes as of `PluginInfo`.
+    """What is known of a plugin without importing it; attributes as of `PluginInfo`.
 
     Attributes:
         noted: whether there are remarks for its author.

@@ -48,7 +48,7 @@ def encode(root: Table, identifier: bytes = b"TFL3") -> bytes:
 
 
 def encode_pieces(root: Table, identifier: bytes = b"TFL3") -> list[bytes | memoryview]:
-    """As `encode`, in pieces whose concatenation is the file; long vectors are views and not copied.
+    """Encode a table as `encode` does, in pieces whose concatenation is the file; long vectors are views and not copied.
 
     Raises:
         ModelError: a value is not one that its field can hold, or the file would be larger than its offsets reach.

@@ -41,7 +41,7 @@ def cache_folder() -> str:
 
 
 class CacheFolder:
-    """A folder in oplet's cache folder, with files that nobody but the user may write.
+    """A subfolder of oplet's cache folder, whose files only the user can write.
 
     Args:
         name: the folder's name, such as "plans".

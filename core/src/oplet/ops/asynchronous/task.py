@@ -130,7 +130,7 @@ class ExecutionTask:
 
     @property
     def scheduled(self) -> bool:
-        """Whether an execution was started whose end nobody has awaited yet."""
+        """Whether an execution was started that `wait` was not called for yet."""
         execution = self._execution
         return execution is not None and not execution.ended
 

@@ -94,7 +94,7 @@ class Registration:
 
     @property
     def source(self) -> str:
-        """Who serves it, as reports say it: its package, and the compiled library if it has one."""
+        """Package that serves the op, and the compiled library if it has one, as reports show them."""
         return f"{self.provenance} ({os.path.basename(self.library)})" if self.library else str(self.provenance)
 
     def stamped(self, op: BuiltinOperator | str | Composite | CustomPrefix, version: int, provenance: Provenance) -> Registration:

@@ -22,7 +22,7 @@ _Key = BuiltinOperator | str | Composite
 
 
 class Work(NamedTuple):
-    """What a node has to do, counted from its shapes.
+    """Work of one run of a node, counted from its tensors' shapes: multiply-adds, other operations and bytes.
 
     Attributes:
         macs: multiply-adds, those of convolutions and other products; None if unknown.

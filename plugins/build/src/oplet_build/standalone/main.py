@@ -53,7 +53,7 @@ def main(contents: AppContents, arguments: Sequence[str] | None = None) -> int:
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Help of a fixed width: argparse would import modules at every start to find the terminal's width."""
+    """Help formatter of a fixed width: argparse would import modules at every start to find the terminal's width."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=_WIDTH)

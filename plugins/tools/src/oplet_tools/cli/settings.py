@@ -151,7 +151,7 @@ NeededDelegates = Annotated[
 
 
 class Format(str, Enum):
-    """How to print; an older spelling of `--json`."""
+    """Output format; `--format json` is an older spelling of `--json`."""
 
     TABLE = "table"
     JSON = "json"

@@ -36,7 +36,7 @@ class Column(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a table is shown.
+    """Layout of a table: the columns that are shown, and their widths.
 
     Attributes:
         columns: the positions of the columns that are shown.

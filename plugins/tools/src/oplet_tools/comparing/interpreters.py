@@ -31,7 +31,7 @@ __all__ = ["InterpreterPair", "claimed_nodes", "kernels_of", "open_pair"]
 
 @dataclass(frozen=True)
 class InterpreterPair:
-    """How to open the candidate and the baseline of a model.
+    """Factory of the two interpreters of a comparison, candidate and baseline.
 
     Attributes:
         model: the .tflite file.

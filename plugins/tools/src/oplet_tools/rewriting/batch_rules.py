@@ -146,7 +146,7 @@ class NodeView:
         return BatchError(f"{self} {why}")
 
     def refuse_if_free(self, what: str) -> None:
-        """Raise if the batch size is to be left free: the constant would have to hold it."""
+        """Raise a `BatchError` if the batch size stays free (-1), as the constant would have to hold it."""
         if self.graph.free:
             raise self.refuse(f"takes {what} from a constant, which must hold a batch size; it cannot be left free.")
 

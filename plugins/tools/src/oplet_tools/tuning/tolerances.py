@@ -27,7 +27,7 @@ _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The largest errors that pass.
+    """Limits of the errors that pass a comparison.
 
     Attributes:
         name: the preset's name, or the number that was given.

@@ -29,7 +29,7 @@ _RESOURCES = ("importlib.resources", "importlib_resources", "pkgutil")
 
 @dataclass(eq=False)
 class ReachedModule:
-    """A module that is needed.
+    """A module of which the kernels being cut need something.
 
     Attributes:
         module: the parsed module.

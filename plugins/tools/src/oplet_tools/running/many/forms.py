@@ -1,4 +1,4 @@
-"""How outputs appear in the results of rows: with all their values, or with the highest scores and their labels."""
+"""Forms of outputs in the results of rows: all their values, or the highest scores and their labels."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _MAGIC = b"ROW\n"
 
 @dataclass(frozen=True)
 class OutputForm:
-    """How an output appears in results.
+    """Form in which an output appears in results: all its values, or its highest scores.
 
     Attributes:
         name: its name.

@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class InputOptions:
-    """How values become those of inputs.
+    """Options of the conversion of given values to those of inputs.
 
     Attributes:
         raw: whether values are the integers of quantized tensors.
