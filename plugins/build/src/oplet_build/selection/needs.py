@@ -37,7 +37,7 @@ class SelectionError(OpletError, ValueError):
 
 
 class Use(NamedTuple):
-    """How a node uses its op, as far as variants of kernels depend on it.
+    """Types and sparsity of a node's inputs, on which variants of kernels depend.
 
     Attributes:
         inputs: the type of each input, None for an input that is left out.

@@ -57,7 +57,7 @@ class Lockstep:
         self.full = False
 
     def step(self, values: Values, run: int, *, judge: bool = True) -> dict[str, Array]:
-        """Run both on the same inputs.
+        """Run candidate and baseline on the same inputs.
 
         Args:
             values: the inputs' values, by name.

@@ -62,7 +62,7 @@ def load_inputs(
         details: each input's dictionary of `Interpreter.get_input_details`, by name, in order.
         scale: scale of pixels, see `load_picture`.
         offset: offset of pixels.
-        preprocessing: what becomes of pictures, see `load_picture`.
+        preprocessing: the preprocessing of pictures, see `load_picture`.
         raw: see `oplet_tools.running.values.conversion.convert_input`.
         notify: called with a notice of what was done to a value, see `oplet_tools.running.values.notices`.
 

@@ -102,7 +102,7 @@ def run_model(
         signature: the key of the signature to run; if None, the only signature, or the first subgraph if there are several or none.
         scale: scale of pixels, see `oplet_tools.running.pictures.load_picture`.
         offset: offset of pixels.
-        preprocessing: what becomes of pictures, see `oplet_tools.running.pictures.load_picture`.
+        preprocessing: the preprocessing of pictures, see `oplet_tools.running.pictures.load_picture`.
         seed: seed of the random values.
         num_threads: threads that kernels may use.
         plugins: the plugins that provide kernels; all installed ones by default.

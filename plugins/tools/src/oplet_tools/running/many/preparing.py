@@ -51,7 +51,7 @@ class RowRunner:
     Args:
         predictor: runs the model.
         constants: values of inputs that are the same in each row.
-        options: how values become those of inputs.
+        options: options of the conversion of given values to those of inputs.
         forms: the outputs that results have.
         format: the format of results.
         first: the number of the first row.

@@ -63,7 +63,7 @@ class ManyOptions:
     Attributes:
         output: the results' file; None for `stdout`.
         format: a value of `FORMATS`, "" to go by the file's suffix.
-        inputs: how values become those of inputs.
+        inputs: options of the conversion of given values to those of inputs.
         top: the number of highest scores in place of an output's values; None to go by the metadata.
         labels: labels of the scores, None to go by the metadata.
         labels_file: the labels' file, for messages.
@@ -164,7 +164,7 @@ def run_many(
         plugins: the plugins of this process; processes of workers find theirs by `options.blocked`.
         stdin: where "-" is read from.
         stdout: where results go without `options.output`.
-        reporter: what is told of the run.
+        reporter: receives messages about the run.
 
     Raises:
         OpletError: the model, a package, an option or a whole source is wrong, or with `strict` a row.

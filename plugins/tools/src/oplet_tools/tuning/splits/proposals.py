@@ -141,8 +141,8 @@ def _segments(plain: NodeTimes) -> list[list[int]]:
 
 
 def _crossing(order: Sequence[int], plain: NodeTimes) -> list[int]:
-    """Return, for each place in the order, the bytes that nodes before it write and nodes behind it read, plus `_TENSOR` for each
-    tensor's node.
+    """Return, for each place in the order, the bytes of the tensors that nodes before it write and nodes behind it read, plus
+    `_TENSOR` for each such tensor.
     """
     places = {node: place for place, node in enumerate(order)}
     last: dict[int, int] = {}

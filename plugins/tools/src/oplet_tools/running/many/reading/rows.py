@@ -28,7 +28,7 @@ class InputOptions:
 
     Attributes:
         raw: whether values are the integers of quantized tensors.
-        preprocessing: what becomes of pictures.
+        preprocessing: the preprocessing of pictures.
     """
 
     raw: bool = False

@@ -106,7 +106,7 @@ def open_sources(
         given: "SOURCE" or "NAME=SOURCE" each. Sources without a name go to the next input that has none; a table, lines and an .npz may
             have several inputs by name.
         details: the inputs' details, by name, in order.
-        options: how values become those of inputs.
+        options: options of the conversion of given values to those of inputs.
         stdin: standard input.
         notify: called with a notice of what was done to a single value.
         say: called with a sentence on files that were left out.
