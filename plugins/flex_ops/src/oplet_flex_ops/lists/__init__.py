@@ -1,4 +1,4 @@
-"""TensorLists, TensorFlow's lists of tensors, which travel through VARIANT tensors as values. The tensors in them do as well.
+"""TensorLists, TensorFlow's lists of tensors, held as Python values in VARIANT tensors.
 
 persistent      lists that are values: a changed one leaves the one that it was made from as it is, without a copy
 partial_shapes  shapes of which dimensions, or all of them, are unknown

@@ -1,4 +1,4 @@
-"""Strings, which are bytes: what the operators on them share. Nothing here knows a node, except `elementwise`.
+"""Shared string functions, independent of nodes except `elementwise`. Strings are bytes.
 
 elementwise   operators that compute one value for each string
 fingerprints  FarmHash, MurmurHash and SipHash of strings

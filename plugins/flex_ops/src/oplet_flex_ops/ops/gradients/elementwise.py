@@ -28,7 +28,7 @@ def _shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
 
 
 def _gradient(function: Callable[[Array, Array, Array], Any], *types: TensorType) -> Registration:
-    """`function` takes the two operands and the array for the result."""
+    """Build the registration of a binary gradient op; `function(left, right, result)` writes into `result`."""
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return partial(function, inputs[0], inputs[1], outputs[0])
