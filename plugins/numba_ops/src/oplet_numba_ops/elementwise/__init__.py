@@ -1,3 +1,1 @@
-"""Elementwise kernels of one operand or two, and means over neighbouring axes. What comes in is named by how it walks its
-arrays, not by what it computes.
-"""
+"""Unary and binary elementwise kernels and means over adjacent axes, grouped by how they walk the arrays."""

@@ -23,7 +23,7 @@ _WORTH = 100_000
 
 
 def _starts(tensor: Tensor, batches: Shape) -> Array:
-    """The byte offset of the matrix of each batch, with broadcasting."""
+    """Return the byte offset of each batch's matrix, with broadcasting."""
     return matrix_starts(tensor.shape, batches) * 4
 
 
