@@ -1,4 +1,4 @@
-"""Sentencepiece models as they are trained: a ModelProto, which only models carry whose tokenizer was made within the function.
+"""Sentencepiece models in their training format, a ModelProto, as models carry whose tokenizer was created inside the function.
 
 messages      Protocol Buffers, field by field.
 model         the pieces of a model and its settings.

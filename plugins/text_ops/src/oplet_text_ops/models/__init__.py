@@ -1,4 +1,4 @@
-"""The models of tokenizers and normalizers that a `.tflite` model carries, ready to run.
+"""Tokenizer and normalizer models that a `.tflite` model carries, parsed and ready to run.
 
 wordpiece         the vocabulary of FastWordpieceTokenizer
 longest_match     tokens of many words at once

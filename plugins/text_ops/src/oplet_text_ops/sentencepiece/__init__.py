@@ -1,4 +1,4 @@
-"""Sentencepiece models as the converter of TensorFlow Text writes them: their text, their pieces, and the best way to cut a text.
+"""Sentencepiece models in TensorFlow Text's FlatBuffer format: normalization, pieces, and best-path tokenization.
 
 A text is normalized and then cut into the pieces whose scores have the largest sum. Most models let each word be cut by itself.
 
