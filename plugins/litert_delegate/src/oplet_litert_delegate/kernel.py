@@ -1,4 +1,4 @@
-"""The kernel of a partition: LiteRT's invoke, and what must be copied before and after it."""
+"""Kernel of a partition: LiteRT's invoke, and the copies before and after it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class LiteRTKernel(DelegateKernel):
 
 
 def _inward(engine: Engine, port: Port) -> Iterator[Step]:
-    """What brings the tensor's value to LiteRT; nothing if it is there."""
+    """Yield the steps that copy the tensor's value to LiteRT; none if memory is shared."""
     data = port.tensor.data
     if port.view is None:
         yield partial(engine.set, port.number, data)
@@ -93,7 +93,7 @@ def _inward(engine: Engine, port: Port) -> Iterator[Step]:
 
 
 def _outward(engine: Engine, port: Port) -> Iterator[Step]:
-    """What brings LiteRT's value to the tensor."""
+    """Yield the steps that copy LiteRT's value to the tensor; none if memory is shared."""
     data, get = port.tensor.data, engine.get
     if port.view is None:
         yield lambda: np.copyto(data, get(port.number))
