@@ -1,4 +1,4 @@
-"""SignalWindow: the signal times the window's weights, shifted right by the option `shift` and limited to int16.
+"""SignalWindow: the signal times window weights, shifted right by `shift` and saturated to int16.
 
 The window is laid over the signal again and again, usually once a row.
 
