@@ -26,7 +26,7 @@ _SIGN_BITS: Final = {size: np.array(-(1 << (8 * size - 1)), f"i{size}") for size
 
 
 class _Storing(NamedTuple):
-    """How scaled accumulators are converted to one output type: offset, bounds and truncation.
+    """How scaled accumulators become integers of one output type: functions applied first, clamp bounds, offset added last.
 
     Attributes:
         shifts: the functions that are applied first, in place, and their further arguments.

@@ -122,7 +122,7 @@ def _column_scales(right: Tensor, columns: int) -> Array:
 
 
 def _operand(node: Node, position: int, target: Tensor | None, dtype: np.dtype) -> tuple[Array, list[Call]]:
-    """Return an integer input as floats minus its zero point, and the numpy calls that convert it in each run."""
+    """Return an integer input as floats minus its zero point, and the numpy calls that convert it in each run (none if constant)."""
     tensor, zero_point = node.inputs[position], dtype.type(_zero_points(node)[position])
     if target is None:
         key = "operand", position, dtype, zero_point

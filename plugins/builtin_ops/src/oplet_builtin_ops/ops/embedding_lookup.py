@@ -110,7 +110,7 @@ def _factors(table: Tensor) -> Array:
 
 
 def _pick(table: Tensor, numbers: Array) -> Array:
-    """Return the selected rows as float32 without scales, shape (rows, values); packed types are unpacked."""
+    """Return the selected rows as float32 without scales, shape (rows, values)."""
     values = table.data.view(np.int8) if table.type == TensorType.UINT8 else table.data
     columns = int(np.prod(table.shape[1:]))
     packed = _PER_BYTE.get(table.type, 1)

@@ -204,7 +204,9 @@ class IntegerLstm:
         return calls
 
     def _peephole(self, weights: Array) -> Array:
-        """Return the peephole weights per batch row; like LiteRT, which reads only `outputs` of them, repeat them over the cells."""
+        """Return peephole weights as (batches, cells), laid out as LiteRT reads them: with fewer outputs than cells, only
+        `outputs` weights per batch.
+        """
         batches, cells, outputs = self.layout.batches, self.lstm.cells, self.lstm.outputs
         if outputs >= cells:
             return weights.astype(np.int64)

@@ -91,8 +91,8 @@ def _suits_keys(type: TensorType, shape: Shape, axis: int) -> bool:
 
 
 def _key_calls(node: Node, extreme: np.ufunc) -> Iterator[Call]:
-    """Yield numpy calls for longer lines of 8-bit values: reduce keys of (value, reversed position), so that the low byte gives
-    the position.
+    """Yield numpy calls for longer lines of 8-bit values: reduce keys of value and position, so that the low byte gives the first
+    position.
     """
     keys, best = (temporary.data for temporary in node.temporaries)
     length = keys.shape[1]

@@ -1,4 +1,4 @@
-"""TensorLists, TensorFlow's lists of tensors, held as Python values in VARIANT tensors.
+"""TensorLists, TensorFlow's lists of tensors. They are Python values in VARIANT tensors, immutable as those are.
 
 persistent      lists that are values: a changed one leaves the one that it was made from as it is, without a copy
 partial_shapes  shapes of which dimensions, or all of them, are unknown

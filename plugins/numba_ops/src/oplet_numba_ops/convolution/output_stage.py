@@ -107,7 +107,7 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[]
 
 
 def _hairs(requantizer: Requantization) -> Array:
-    """Return half of each channel's smallest product step; added to a product, it breaks ties away."""
+    """Return half of each channel's smallest product step; added to a product, it avoids ties."""
     unit_bits = 15 if requantizer.rounding is Rounding.WIDE else 31
     return np.asarray(np.ldexp(0.5, requantizer.multipliers[1] - unit_bits))
 

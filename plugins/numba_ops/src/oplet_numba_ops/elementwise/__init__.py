@@ -1,1 +1,3 @@
-"""Unary and binary elementwise kernels and means over adjacent axes, grouped by how they walk the arrays."""
+"""Unary and binary elementwise kernels, and means over adjacent axes. Modules are grouped by how they walk the arrays, not by
+what they compute.
+"""

@@ -1,3 +1,3 @@
-"""Overridden operators, one module each, named like the operator: it plans nodes with the other packages' kernels, and defines
-`REGISTRATION`.
+"""Overridden operators, one module each, named like the operator. A module plans nodes with kernels from the other packages, and
+defines `REGISTRATION`.
 """

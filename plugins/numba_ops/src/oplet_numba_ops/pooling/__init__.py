@@ -1,1 +1,1 @@
-"""MAX_POOL_2D and AVERAGE_POOL_2D: `pools` plans the nodes, `windows` has the kernels."""
+"""MAX_POOL_2D and AVERAGE_POOL_2D. `pools` plans the nodes, `windows` has the kernels."""

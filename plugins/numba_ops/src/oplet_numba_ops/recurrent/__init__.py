@@ -1,1 +1,1 @@
-"""LSTM and RNN cells: weight layout, products, gates, steps; one or many time steps per call of machine code."""
+"""LSTM and RNN cells: weight layout, products, gates, steps. A call of machine code computes one time step or many."""

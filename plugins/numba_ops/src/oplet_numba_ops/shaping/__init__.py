@@ -1,1 +1,3 @@
-"""Kernels that move, resize or select values: borders, transposes, resizing, boxes, searches."""
+"""Kernels that move, resize or select values: borders, transposes, resizing, boxes, searches. They copy raw bits or find
+positions.
+"""

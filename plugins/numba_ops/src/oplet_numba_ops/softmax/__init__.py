@@ -1,1 +1,1 @@
-"""exp and what builds on it: LOGISTIC, SOFTMAX, LOG_SOFTMAX; and normalizations of rows."""
+"""exp and what builds on it: LOGISTIC, SOFTMAX, LOG_SOFTMAX. Normalizations of rows are here, too."""

@@ -1,4 +1,4 @@
-"""exp, LOGISTIC and the softmaxes in float32.
+"""exp, LOGISTIC, SOFTMAX and LOG_SOFTMAX in float32.
 
 exp(x) is 2**n * exp(r) with x = n * ln 2 + r and a polynomial for exp(r), within 2 units in the last place. The compiler vectorizes
 it, which it cannot do with calls of the C library.

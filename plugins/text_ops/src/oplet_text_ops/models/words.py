@@ -71,8 +71,8 @@ class WhiteSpace:
         return Words(words, starts - np.repeat(joined.starts[:-1], np.diff(rows)), rows)
 
     def _parted(self, data: bytes) -> tuple[Array, Array]:
-        """Return which bytes are white space, and the number of continuation bytes after each first byte, or None if all are
-        single bytes.
+        """Return which bytes are white space, and the number of continuation bytes after each first byte, or an empty array if
+        all are single bytes.
         """
         codes = np.frombuffer(data, np.uint8)
         parted = self._single[codes]

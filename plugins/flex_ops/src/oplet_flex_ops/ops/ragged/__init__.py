@@ -1,1 +1,1 @@
-"""Ops on ragged tensors (values plus row splits per level), and conversions to dense and sparse tensors."""
+"""Ops on ragged tensors (values plus row splits per level). Conversions to dense and sparse tensors are here, too."""

@@ -1,1 +1,1 @@
-"""Ops on sparse tensors (index vectors, values, shape), and sparse segment reductions."""
+"""Ops on sparse tensors (index vectors, values, shape). Sparse segment reductions are here, too."""

@@ -1,1 +1,1 @@
-"""Ops with windows over volumes and images: convolutions, pools, morphological dilation, and their gradients."""
+"""Ops with windows over volumes and images: convolutions, pools, morphological dilation. Their gradients are here, too."""

@@ -79,7 +79,8 @@ def loaded(image: Image) -> dict[str, int]:
 
 
 def executable(code: bytes, own: Any, library: Mapping[str, Any]) -> tuple[mmap.mmap, int]:
-    """Load machine code of several images as `loaded` does; return its memory, freed with the object, and its address.
+    """Copy machine code of several images to executable memory and relocate it; return the memory, freed with the object, and its
+    address.
 
     Args:
         code: the bytes.

@@ -1,1 +1,3 @@
-"""Functions of one operand: floats by formulas, quantized numbers by look-up tables."""
+"""Functions of one operand: floats by formulas, quantized numbers by look-up tables. Each output depends only on the input at the
+same position.
+"""

@@ -1,1 +1,1 @@
-"""Binary ops on unquantized numbers (or numbers compared by tables): comparisons, integer arithmetic, logic, divisions."""
+"""Binary ops on unquantized numbers: comparisons, integer arithmetic, logic, divisions. Quantized numbers are compared by tables."""
