@@ -20,7 +20,7 @@ _numbers = itertools.count()
 class Container:
     """A container name unique to one interpreter, and the resources created under it.
 
-    Every kernel of an interpreter takes part in one; when the last lets go, the resources are destroyed.
+    All kernels of an interpreter share one container; when the last kernel leaves it, the resources are destroyed.
 
     Attributes:
         name: the name, for the attribute `container`.

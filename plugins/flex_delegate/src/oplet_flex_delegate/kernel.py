@@ -39,7 +39,7 @@ class _Step(NamedTuple):
         check: looks at its inputs before; None if there is nothing to look at.
         reads: places of its inputs.
         writes: places of its outputs.
-        last: places that nobody reads afterwards.
+        last: positions of values that are not read after this step.
         resources: which of its outputs are resources that it made.
     """
 

@@ -56,7 +56,7 @@ def shaped(
     Args:
         signature: its operands.
         shapes: computes the outputs' shapes, and refuses inputs that do not fit.
-        bind: returns the thunk for the present shapes.
+        bind: returns the function that runs the node for the present shapes.
         settings: reads the attributes once; None where it has none but types.
         reads: the inputs whose values `shapes` needs.
         pure: whether the outputs depend on the inputs only.

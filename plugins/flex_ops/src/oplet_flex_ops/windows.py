@@ -75,7 +75,7 @@ def taps(axes: Sequence[WindowAxis]) -> Iterator[tuple[tuple[int, ...], tuple[An
     """Yield for each tap of a multi-axis window its position, the index of the windows, and the index of the elements that they
     read.
 
-    The indices are of arrays [batch, ..., channels]: as the windows at the first see it, the element is at the second.
+    Both index arrays of shape [batch, ..., channels]: the windows at the first index read the elements at the second.
     """
     whole = slice(None)
     for position in product(*(axis.met for axis in axes)):

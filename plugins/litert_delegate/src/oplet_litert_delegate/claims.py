@@ -46,7 +46,7 @@ _STAYS = {
 def unpacks_constant(node: Node) -> bool:
     """Return whether the node only expands a constant of the file (float16 or sparse weights).
 
-    Engines like to do this themselves, and keep the constant as it is.
+    Delegates prefer to expand such a constant themselves, keeping the compact form.
     """
     return (
         node.op in (BuiltinOperator.DEQUANTIZE, BuiltinOperator.DENSIFY)

@@ -52,8 +52,7 @@ class Port(NamedTuple):
 class Engine:
     """A LiteRT interpreter for one partition.
 
-    It is allocated once and never resized, so that what was said about its memory stays true as long as it lives; the
-    arrays over that memory keep it alive.
+    It is allocated once and never resized, so that array views of its memory stay valid; they keep it alive.
 
     Attributes:
         part: what it runs.

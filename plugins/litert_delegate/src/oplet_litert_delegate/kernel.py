@@ -22,7 +22,7 @@ Step = Callable[[], None]
 class LiteRTKernel(DelegateKernel):
     """Runs one partition in LiteRT.
 
-    Tensors that cross the border live in LiteRT's memory where the runtime takes the offer; the others are copied.
+    Boundary tensors live in LiteRT's memory if the runtime accepts that; others are copied.
     """
 
     def __init__(self, engine: Engine, make_engine: Callable[[], Engine]) -> None:

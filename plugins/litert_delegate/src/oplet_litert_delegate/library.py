@@ -16,7 +16,7 @@ class Library:
 
     Args:
         path: a file, or a name that the system finds.
-        options: what each delegate is told.
+        options: the options of each delegate.
 
     Raises:
         ValueError: LiteRT cannot load it, or it makes no delegate of these options.

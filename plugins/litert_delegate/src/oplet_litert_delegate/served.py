@@ -19,7 +19,7 @@ CUSTOM_OPS = frozenset({"AudioSpectrogram", "Mfcc", "TFLite_Detection_PostProces
 def serves(op: BuiltinOperator, version: int) -> bool:
     """Return whether LiteRT has a kernel for a built-in operator in that version.
 
-    It looks at a model's operator codes when it is opened, so an empty model with one of them tells.
+    LiteRT checks a model's operator codes when it opens it, so opening an empty model with this one shows it.
     """
     builder = ModelBuilder(minimum_runtime=False)
     builder.add_operator_code(op, version)

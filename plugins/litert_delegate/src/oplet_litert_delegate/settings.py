@@ -22,7 +22,7 @@ class Settings(NamedTuple):
         min_nodes: smaller partitions stay with oplet.
         max_partitions: at most so many are taken, the largest; 0 stands for all.
         library: a shared library whose delegate LiteRT applies to each part; "" for none.
-        library_options: what that delegate is told, given as `library.NAME=value`.
+        library_options: the options of that delegate, given as `library.NAME=value`.
     """
 
     num_threads: int = 0

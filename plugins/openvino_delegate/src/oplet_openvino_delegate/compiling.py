@@ -68,7 +68,7 @@ def compiled(model: openvino.Model, device: str, told: dict[str, Any]) -> openvi
 def memory(model: openvino.Model) -> int:
     """Estimate the bytes that a compiled graph takes: live intermediates, and repacked constants.
 
-    OpenVINO takes them when it compiles, and asks nobody.
+    OpenVINO allocates them when it compiles, without regard to the limits.
     """
     nodes = model.get_ordered_ops()
     last = {source: place for place, node in enumerate(nodes) for source in _sources(node)}

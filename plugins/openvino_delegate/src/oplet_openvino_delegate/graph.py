@@ -218,7 +218,7 @@ class GraphBuilder:
         """Give transposes a copy of inputs that other nodes read too, as a workaround.
 
         Where OpenVINO computes images, they lie in memory as in the model, so that such a transpose is a change of names, but only
-        if nobody else reads the image; otherwise it takes longer than most convolutions. The copy is one that is not optimized away.
+        if no other node reads the image; otherwise it takes longer than most convolutions. The copy is one that is not optimized away.
         """
         for transpose in self._turned_back:
             source = transpose.input_value(0)

@@ -24,7 +24,7 @@ class Engine(NamedTuple):
 
     Attributes:
         device: what they run on.
-        told: what OpenVINO's compiler is told.
+        told: the settings for OpenVINO's compiler.
         layers_of_8_bits: whether quantized layers are claimed.
         max_seconds: how long an invoke may take, None for any time.
     """

@@ -33,7 +33,7 @@ class Translator(NamedTuple):
         refuses: why this node of it is not claimed; "" if it is.
         inputs: how many inputs it may have, at least and at most.
         outputs: how many outputs, None for any number.
-        types: what its inputs and outputs may be, those at `constants` apart.
+        types: the allowed types of inputs and outputs, except for the inputs at `constants`.
         constants: positions of inputs that say what is to be done, axes or shapes, and must be constant.
         optional: positions of inputs that may be left out.
         custom: whether it is a custom operator.

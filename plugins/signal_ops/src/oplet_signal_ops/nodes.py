@@ -13,7 +13,7 @@ AT_ONCE = 1 << 16
 def add_state(context: Context, node: Node, shape: tuple[int, ...], type: TensorType) -> Tensor:
     """Add a persistent tensor to a node: zero at first and after `reset_all_variables()`.
 
-    Zeros are therefore how every op begins, whatever else its state counts.
+    Every op must therefore treat zeros as its initial state.
     """
     state = context.add_temporary(node, shape, type, allocation=Allocation.PERSISTENT)
     state.is_variable = True

@@ -61,8 +61,8 @@ def widen_half(source: NDArray[np.float16], target: NDArray[np.float32]) -> None
 def narrow_to_half(source: NDArray[np.float32], target: NDArray[np.float16]) -> None:
     """Round float32 `source` to float16 `target`, ties to even; both arrays are contiguous and of the same size.
 
-    A value is added to the power of two above it whose last bit has the weight of the half's last bit: the sum is rounded there, and
-    its last bits count in that weight.
+    Adding the power of two whose last mantissa bit has the weight of the half's last bit makes the float addition round there;
+    the sum's low bits are then the half's.
     """
     floats, halves = source.reshape(-1), target.reshape(-1)
     if floats.size < 4 * _FEW or not (_largest(floats) < _OVERFLOW and _lowest(floats) > -_OVERFLOW):  # both are false for NaN

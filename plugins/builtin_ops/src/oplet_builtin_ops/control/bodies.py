@@ -33,7 +33,7 @@ def prepare_body(context: Context, index: int, operands: Sequence[Tensor], resul
         index: the body's subgraph.
         operands: for each of the body's inputs, a tensor of its type.
         results: for each of the body's outputs, a tensor of its type.
-        lanes: the most values that it is run for at a time.
+        lanes: the most values to run it for at a time.
 
     Raises:
         EnsureError: its inputs or outputs are of other numbers or types, or it has side effects.
@@ -72,7 +72,7 @@ class Body:
     The arrays that it returns are valid until the next call.
 
     Attributes:
-        lanes: the values that it is run for at a time; 1 unless all its operators are elementwise.
+        lanes: how many values it runs for at a time; 1 unless all its operators are elementwise.
     """
 
     def __init__(self, callee: Callee, lanes: int) -> None:

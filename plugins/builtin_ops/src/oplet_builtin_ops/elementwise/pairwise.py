@@ -63,7 +63,7 @@ def ensure_no_zeros(divisors: Tensor, run: Thunk, zero: int = 0) -> Thunk:
 
     Args:
         divisors: the divisors.
-        run: the other thunk.
+        run: the function that computes the op.
         zero: the stored value that means zero.
     """
     values = divisors.data

@@ -45,7 +45,7 @@ class Products(NamedTuple):
         columns: the patches of a strip, None if they need no gathering.
         accumulators: the products of a strip, None if they go directly to the output.
         lanes: the number of threads that share the strips; each has its own part of `columns` and `accumulators`.
-        context: runs the lanes.
+        context: has the worker threads (lanes).
         added: 1 if a last row of the matrices is added to each output, for which every patch ends in a one; else 0.
     """
 

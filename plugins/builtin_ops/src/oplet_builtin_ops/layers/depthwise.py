@@ -52,11 +52,11 @@ class Taps(NamedTuple):
         strips: the strips of windows.
         longest: the windows of the largest strip.
         padded: the input with its padding, its channels repeated, in the type to compute in; None if the input serves as it is.
-            Of a single map it has only what a strip reads, which stays in the cache until it is read; each lane has its own.
+            For a batch of one it holds only what one strip reads, so that it stays in the cache; each thread has its own.
         accumulators: the sums of a strip, None if they go directly to the output.
         spare: scratch as large as a strip, if there is more than one phase.
         lanes: the number of threads that share the strips; each has its own part of `accumulators` and `spare`.
-        context: runs the lanes.
+        context: has the worker threads (lanes).
         node: the node, whose constant weights are repeated once for all interpreters of the model.
     """
 

@@ -75,7 +75,7 @@ class Windows(Windows2D):
         """Group the strips by which padding is written at once, with the worker thread that writes it; -1 for before threads
         start.
 
-        Lanes that share a map both write the rows that both read, with the same values.
+        Two threads that read the same padded rows both write them, with the same values.
         """
         if not strips or strips[-1].lane == 0 or self.batch > 1:
             return [(-1, strips)]

@@ -122,7 +122,7 @@ def taken_axes(node: Node) -> tuple[list[tuple[int, int]], Index] | None:
     """Return the entries that take a single position (entry, axis), and the numpy index with 0 in their place; None if not
     constant.
 
-    None where another entry takes a part of its axis that is known only when the node runs, or the node is to be refused.
+    Also None if another entry selects a range that is known only at run time, or if the node is invalid.
     """
     options = node.options(StridedSliceOptions)
     strides = node.inputs[3]

@@ -1,10 +1,10 @@
 """Persistent (immutable) lists: a change returns a new version in constant time and keeps the old one valid.
 
-The versions of a list share one Python list, which the newest one holds; an older version knows the change that leads back to it. Who
-reads an older version turns these changes round on the way, so that this version holds the list (H. Baker, "Shallow binding makes
-functional arrays fast", 1991). A version that nobody refers to any more costs nothing: loops, which go on from the newest one, run as
-fast as if they overwrote it. After as many changes as there are items, the next version gets a copy, so that an old version which is
-kept holds no more than twice its own items.
+The versions of a list share one Python list, which the newest one holds; an older version stores the change that leads back to
+it. Reading an older version applies these changes and inverts them on the way, so that this version then holds the list (H.
+Baker, "Shallow binding makes functional arrays fast", 1991). Unreferenced versions cost nothing: loops, which go on from the
+newest one, run as fast as if they overwrote it. After as many changes as there are items, the next version gets a copy, so that
+an old version that is kept holds no more than twice its own items.
 """
 
 from __future__ import annotations

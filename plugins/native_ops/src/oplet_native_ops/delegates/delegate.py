@@ -31,7 +31,7 @@ def load_delegate_library(path: str | os.PathLike[str], options: Mapping[str, An
 
     Args:
         path: the library (.so). A file, or a name that is looked for in LD_LIBRARY_PATH and the system's folders.
-        options: what it is to be told, all as strings.
+        options: the delegate's options, converted to strings.
 
     Raises:
         PluginError: the library cannot be loaded.

@@ -54,7 +54,7 @@ class DelegateGraph(Shared, NativeGraph):
     """The C view of one subgraph of one interpreter for one delegate; it lives as long as the interpreter.
 
     Attributes:
-        withheld: why nodes are shown as ones that nobody knows, by index.
+        withheld: for nodes shown as an unknown custom op the reason, by index.
         others: other subgraphs of the model that the library looked at from here, by index.
         dynamic: outputs whose memory is the library's own, by index, with the partition that makes each.
         earlier: the graph as the library saw it before it had more tensors, which it may still look at.

@@ -8,8 +8,8 @@ __all__ = ["Shared"]
 class Shared:
     """A C object that is freed when its last user (a partition) is gone.
 
-    Python tears down what refers to one another in no certain order, and may come to a delegate before the interpreter that still has
-    partitions of it to free: then whoever uses it last ends it.
+    Python destroys objects of a reference cycle in no defined order, possibly the delegate before an interpreter that still has
+    to free its partitions: the last user then frees the object.
     """
 
     _users = 0

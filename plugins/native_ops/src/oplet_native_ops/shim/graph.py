@@ -42,7 +42,7 @@ class NativeGraph:
 
     Args:
         tensors: so many there are before a library adds any; their indices are those of oplet's.
-        threads: what libraries are told that they may use.
+        threads: the number of threads that libraries may use.
 
     Attributes:
         pointer: the context, for C.
@@ -105,7 +105,7 @@ class NativeGraph:
         """Copy a tensor's present shape to C; free memory that the library had allocated for it.
 
         Args:
-            memory: what the library is told of its memory, a number of `Memory`; that of the tensor's allocation unless given.
+            memory: the TfLiteAllocationType to set, a number of `Memory`; by default that of the tensor's allocation.
         """
         size = 0 if tensor.type is TensorType.STRING else tensor.nbytes
         kind = _MEMORY[tensor.allocation] if memory is None else memory

@@ -37,7 +37,7 @@ class NativeLibrary:
         name: the file's name, which messages call it.
         info: what it exports and needs.
         functions: its functions, for ctypes.
-        was_loaded: whether somebody else had it loaded before, so that it is bound to others.
+        was_loaded: whether the process had loaded it before, so that it is bound to another LiteRT library.
     """
 
     def __init__(self, path: str, info: ElfInfo, functions: ctypes.CDLL, was_loaded: bool) -> None:

@@ -36,7 +36,7 @@ class _ForNow:
     """The numpy kernel's function while compilation runs: an `oplet.Improving`, which the runtime replaces later.
 
     Args:
-        thunk: numpy's thunk.
+        thunk: the numpy kernel's function.
         replaced: the node.
     """
 

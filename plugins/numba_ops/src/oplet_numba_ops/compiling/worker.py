@@ -1,7 +1,7 @@
 """The compile process: one request per line on stdin, one answer per line on stdout.
 
-A request names a kernel, the module of its function, and the function that makes it, if it is one of a family. The answer is its machine
-code, or why there is none. The process ends with its input.
+A request names a kernel, the module of its function, and the function that makes it, if it is one of a family. The answer is its
+machine code, or the reason why it could not be compiled. The process ends when its input does.
 """
 
 from __future__ import annotations

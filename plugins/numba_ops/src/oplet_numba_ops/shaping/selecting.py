@@ -1,6 +1,6 @@
 """Slices at run-time positions (GATHER, SLICE, STRIDED_SLICE), and values selected by a condition (SELECT_V2).
 
-A position that leaves its axis is written into the kernel's mark (`threads.failing`), and nothing is copied.
+An out-of-range position is written to the kernel's error flag (`threads.failing`), and nothing is copied.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def _number(where, nbytes, word):  # type: ignore[no-untyped-def]
 def JOIN_SLICES(pieces, shape, mark, source, target, word, axis, outer, nbytes):  # type: ignore[no-untyped-def]
     """Concatenate pieces along an axis, if the whole has the shape of `source`, (outer, length, nbytes).
 
-    `pieces` has six words for each: its length and address; or for a slice -1, then of `begin` and of `size` the address and the bytes of
-    a number, and room for the place where it begins.
+    `pieces` has six words for each piece: its length and address; for a slice instead -1, the address and byte width of `begin`,
+    the same of `size`, and a word in which the start position is stored.
     """
     total = 0
     for place in range(0, pieces.size, 6):

@@ -1,7 +1,7 @@
 """Error flags of kernels that may fail at run time, e.g. for an index out of bounds.
 
-Machine code raises nothing: the kernel writes what is wrong into words of memory, its *mark*, and computes nothing. What runs jobs looks at
-the marks afterwards, and raises.
+Machine code cannot raise: the kernel writes what is wrong into words of memory, its error flag (*mark*), and computes nothing. The
+code that runs jobs checks the flags afterwards, and raises.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Failure(NamedTuple):
     """How a node fails: its error flag, and the function that raises its error.
 
     Attributes:
-        mark: int64 words; the first one is not 0 if it has failed.
-        fail: raises the error that the mark tells of.
-        position: the node's position among the thunks that run together.
+        mark: the error flag: int64 words, the first of which is not 0 if the node has failed.
+        fail: raises the error that the flag's words describe.
+        position: the node's position in the fused step.
     """
 
     mark: Array
@@ -63,9 +63,9 @@ def failing(call: Any, mark_words: Array, fail: Callable[[Array], None]) -> Thun
     """Wrap a node's function that may fail, so that it can still be fused with its neighbours.
 
     Args:
-        call: the thunk of its kernel, of one step.
-        mark_words: its mark.
-        fail: raises the error that a mark tells of.
+        call: the function that runs its kernel, of one step.
+        mark_words: its error flag.
+        fail: raises the error that the flag's words describe.
     """
     failures = (Failure(mark_words, fail),)
     result: Any = _Checked(call, failures)

@@ -6,7 +6,7 @@ the last of those it waits for, so that no thread waits for another between two 
 Why this is correct: a job has one word with a bit for each part that is free, and one that counts the parts that are not done. The
 posting thread writes both, the free parts last; a part belongs to the thread that clears its bit. A thread that comes late, with
 the address of an old job, either finds no bit, or a bit of the job that is there now: it reads kernel and arguments after it has
-cleared the bit, and they cannot change then, since the posting thread waits until the part is done and keeps the thunk with its
+cleared the bit, and they cannot change then, since the posting thread waits until the part is done and keeps the step with its
 arrays alive. What a job of a graph says of its graph is read before the part is counted as done, and the graph's jobs stay as they
 are until each of them was counted by the thread that finished it, after it posted the next ones. The memory of jobs and of graphs'
 lists of jobs is never freed, only reused for other jobs, so that a late thread always reads a job. Threads
@@ -233,7 +233,7 @@ def SERVE(team, box, number, patience, sleeps):  # type: ignore[no-untyped-def]
     """Worker loop: run parts of jobs posted to a mailbox, single or in a graph. After `patience` idle rounds return, or sleep
     until woken.
 
-    A job that is posted just before the helper marks itself as asleep does not wake it; the next job does.
+    A job that is posted just before the worker flags itself as asleep does not wake it; the next job does.
     """
     idle = 0
     while load(box + _END) == 0:

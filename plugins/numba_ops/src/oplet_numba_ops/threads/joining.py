@@ -35,13 +35,13 @@ class Jobs(NamedTuple):
     """The jobs of a function that runs a node: their addresses, and what keeps their memory alive.
 
     Attributes:
-        run: runs jobs; it takes the address of words: the address of the team, that of the jobs' addresses, and their number.
-        team: the address of the team.
+        run: runs jobs, given the address of three words: the pool, the array of the jobs' addresses, and their number.
+        team: the address of the thread pool.
         addresses: the addresses of the jobs.
-        helpers: the helpers that share them.
-        crew: the team, as `Crew`.
+        helpers: the worker threads that share them.
+        crew: the thread pool, as `Crew`.
         failures: how the node fails.
-        kept: what the thunk keeps alive.
+        kept: objects that the function keeps alive.
     """
 
     run: Callable[[int], None]
@@ -235,7 +235,7 @@ def _give_back(crew: Crew, jobs: list[int], graph: int) -> None:
 def _gathered(addresses: Sequence[int]) -> tuple[Array, Array]:
     """Copy jobs and their arguments into contiguous memory in run order; return the copies' addresses and the memory.
 
-    Jobs of several threads stay where they are, since helpers may know their addresses.
+    Jobs of several threads stay where they are, since workers may know their addresses.
     """
     pieces: list[Array | None] = []
     for where in addresses:

@@ -36,8 +36,8 @@ def _failed(marks, count):  # type: ignore[no-untyped-def]
 def LOOP(lists, flag, most, first, state):  # type: ignore[no-untyped-def]
     """Run iterations, at most `most`, while the flag byte is not 0.
 
-    `lists` has addresses and numbers of jobs: before the first round, condition, body, step, after the last round; and of marks, words
-    that are not 0 when a job has failed, which ends the loop.
+    `lists` has (address, count) pairs of jobs: before the first iteration, condition, body, step, after the last iteration; and
+    one of error flags, of which any non-zero one ends the loop.
     """
     if first != 0:
         run_alone(load(lists), load(lists + 8))

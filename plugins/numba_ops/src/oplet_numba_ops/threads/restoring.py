@@ -23,7 +23,7 @@ def restore(facts: Mapping[str, Any], memory: NDArray[np.uint8], places: Places)
     """Rebuild callables from what `storing` serialized; None if they cannot run here.
 
     Args:
-        facts: what it has told of them.
+        facts: the serialized data.
         memory: a private copy of the memory that it has stored, which is changed and kept.
         places: the arena and the model's bytes.
     """
@@ -52,7 +52,7 @@ def _checked(call: Callable[[], None], marks: Sequence[NDArray[np.int64]]) -> No
     """Run jobs that may fail; raise if one has set its error flag.
 
     Raises:
-        RunAnew: one has failed; the nodes' own thunks tell how.
+        RunAnew: one has failed; running the nodes unfused then raises the error.
     """
     call()
     if any(mark[0] for mark in marks):

@@ -1,8 +1,9 @@
 """Serializes fused steps for another process: jobs, the memory that they point to, and the machine code.
 
-What a job reads is words, among them addresses. Each is found by the piece of memory that it lies in: the arena, the model's bytes, an
-array that the thunk keeps alive, or machine code. It is stored as an offset in that piece, and becomes an address again in `restoring`.
-An address that lies nowhere is the end of it: such thunks are not stored.
+A job's arguments are words, among them pointers. Each pointer is identified by the memory region that it points into: the arena, the
+model's bytes, an array that the step keeps alive, or machine code. It is stored as an offset in that region, and `restoring` turns it
+into a pointer again.
+Steps with a pointer to any other memory are not stored.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class _Run(NamedTuple):
 
     Attributes:
         jobs: the addresses of its jobs.
-        marks: the marks of nodes that may fail (`failing`).
+        marks: the error flags of nodes that may fail (`failing`).
     """
 
     jobs: Sequence[int]
@@ -65,7 +66,7 @@ def store_thunks(runs: Sequence[Sequence[Any]], places: Places, arrays: Sequence
     """Serialize steps to data that `restoring.restore` rebuilds; None if that is impossible.
 
     Args:
-        runs: the thunks, of which each run becomes one; one that runs in turns becomes several.
+        runs: sequences of functions, each of which becomes one step; a function that runs in portions becomes several.
         places: the arena and the model's bytes.
         arrays: further arrays to store.
     """

@@ -1,15 +1,15 @@
 """The thread pool: workers run parts of kernels in parallel, and stay in machine code (spinning, then sleeping) between kernels.
 
-A step of a thunk is a job: a kernel and as many blocks of arguments as the work has parts. The thread that invokes posts the job to
-its helpers and runs parts itself until none is left, then waits for those that helpers still run. A helper spins, without the GIL,
+A step is a job: a kernel and as many blocks of arguments as the work has parts. The thread that invokes posts the job to the workers
+(`_Helper`) and runs parts itself until none is left, then waits for those that workers still run. A worker spins, without the GIL,
 until there is a job. After about a millisecond without one it sleeps: in machine code where the C library has semaphores, since a
-helper that needs the GIL to wake up would miss much of a model's run, as the thread that invokes releases the GIL only while a
-kernel runs. A sleeping helper is woken when a job is posted, but nothing waits for it: parts that helpers do not take are run by
+worker that needs the GIL to wake up would miss much of a model's run, as the thread that invokes releases the GIL only while a
+kernel runs. A sleeping worker is woken when a job is posted, but nothing waits for it: parts that workers do not take are run by
 the thread that invokes.
 
 A step of many parts is long: it is posted a few parts at a time, and the run can be stopped between them (`oplet.checkpoint`).
 
-So nothing depends on helpers: not in a forked process, which has none of its parent's threads, not while another interpreter has
+So nothing depends on the workers: not in a forked process, which has none of its parent's threads, not while another interpreter has
 posted its job over this one, not when Python ends. `jobs` explains why this is correct.
 """
 
@@ -58,7 +58,7 @@ class _Helper:
     """A worker thread with its mailbox.
 
     Args:
-        team: the team's address.
+        team: the thread pool's address.
         number: 1 and up.
     """
 
@@ -248,7 +248,7 @@ class Turns(NamedTuple):
 
     Attributes:
         entry: the kernel's machine code.
-        turns: the arguments of the parts that are run together, turn by turn.
+        turns: for each portion the arguments of its parts, which run together.
         kept: further arrays that they read.
     """
 

@@ -3,7 +3,8 @@
 All words stand side by side, the longest first, so that those which have a byte in column t are the first ones. The steps over each
 column are made for all words together: the bytes that no piece has, then the pieces of one byte, of two and so on.
 
-Sums are not rounded to float32 here, as `oplet_text_ops.sentencepiece.words` asks for the gap between the best path and any other.
+Sums are not rounded to float32 here, since `oplet_text_ops.sentencepiece.words` needs the exact gap between the best path and any
+other.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ class Normalizer:
         """Normalize words (what stands between two spaces) to words with a leading space; a list if one becomes several, None if
         not possible.
 
-        It is a list where it is none or several, and None where the words have to be looked at together, as one ends with what the next
-        one begins with. For models of which `by_words` is true.
+        A list holds no or several words; None means that words must be normalized together, as a match crosses their border. Only
+        for models of which `by_words` is true.
         """
         made: list[bytes | list[bytes] | None] = [SPACE + word for word in words]
         others = [number for number, word in enumerate(words) if not (self._plain and _PLAIN.fullmatch(word))]

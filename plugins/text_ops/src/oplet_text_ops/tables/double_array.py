@@ -93,7 +93,7 @@ class DoubleArray:
     def has_before(self, keys: Sequence[bytes]) -> bool:
         """Return whether some node reachable from the root (itself included) continues with one of the keys.
 
-        Where it would take long to find out, it is taken for granted.
+        Returns True as well if finding out would take long.
         """
         everywhere = np.arange(len(self.array))
         bases = self.bases(everywhere)

@@ -1,4 +1,4 @@
-"""Ops that pass values on: Identity and its relatives, Bitcast, the checks CheckNumerics and Assert; Print and PrintV2 log.
+"""Ops that pass values on: Identity and similar ops, Bitcast, the checks CheckNumerics and Assert; Print and PrintV2 log.
 
 Numerics: tensorflow/core/kernels/{identity_op.h,bitcast_op.cc,check_numerics_op.cc,logging_ops.cc}
 """

@@ -1,6 +1,7 @@
 """Gradients of elementwise functions. Numerics: tensorflow/core/kernels/relu_op_functor.h, cwise_ops_gradients.h.
 
-Those of activations take the gradient first and then what the activation read or gave, the others the result first.
+Gradients of activations take the incoming gradient first, then the activation's input or output; the others take the function's
+result first.
 """
 
 from __future__ import annotations

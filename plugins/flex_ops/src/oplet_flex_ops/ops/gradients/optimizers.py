@@ -1,7 +1,7 @@
 """Optimizer update ops, which change variables in place. Numerics: tensorflow/core/kernels/training_ops.cc.
 
-Halves are computed in single precision and rounded once for each variable. What the attribute `use_locking` says needs no heed, as no
-two nodes run at a time.
+Halves are computed in single precision and rounded once for each variable. The attribute `use_locking` is ignored, as nodes never
+run concurrently.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Disk cache of machine code: one file per kernel, named by a hash of all that it depends on, in "kernels" of oplet's cache
 folder.
 
-Files are replaced as a whole and carry a checksum, so that processes may share the folder. They are run, so that those which somebody else
-may have written are left alone (`oplet.CacheFolder`).
+Files are replaced as a whole and carry a checksum, so that processes may share the folder. As their code is executed, files that
+another user could have written are not used (`oplet.CacheFolder`).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def store(name: str, content: bytes, most: int) -> bool:
 def alone(name: str) -> Iterator[None]:
     """Hold an inter-process lock for a cache entry, waiting at most a hundred seconds, so that only one process compiles it.
 
-    Where no file can be locked nobody waits, and the same may be made twice.
+    If files cannot be locked, processes do not wait, and an entry may be compiled twice.
     """
     byte = _byte_of(name)
     with ExitStack() as stack:

@@ -1,6 +1,7 @@
 """RELU and other clamps; fused into the layer before them as its activation, if nothing else reads that layer's output.
 
-Alone on one thread numpy is as fast for floats, but its node would part compiled neighbours (`threads.joining`).
+On one thread numpy is as fast for float clamps, but a numpy node would break the fusion of its compiled neighbours
+(`threads.joining`).
 """
 
 from __future__ import annotations
