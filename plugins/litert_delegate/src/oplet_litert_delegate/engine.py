@@ -63,12 +63,17 @@ class Engine:
     """
 
     def __init__(self, part: Part, num_threads: int, *, xnnpack: bool, nbytes: int = 0, library: Library | None = None) -> None:
-        """
+        """Open and allocate a partition in LiteRT.
+
         Args:
-            library: whose delegate LiteRT applies.
+            part: the partition, written as a model.
+            num_threads: LiteRT's number of threads.
+            xnnpack: whether LiteRT applies XNNPACK.
+            nbytes: the estimated memory of the interpreter.
+            library: whose delegate LiteRT applies first; None for none.
 
         Raises:
-            RefusedError: LiteRT does not take the part.
+            RefusedError: LiteRT rejects the partition.
         """
         self.part = part
         self.nbytes = nbytes

@@ -26,10 +26,11 @@ class LiteRTKernel(DelegateKernel):
     """
 
     def __init__(self, engine: Engine, make_engine: Callable[[], Engine]) -> None:
-        """
+        """Keep the engine that the claim made, and the means to replace it.
+
         Args:
-            engine: for the shapes of now.
-            make_engine: makes another, for the shapes of then.
+            engine: the engine for the present shapes.
+            make_engine: makes another one when shapes have changed.
         """
         self._engine: Engine | None = engine
         self._make_engine = make_engine

@@ -1,4 +1,4 @@
-"""BATCH_MATMUL, compiled: float32, whose right matrices are not large, and small products of integers."""
+"""BATCH_MATMUL, compiled: float32 with right matrices that are not large, and small integer products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MEAN, compiled: quantized numbers and float32 over neighbouring constant axes."""
+"""MEAN, compiled: quantized numbers and float32 over adjacent constant axes."""
 
 from __future__ import annotations
 

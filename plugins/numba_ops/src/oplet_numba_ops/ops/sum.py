@@ -1,4 +1,4 @@
-"""SUM, compiled: float32, quantized numbers, int32 and int64 over neighbouring axes."""
+"""SUM, compiled: float32, quantized numbers, int32 and int64 over adjacent axes."""
 
 from __future__ import annotations
 

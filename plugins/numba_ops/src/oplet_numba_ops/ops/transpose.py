@@ -1,5 +1,5 @@
-"""TRANSPOSE, compiled: large tensors of one- or four-byte numbers with at most four axes, after axes that stay adjacent are
-merged.
+"""TRANSPOSE, compiled: large tensors of one- or four-byte numbers with at most four axes, after merging of axes that stay
+adjacent.
 """
 
 from __future__ import annotations
