@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 import importlib_metadata
+from oplet.toolkit import GROUP, normalised
 
-from oplet.plugins.manager import GROUP
-from oplet.plugins.selection import normalised
 from oplet_build.building.error import BuildError
 
 __all__ = ["Distribution", "distribution", "licence_texts", "op_packages", "requirements_beyond"]

@@ -18,9 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from oplet.model.files.atomic_write import write_atomically
-from oplet.plugins.manager import PluginManager
-from oplet.plugins.plugin import PluginInfo
+from oplet import PluginManager, write_atomically
+from oplet.processes import TimeoutExpired, run_python
+from oplet.toolkit import PluginInfo
 from oplet_build.building.build_program import BuiltProgram
 from oplet_build.building.build_wheel import BuiltWheel
 from oplet_build.building.cutting.cut_kernels import CutPackage
@@ -29,7 +29,6 @@ from oplet_build.building.kernels import Kernel
 from oplet_build.building.packages import find_package
 from oplet_build.building.packing.payload import Payload
 from oplet_tools.running.pictures import PICTURES_NEED
-from oplet.processes import TimeoutExpired, run_python
 
 __all__ = ["BeforeAfter", "Report", "make_report"]
 

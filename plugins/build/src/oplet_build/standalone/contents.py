@@ -6,8 +6,9 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from oplet.toolkit import map_file
+
 from oplet.errors import ModelError
-from oplet.model.files.mapping import map_file
 
 __all__ = ["AppContents", "AppModel"]
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from oplet.ops.context import Context, Node
-from oplet.ops.serving.entry import Op, ResolverEntry
-from oplet.ops.serving.registration import Registration, Thunk
-from oplet.ops.serving.resolver import OpResolver
+from oplet.toolkit import Op, ResolverEntry, Thunk
+
+from oplet import Context, Node, OpResolver, Registration
 
 __all__ = ["INJECTED", "InjectedFault", "RegistrationSpy", "SpyResolver"]
 

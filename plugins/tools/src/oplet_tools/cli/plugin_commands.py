@@ -13,7 +13,9 @@ from oplet.texts import logger_of
 from oplet_tools.cli.settings import Settings
 
 if TYPE_CHECKING:
-    from oplet.plugins.commands import CommandEntry, CommandRegistry
+    from oplet.toolkit import CommandEntry
+
+    from oplet import CommandRegistry
 
 __all__ = ["Command", "Commands"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
+from oplet.toolkit import install_command
+
 from oplet.errors import OpletError
-from oplet.plugins.install_commands import install_command
 
 __all__ = ["Layout", "LayoutError", "ensure_layout", "lay_out"]
 

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from oplet.toolkit import made_tensors, numpy_dtype
 
+from oplet import Model
 from oplet.errors import ModelError
-from oplet.model.model import Model
-from oplet.model.reachability import made_tensors
-from oplet.ops.tensor import numpy_dtype
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.schema.options import ReshapeOptions, StridedSliceOptions, TransposeOptions

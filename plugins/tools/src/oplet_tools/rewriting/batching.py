@@ -11,11 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from oplet.toolkit import entry_subgraphs, reachable_subgraphs
 
+from oplet import Interpreter, Model
 from oplet.errors import InvokeError, OpletError
-from oplet.model.model import Model
-from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
-from oplet.runtime.interpreter import Interpreter
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
@@ -24,7 +23,7 @@ from oplet_tools.rewriting.batch_rules import LATE_RULES, RULES, BatchError, Gra
 from oplet_tools.rewriting.stripping import copied, indices
 
 if TYPE_CHECKING:
-    from oplet.plugins.manager import PluginManager
+    from oplet import PluginManager
 
 __all__ = ["set_batch"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from oplet.plugins.plugin import Operators
+from oplet.toolkit import Operators
+
 from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["parse_op_library"]

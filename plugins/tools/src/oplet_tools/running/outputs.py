@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from oplet.toolkit import atomic_write, read_file
 
+from oplet import write_atomically
 from oplet.errors import TensorError
-from oplet.model.files.atomic_write import atomic_write, write_atomically
-from oplet.model.files.regular_files import read_file
 from oplet.schema.naming import shown
 from oplet_tools.running.values.quantization import dequantize
 

@@ -12,9 +12,9 @@ from oplet.schema.enums import BuiltinOperator
 from oplet.schema.tables import operator_code
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate
-    from oplet.model.model import Model
-    from oplet.plugins.manager import PluginInfo, PluginManager
+    from oplet.toolkit import PluginInfo
+
+    from oplet import Delegate, Model, PluginManager
 
 __all__ = ["Candidate", "Runs", "builtin_operators", "delegate_names", "kernel_sets", "runs_text"]
 

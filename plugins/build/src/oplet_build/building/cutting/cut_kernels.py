@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from oplet.model.model import Model
-from oplet.plugins.manager import API_VERSION, PluginManager
-from oplet.plugins.selection import Preference
+from oplet.toolkit import API_VERSION, Preference
+
+from oplet import Model, PluginManager
 from oplet_build.building.cutting.dependencies import DependencyClosure, ReachedModule
 from oplet_build.building.cutting.import_rewriting import rewrite_imports
 from oplet_build.building.cutting.tree_shaking import shaken_source

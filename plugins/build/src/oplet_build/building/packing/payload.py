@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from oplet.toolkit import normalised
+
 import oplet
-from oplet.model.model import Model
-from oplet.plugins.selection import normalised
+from oplet import Model
 from oplet.schema.enums import TensorType
 from oplet_build.building.cutting.cut_core import cut_core, strip_source
 from oplet_build.building.cutting.cut_kernels import CutPackage

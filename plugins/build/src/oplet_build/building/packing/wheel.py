@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from oplet.toolkit import install_command
+
+from oplet import write_atomically
 from oplet.errors import text_of
-from oplet.model.files.atomic_write import write_atomically
-from oplet.plugins.install_commands import install_command
 from oplet.texts import plain
 from oplet_build.building.cutting.cut_kernels import CutPackage
 from oplet_build.building.distributions import Distribution, licence_texts
