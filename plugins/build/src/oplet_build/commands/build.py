@@ -102,14 +102,14 @@ def build(
     if (no_bytecode or python is not None) and not pyz:
         hint = "--no-bytecode" if no_bytecode else "--python"
         raise typer.BadParameter("goes with --pyz.", param_hint=hint)
-    from oplet_tools.cli.console import print_json
-    from oplet_tools.cli.progress import progress_bars
     from oplet.model.files.atomic_write import check_folder
     from oplet_build.building.build_program import build_program
     from oplet_build.building.build_wheel import build_wheel
     from oplet_build.building.packing.payload import INTERPRETER
     from oplet_build.building.report import make_report
     from oplet_build.selection.needs import SelectionError
+    from oplet_tools.cli.console import print_json
+    from oplet_tools.cli.progress import progress_bars
 
     check_folder(output.parent if pyz or output.suffix == ".pyz" else output)
     plugins = settings.plugins()
@@ -152,8 +152,8 @@ def build(
 
 
 def _show(built: BuiltWheel, report: Report, wide: bool) -> None:
-    from oplet_tools.cli.console import Printer
     from oplet_build.building.providers import passed_over_sentences
+    from oplet_tools.cli.console import Printer
 
     printer = Printer(wide)
     printer.line(str(built.path), "bold")

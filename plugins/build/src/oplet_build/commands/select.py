@@ -172,9 +172,9 @@ def _entry(entry: ResolverEntry) -> dict[str, Any]:
 
 
 def _check(path: Path, models: list[Model], all_codes: bool, plugins: PluginManager, prefer: list[str] | None, json: bool) -> int:
-    from oplet_tools.cli.console import Printer, print_json
     from oplet_build.selection.check import check_installed, check_models
     from oplet_build.selection.lock import Lock
+    from oplet_tools.cli.console import Printer, print_json
 
     lock = Lock.read(path)
     in_models, in_packages = check_models(lock, models, all_codes=all_codes), check_installed(lock, plugins, prefer)
