@@ -10,11 +10,10 @@ import importlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from oplet.toolkit import Op, op_key, op_label
-
 from oplet import MutableOpResolver, Provenance
 from oplet.errors import PluginError
 from oplet.schema.enums import BuiltinOperator
+from oplet.toolkit import Op, op_key, op_label
 
 if TYPE_CHECKING:
     from oplet import DelegateRegistry

@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from oplet.toolkit import is_auto, manager_of, parse_delegate
-
 from oplet import Delegate, Interpreter, Limits, PluginManager
 from oplet.errors import DelegateError, ModelError, PluginError, TensorError, failures, text_of
+from oplet.toolkit import is_auto, manager_of, parse_delegate
 
 if TYPE_CHECKING:
     from oplet.toolkit import Preference

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from oplet.toolkit import string_array
 
 from oplet.errors import OpletError, TensorError, failures, text_of
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
+from oplet.toolkit import string_array
 
 if TYPE_CHECKING:
     from oplet import Tensor

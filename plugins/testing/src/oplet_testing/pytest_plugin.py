@@ -34,9 +34,8 @@ def isolated_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., 
     `isolated_plugins("oplet-atan-op")` switches that one on, also for interpreters that are given no manager, and returns the manager.
     Environment variables that select plugins are ignored meanwhile.
     """
-    from oplet.toolkit import default_manager
-
     from oplet import PluginManager
+    from oplet.toolkit import default_manager
 
     def allow(*names: str, **arguments: Any) -> PluginManager:
         monkeypatch.setenv("OPLET_PLUGINS", ",".join(names))

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from oplet.toolkit import PluginInfo, ResolverEntry
-
 from oplet import Provenance, Registration
+from oplet.toolkit import PluginInfo, ResolverEntry
 from oplet_build.building.error import BuildError
 from oplet_build.selection.needs import Key, OpNeed
 

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from oplet.toolkit import MergedResolver, Op, Preference, ResolverEntry, normalised, op_key
-
 from oplet import Interpreter, Model, OpResolver, PluginManager, Registration
 from oplet.errors import OpletError, OpNotFoundError, UnresolvedOpError
+from oplet.toolkit import MergedResolver, Op, Preference, ResolverEntry, normalised, op_key
 from oplet_build.building.distributions import op_packages, requirements_beyond
 from oplet_build.building.error import BuildError
 from oplet_build.building.kernels import Kernel, Origin, kernel_of

@@ -104,7 +104,6 @@ def build(
     if (no_bytecode or python is not None) and not pyz:
         hint = "--no-bytecode" if no_bytecode else "--python"
         raise typer.BadParameter("goes with --pyz.", param_hint=hint)
-
     from oplet_build.building.build_program import build_program
     from oplet_build.building.build_wheel import build_wheel
     from oplet_build.building.packing.payload import INTERPRETER

@@ -24,9 +24,8 @@ from oplet_tools.cli.settings import (
 )
 
 if TYPE_CHECKING:
-    from oplet.toolkit import ResolverEntry
-
     from oplet import Model, PluginManager
+    from oplet.toolkit import ResolverEntry
     from oplet_build.selection.providers import ServedOp
 
 __all__ = ["select"]

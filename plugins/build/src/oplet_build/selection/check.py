@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from oplet.toolkit import API_VERSION, ResolverEntry, install_command, known_distribution
-
 from oplet import Composite, Model, OpResolver, Registration
 from oplet.schema.enums import TensorType
+from oplet.toolkit import API_VERSION, ResolverEntry, install_command, known_distribution
 from oplet_build.selection.fingerprint import installed
 from oplet_build.selection.lock import Lock, LockedOp, LockError, hash_of
 from oplet_build.selection.needs import Key, NodeNeed, node_needs

@@ -6,7 +6,6 @@ import functools
 import re
 
 from oplet.toolkit import ResolverEntry
-
 from oplet_build.building.error import BuildError
 from oplet_build.building.packages import find_package
 

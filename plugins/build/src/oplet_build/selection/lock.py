@@ -9,11 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oplet.toolkit import API_VERSION, Op, read_file
-
 from oplet import Composite, Model
 from oplet.errors import OpletError
 from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.toolkit import API_VERSION, Op, read_file
 from oplet_build.selection.fingerprint import Installed, installed
 from oplet_build.selection.generated_files import file_labels
 from oplet_build.selection.needs import Key

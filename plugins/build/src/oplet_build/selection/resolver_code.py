@@ -7,7 +7,6 @@ from pathlib import Path
 from string import Template
 
 from oplet.toolkit import ResolverEntry
-
 from oplet_build.selection.generated_files import file_labels
 from oplet_build.selection.needs import OpNeed
 from oplet_build.selection.providers import ServedOp, kernel_path

@@ -6,9 +6,8 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from oplet.toolkit import map_file
-
 from oplet.errors import ModelError
+from oplet.toolkit import map_file
 
 __all__ = ["AppContents", "AppModel"]
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from oplet.toolkit import Op, ResolverEntry, Thunk
-
 from oplet import Context, Node, OpResolver, Registration
+from oplet.toolkit import Op, ResolverEntry, Thunk
 
 __all__ = ["INJECTED", "InjectedFault", "RegistrationSpy", "SpyResolver"]
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from oplet.toolkit import Preference, verify
-
 from oplet import Interpreter, Model, __version__
+from oplet.toolkit import Preference, verify
 from oplet_tools.running.inputs import load_inputs
 from oplet_tools.running.model_runner import ModelRunner
 from oplet_tools.running.values.notices import NoticeCallback, warn

@@ -6,10 +6,9 @@ import os
 from collections.abc import Container, Iterable
 from typing import Any, NamedTuple
 
-from oplet.toolkit import Op, default_manager, family_distribution, known_distribution, verify
-
 from oplet import Composite, Model, PluginManager, Registration
 from oplet.schema.enums import BuiltinOperator
+from oplet.toolkit import Op, default_manager, family_distribution, known_distribution, verify
 from oplet.versions.runtime_version import first_runtime
 from oplet_tools.describing.composites import composite_of, version_of
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from oplet.toolkit import Op, bytes_needed, made_tensors, verify
 
 from oplet import Composite, Model, OpResolver
 from oplet.errors import OpletError
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
+from oplet.toolkit import Op, bytes_needed, made_tensors, verify
 from oplet_tools.describing.composites import composite_of, version_of
 
 if TYPE_CHECKING:

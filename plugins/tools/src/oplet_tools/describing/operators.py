@@ -8,10 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from oplet.toolkit import ResolverEntry, op_label
-
 from oplet import OpResolver, Registration
 from oplet.schema.enums import TensorType
+from oplet.toolkit import ResolverEntry, op_label
 
 __all__ = ["operators_page"]
 

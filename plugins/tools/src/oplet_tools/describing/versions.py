@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oplet.toolkit import verify
-
 from oplet import Model
 from oplet.errors import OpletError
+from oplet.toolkit import verify
 from oplet.versions.model_versions import MINIMUM_RUNTIME, NodeVersion, minimum_runtime_of, node_versions
 from oplet.versions.runtime_version import minimum_runtime, version_key
 

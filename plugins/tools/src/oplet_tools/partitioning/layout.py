@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from oplet.toolkit import install_command
-
 from oplet.errors import OpletError
+from oplet.toolkit import install_command
 
 __all__ = ["Layout", "LayoutError", "ensure_layout", "lay_out"]
 

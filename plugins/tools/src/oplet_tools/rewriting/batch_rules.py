@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from oplet.toolkit import made_tensors, numpy_dtype
 
 from oplet import Model
 from oplet.errors import ModelError
@@ -20,6 +19,7 @@ from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.schema.options import ReshapeOptions, StridedSliceOptions, TransposeOptions
 from oplet.schema.table import Table
+from oplet.toolkit import made_tensors, numpy_dtype
 from oplet.versions.model_versions import make_operator_code
 from oplet.versions.op_version import op_version
 from oplet_tools.rewriting.stripping import indices

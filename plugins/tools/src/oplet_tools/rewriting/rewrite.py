@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from oplet.toolkit import check_target, verify
 
 from oplet import Model
 from oplet.errors import ModelError
 from oplet.schema import tables
+from oplet.toolkit import check_target, verify
 from oplet.versions.model_versions import minimum_runtime_of, node_versions, set_minimum_runtime, set_versions
 from oplet_tools.describing.versions import minimum_runtime_noted
 from oplet_tools.rewriting.stripping import copied, drop_buffers, strip

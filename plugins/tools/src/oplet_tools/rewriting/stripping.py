@@ -9,6 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
+from oplet import Model
+from oplet.errors import ModelError
+from oplet.schema import tables
+from oplet.schema.decode import extent
+from oplet.schema.enums import BuiltinOperator
+from oplet.schema.table import Table
 from oplet.toolkit import (
     CONTROL_DEPENDENCIES,
     decode_control_dependencies,
@@ -17,13 +24,6 @@ from oplet.toolkit import (
     reachable_subgraphs,
     subgraph_fields,
 )
-
-from oplet import Model
-from oplet.errors import ModelError
-from oplet.schema import tables
-from oplet.schema.decode import extent
-from oplet.schema.enums import BuiltinOperator
-from oplet.schema.table import Table
 from oplet_tools.describing.versions import KNOWN_CUSTOM_OPS, flex
 
 __all__ = ["copied", "drop_buffers", "indices", "strip"]

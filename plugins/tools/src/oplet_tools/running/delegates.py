@@ -6,9 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from oplet.toolkit import LibraryEntry, is_auto, parse_delegate
-
 from oplet.errors import DelegateError
+from oplet.toolkit import LibraryEntry, is_auto, parse_delegate
 
 if TYPE_CHECKING:
     from oplet import Delegate, PluginManager

@@ -12,9 +12,9 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from oplet.toolkit import open_file
 
 from oplet.errors import OpletError, TensorError, text_of
+from oplet.toolkit import open_file
 
 if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo

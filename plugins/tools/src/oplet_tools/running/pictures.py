@@ -11,9 +11,9 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from oplet.toolkit import open_file
 
 from oplet.errors import TensorError, text_of
+from oplet.toolkit import open_file
 from oplet_tools.running.values.normalization import Normalization
 from oplet_tools.running.values.notices import Notice
 from oplet_tools.running.values.preprocessing import Preprocessing

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
-from oplet.toolkit import NodeReport
 
 from oplet import Interpreter
+from oplet.toolkit import NodeReport
 from oplet_tools.running.inputs import load_inputs
 from oplet_tools.running.model_runner import Details, ModelRunner
 from oplet_tools.running.values.notices import Notice, NoticeCallback, warn

@@ -12,9 +12,8 @@ from oplet.schema.enums import BuiltinOperator
 from oplet.schema.tables import operator_code
 
 if TYPE_CHECKING:
-    from oplet.toolkit import PluginInfo
-
     from oplet import Delegate, Model, PluginManager
+    from oplet.toolkit import PluginInfo
 
 __all__ = ["Candidate", "Runs", "builtin_operators", "delegate_names", "kernel_sets", "runs_text"]
 

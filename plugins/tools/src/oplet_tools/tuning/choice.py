@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
-from oplet.toolkit import AUTO, Preference, parse_delegate
 
 from oplet import __version__
 from oplet.errors import DelegateError, DelegateLoadError, OpletError, text_of
 from oplet.texts import logger_of
+from oplet.toolkit import AUTO, Preference, parse_delegate
 from oplet_tools.tuning.candidates import Candidate, Runs, builtin_operators, delegate_names, kernel_sets
 from oplet_tools.tuning.child.job import Job, job_of
 from oplet_tools.tuning.child.parent import ChildError, measure_in_child

@@ -12,11 +12,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from oplet.toolkit import FOLDER_VARIABLE, cache_folder
 
 from oplet import CacheFolder
 from oplet.errors import text_of
 from oplet.texts import logger_of
+from oplet.toolkit import FOLDER_VARIABLE, cache_folder
 
 if TYPE_CHECKING:
     from oplet import Model, PluginManager

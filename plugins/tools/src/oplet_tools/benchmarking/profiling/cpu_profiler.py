@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 
-from oplet.toolkit import Event
-
 from oplet import Profiler
+from oplet.toolkit import Event
 from oplet_tools.benchmarking.profiling.spread import thread_clock
 
 __all__ = ["CpuProfiler"]

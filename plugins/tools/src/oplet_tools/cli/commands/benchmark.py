@@ -104,7 +104,6 @@ def benchmark(
 
     limit_blas_threads(num_threads)  # before anything imports numpy
     from oplet.toolkit import check_target
-
     from oplet_tools.benchmarking.benchmark import Schedule, benchmark_model, parse_shape
     from oplet_tools.cli.commands.tune import delegates_of
     from oplet_tools.cli.console import Printer, print_json

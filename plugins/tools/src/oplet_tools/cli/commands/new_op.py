@@ -43,7 +43,6 @@ def print_next_steps(folder: Path, needs: str = "") -> None:
         needs: a package of this project that the tests need.
     """
     from oplet.toolkit import install_first
-
     from oplet_tools.cli.console import Printer
 
     printer = Printer()

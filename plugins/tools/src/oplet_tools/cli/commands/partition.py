@@ -46,7 +46,6 @@ def partition(
 
     if svg is not None:
         from oplet.toolkit import check_target
-
         from oplet_tools.partitioning.layout import ensure_layout
 
         ensure_layout()

@@ -22,7 +22,6 @@ def plugins(
     """List the installed plugins and what each one brings."""
     settings = settings_of(context, p, debug)
     from oplet.toolkit import BUILTIN_OPS, install_command
-
     from oplet_tools.cli.console import Printer, print_json
 
     found = settings.plugins().plugins()

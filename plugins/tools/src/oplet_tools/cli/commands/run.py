@@ -191,7 +191,6 @@ def run(
         on_rows()
         return
     from oplet.toolkit import check_target
-
     from oplet_tools.cli.commands.tune import delegates_of
     from oplet_tools.cli.console import Printer, print_json
     from oplet_tools.cli.notices import NoticePrinter
@@ -254,7 +253,6 @@ def _preprocessing(text: str | None, scale: float | None, offset: float | None) 
 def _run_on_rows(settings: Settings, model: Path, inputs: Sequence[str], options: ManyOptions, json: bool, quiet: bool) -> None:
     """Run the model on many rows, and exit with a status of its own if some failed or Ctrl-C ended it."""
     from oplet.toolkit import check_target
-
     from oplet_tools.cli.commands.tune import delegates_of
     from oplet_tools.cli.console import print_json
     from oplet_tools.cli.row_report import row_report

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from oplet.toolkit import open_file
-
 from oplet.errors import StateError
 from oplet.texts import shown
+from oplet.toolkit import open_file
 
 __all__ = ["check_same", "file_identity", "model_identity"]
 

@@ -10,11 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from oplet.toolkit import atomic_write, is_special, open_file
-
 import oplet
 from oplet.errors import InvokeError, StateError, TensorError
 from oplet.texts import counted
+from oplet.toolkit import atomic_write, is_special, open_file
 from oplet_predictor import MapSettings, Predictor, map_items
 from oplet_tools.running.many.forms import output_forms
 from oplet_tools.running.many.identity import model_identity

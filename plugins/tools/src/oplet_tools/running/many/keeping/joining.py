@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from oplet.toolkit import atomic_write
 
 from oplet.errors import TensorError
+from oplet.toolkit import atomic_write
 from oplet_tools.running.many.keeping.results import OutputForm, Record, Records
 from oplet_tools.running.many.reading.arrow_tables import arrow_needs
 from oplet_tools.running.outputs import check_member

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from oplet.toolkit import TEXT_BYTES, open_file
-
 from oplet_tools.running.inputs import parse_json
 from oplet_tools.running.many.identity import file_identity
 from oplet_tools.running.many.reading.rows import JsonPart, Row
