@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from oplet import PluginManager, write_atomically
-from oplet.toolkit import PluginInfo, TimeoutExpired, run_python
+from oplet.processes import TimeoutExpired, run_python
+from oplet.toolkit import PluginInfo
 from oplet_build.building.build_program import BuiltProgram
 from oplet_build.building.build_wheel import BuiltWheel
 from oplet_build.building.cutting.cut_core import core_packages
