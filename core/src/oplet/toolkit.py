@@ -3,8 +3,8 @@
 It is for programs that look into models and interpreters, change models, or manage plugins: commands, test kits, packagers. Programs that run
 models need `oplet` alone, and kernels `oplet.kernels`.
 
-These names may change with every release, unlike those of `oplet`: the changelog tells what did, and a package that uses them should require
-the minor version of oplet that it was tested with.
+These names may change with every minor release, and the changelog tells what did: a package that uses them requires the one that it was
+tested with, as in `oplet>=0.1,<0.2`.
 
 Examples:
     >>> from oplet.toolkit import SubgraphRunner, entry_subgraphs
