@@ -29,7 +29,7 @@ _ROOMS = {
     "hookimpl": ("plugins", "Plugins"),
     "model": ("models", "Models"),
     "schema": ("models", "Models"),
-    "tuning": ("plugins", "Plugins"),
+    "processes": ("plugins", "Plugins"),
 }
 
 #: Public modules of the core beside `oplet` itself, each with its page.
