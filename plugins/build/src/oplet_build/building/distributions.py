@@ -56,7 +56,7 @@ def op_packages() -> dict[str, str]:
 
 
 def distribution(name: str) -> Distribution:
-    """Metadata of an installed package.
+    """Read the metadata of an installed package.
 
     Raises:
         BuildError: the package is not installed.
@@ -90,7 +90,7 @@ def _platforms(wheel: str) -> tuple[str, ...]:
 
 @functools.cache
 def requirements_beyond(name: str, op_packages: frozenset[str]) -> frozenset[str]:
-    """Names of the distributions that an op package requires, besides oplet and oplet's own requirements.
+    """Return the names of the distributions that an op package requires, besides oplet and oplet's own requirements.
 
     Requirements on other op packages are followed; those packages themselves do not count.
     """
@@ -118,6 +118,6 @@ def _required(name: str) -> set[str]:
 
 
 def licence_texts(sources: Iterable[Distribution]) -> dict[str, bytes]:
-    """Licence files of packages by path, each in a folder named after its package; of equal texts only the first."""
+    """Return the licence files of packages by path, each in a folder named after its package; of equal texts only the first."""
     texts = {data: f"{source.name}/{name}" for source in [*sources][::-1] for name, data in source.license_files[::-1]}
     return {path: data for data, path in texts.items()}

@@ -1,4 +1,4 @@
-"""The part of oplet that running a model needs: whole modules, without comments, docstrings and type-checking code.
+"""Extraction of the part of oplet that running a model needs: whole modules, without comments, docstrings and type-checking code.
 
 They come from the core and from those packages beside it that a program needs, each under its own name. Writing models, delegates and asynchronous runs are left out. Functions that would need these modules import them when they are called; stubs
 stand in their place and raise an error that says what is missing.
@@ -139,7 +139,9 @@ def core_packages(files: Iterable[str]) -> list[str]:
 
 
 def strip_source(tree: ast.Module) -> str:
-    """A module's source without docstrings, comments and type-checking code; imports of flatbuffers become those of `FLATBUFFERS`."""
+    """Return a module's source without docstrings, comments and type-checking code; imports of flatbuffers become those of
+    `FLATBUFFERS`.
+    """
     return ast.unparse(ast.fix_missing_locations(_SourceStripper().visit(tree)))
 
 
@@ -161,7 +163,9 @@ class _Cut:
         return f"{file}/__init__.py" if module in self._source(module).packages else f"{file}.py"
 
     def module(self, name: str, importer: str) -> str:
-        """The module that an imported name leads to: the one that defines a public name, the named module, or the module of the name."""
+        """Return the module that an imported name leads to: the one that defines a public name, the named module, or the module
+        of the name.
+        """
         name = self._homes.get(name, name)
         for module in (name, name.rpartition(".")[0]):
             if module and module in self._source(module).modules:
@@ -187,7 +191,7 @@ class _Cut:
         return kept
 
     def data(self, module: str) -> dict[str, bytes]:
-        """Data files beside a module whose names appear in its source."""
+        """Return the data files beside a module whose names appear in its source."""
         source = self._source(module)
         path = source.modules.get(module)
         if path is None or module in _LEFT_OUT:
@@ -243,14 +247,14 @@ class _SourceStripper(ast.NodeTransformer):
 
 
 def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Statements without docstrings, and without other strings that stand alone."""
+    """Return the statements without docstrings, and without other strings that stand alone."""
     return [
         s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, str))
     ]
 
 
 def _oplet_names(tree: ast.Module) -> Iterator[str]:
-    """Names that a module imports from `PACKAGES`, inside functions too: "oplet.errors.ModelError", or "oplet.Name" for public names."""
+    """Yield the names that a module imports from `PACKAGES`, inside functions too: "oplet.errors.ModelError", or "oplet.Name" for public names."""
     typing_only = {
         id(inner)
         for node in ast.walk(tree)
@@ -268,7 +272,7 @@ def _oplet_names(tree: ast.Module) -> Iterator[str]:
 
 
 def _homes(module: str, tree: ast.Module) -> dict[str, str]:
-    """The defining module of each name in a module's table: {"oplet.Interpreter": "oplet.runtime.interpreter"}."""
+    """Return the defining module of each name in a module's table: {"oplet.Interpreter": "oplet.runtime.interpreter"}."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "_HOMES":
             return {f"{module}.{name}": home for name, home in ast.literal_eval(node.value).items()}
@@ -276,7 +280,7 @@ def _homes(module: str, tree: ast.Module) -> dict[str, str]:
 
 
 def _public(module: str, tree: ast.Module, kept: set[str]) -> ast.Module:
-    """A module of `_TABLES` with only the names whose modules are kept."""
+    """Return the syntax tree of a module of `_TABLES` with only the names whose modules are kept."""
     homes = {name.rpartition(".")[2]: home for name, home in _homes(module, tree).items() if home in kept - _LEFT_OUT}
     tree = _SourceStripper().visit(tree)
     for node in tree.body:
@@ -289,7 +293,9 @@ def _public(module: str, tree: ast.Module, kept: set[str]) -> ast.Module:
 
 
 def _flatbuffers(wanted: Collection[str]) -> dict[str, bytes]:
-    """The wanted modules of the flatbuffers package, and the modules that they import, unchanged; nothing if none is wanted."""
+    """Return the wanted modules of the flatbuffers package, and the modules that they import, unchanged; nothing if none is
+    wanted.
+    """
     if not wanted:
         return {}
     source = find_package("flatbuffers")
