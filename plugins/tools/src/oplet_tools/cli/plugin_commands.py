@@ -53,8 +53,8 @@ class Commands(TyperGroup):
 
     def resolve_command(self, context: Any, args: list[str]) -> Any:
         name = args[0]
-        if name in KNOWN and self._registry(context).find(name) is None and (reason := self._absence(context, KNOWN[name])):
-            context.fail(f"No such command '{name}': {reason}.")
+        if name in KNOWN and not context.resilient_parsing and self.get_command(context, name) is None:
+            context.fail(f"No such command '{name}': {self._absence(context, KNOWN[name])}.")
         return super().resolve_command(context, args)
 
     def list_commands(self, context: Any) -> list[str]:
@@ -96,10 +96,11 @@ class Commands(TyperGroup):
         return found
 
     def _absence(self, context: Any, package: str) -> str:
-        """Return why a package brings no command here, "" if it is there and brings another one."""
+        """Return why a package brings no command here."""
         for info in self._plugins(context).plugins(load=False):
             if info.distribution == package:
-                return info.error and f"{package}, which brings it, is {'broken: ' * (info.state == 'broken')}{info.error}"
+                reason = info.error or "of a version that does not"
+                return f"{package}, which brings it, is {'broken: ' * (info.state == 'broken')}{reason}"
         from oplet.plugins.install_commands import install_command
 
         return f"a package of its own brings it: {install_command(package)}"
