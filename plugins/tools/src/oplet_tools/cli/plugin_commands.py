@@ -9,13 +9,17 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from oplet.errors import PluginError
+from oplet.plugins.install_commands import install_command
 from oplet.texts import logger_of
 from oplet_tools.cli.settings import Settings
 
 if TYPE_CHECKING:
     from oplet.plugins.commands import CommandEntry, CommandRegistry
 
-__all__ = ["Command", "Commands"]
+__all__ = ["KNOWN", "Command", "Commands"]
+
+#: Commands that other packages of this project bring, for advice where these are not installed.
+KNOWN = {"build": "oplet-build", "native": "oplet-native-ops", "select": "oplet-build", "serve": "oplet-serve"}
 
 _FOUND = "oplet.commands"
 _logger = logger_of("oplet.commands")
@@ -41,6 +45,8 @@ class Commands(TyperGroup):
         if own is not None:
             return own
         entry = self._registry(context).find(name)
+        if entry is None and name in KNOWN and not context.resilient_parsing and not _is_installed(KNOWN[name]):
+            context.fail(f"No such command '{name}' here: {install_command(KNOWN[name])} brings it.")
         return None if entry is None else _made(entry)
 
     def format_commands(self, context: Any, formatter: Any) -> None:
@@ -67,6 +73,16 @@ class Commands(TyperGroup):
                         "The command '%s' of %s is not reached: oplet has one of that name.", entry.name, entry.provenance
                     )
         return found
+
+
+def _is_installed(package: str) -> bool:
+    from importlib import metadata  # imported late: only for advice
+
+    try:
+        metadata.distribution(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _made(entry: CommandEntry) -> Any:

@@ -88,7 +88,7 @@ def write_wheel(cut: CutPackage, version: str, directory: Path, core: CoreParts 
         from hatchling.builders.wheel import WheelBuilder
         from packaging.version import InvalidVersion, Version
     except ImportError:
-        raise BuildError(f"Building wheels needs hatchling: {install_command('oplet', 'build')}") from None
+        raise BuildError(f"Building wheels needs hatchling: {install_command('oplet-build')}") from None
     try:
         Version(version)
     except InvalidVersion:

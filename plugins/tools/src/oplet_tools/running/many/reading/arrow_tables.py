@@ -27,7 +27,7 @@ _BATCH, _LONGEST_NAME = 64, 1000
 
 def arrow_needs() -> str:
     """The message that names the package these files need."""
-    return f"Parquet and Arrow files need pyarrow: {install_command('oplet', 'arrow')}"
+    return f"Parquet and Arrow files need pyarrow: {install_command('oplet-tools', 'arrow')}"
 
 
 class ArrowTable:
