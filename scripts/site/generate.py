@@ -29,10 +29,10 @@ _ROOMS = {
     "hookimpl": ("plugins", "Plugins"),
     "model": ("models", "Models"),
     "schema": ("models", "Models"),
-    "tuning": ("plugins", "Plugins"),
+    "processes": ("plugins", "Plugins"),
 }
 
-#: Public modules of the core beside `oplet` itself, each with its page.
+#: Public modules beside `oplet` itself, each with its page.
 _MODULES = ("oplet.errors", "oplet_testing", "oplet.kernels", "oplet.schema")
 
 
