@@ -10,8 +10,7 @@ from scripts.requirements import tomllib
 from tests.every_package import not_installed
 from tests.places import ROOT, name_of
 
-from oplet import Composite
-from oplet import companions
+from oplet import Composite, companions
 from oplet.plugins import known_packages
 from oplet_tools.cli import plugin_commands
 
@@ -47,7 +46,7 @@ def test_a_command_of_a_package_that_is_not_installed_is_advised_by_who_brings_i
     brought = {
         name: name_of(plugin.parents[2])
         for plugin in ROOT.glob("plugins/*/src/*/plugin.py")
-        for name in re.findall(r"""registry\.add\(\s*"([\w-]+)"""", plugin.read_text("utf-8"))
+        for name in re.findall(r"registry\.add\(\s*[\"]([\w-]+)", plugin.read_text("utf-8"))
     }
     assert brought == plugin_commands.KNOWN
 

@@ -94,9 +94,7 @@ def test_pages_that_are_written_load_nothing_from_elsewhere() -> None:
 
 def test_nothing_that_is_shipped_reads_what_runs_code() -> None:
     found = {
-        "/".join(path.parts[path.parts.index("src") + 1 :]): sorted(
-            set(modules(ast.parse(path.read_text("utf-8")))) & CODE
-        )
+        "/".join(path.parts[path.parts.index("src") + 1 :]): sorted(set(modules(ast.parse(path.read_text("utf-8")))) & CODE)
         for path in SHIPPED
     }
     # It compiles oplet's own modules in a child, and writes them into a program.
