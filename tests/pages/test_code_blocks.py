@@ -12,7 +12,9 @@ from tests.places import ROOT
 from oplet import DelegateKernel, Interpreter, MutableOpResolver, ThreadedAsyncKernel
 from oplet_testing import Spec, call_op, first_failure, one_op_model
 
-PAGES = sorted([ROOT / "README.md", ROOT / "core" / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "plugins").glob("*/README.md")])
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "core" / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "plugins").glob("*/README.md")]
+)
 
 #: The test that runs the blocks of a page, where it is not this module.
 RUN_BY = {
