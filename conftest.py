@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -39,3 +40,9 @@ def oplet_of_an_index() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(install_commands, "_direct_url", lambda: "")
         yield
+
+
+def pytest_collection_finish() -> None:
+    """Leave what collecting has made, the tests themselves, to no later garbage collection: many tests ask for one, and time it."""
+    gc.collect()
+    gc.freeze()

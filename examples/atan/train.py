@@ -50,7 +50,7 @@ def converter_of(model: AtanModel) -> tf.lite.TFLiteConverter:
 
 
 def refusal(model: AtanModel) -> str:
-    """What the converter says when it is not told to let custom ops through."""
+    """Return the converter's error message for Atan when custom ops are not allowed."""
     try:
         converter_of(model).convert()
     except Exception as error:  # TensorFlow's ConverterError, which has no public name

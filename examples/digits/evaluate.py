@@ -19,7 +19,7 @@ SEED = 7  # the split that train.py makes
 
 
 def accuracy(model: Path, images: np.ndarray, labels: np.ndarray) -> float:
-    """The share of images, values in 0..1, that the model gets right."""
+    """Return the fraction of images, with values in 0..1, that the model classifies correctly."""
     interpreter = Interpreter(model_path=str(model))
     classify = interpreter.get_signature_runner()
     source = classify.get_input_details()["image"]

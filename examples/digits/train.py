@@ -87,7 +87,7 @@ def convert(model: tf.keras.Model, sample: np.ndarray | None) -> bytes:
 
 
 def classifier(content: bytes) -> Callable[[np.ndarray], int]:
-    """A function from an image to the digit that a converted model sees in it."""
+    """Return a function that classifies an image with a converted model: it returns the digit."""
     interpreter = tf.lite.Interpreter(model_content=content)
     interpreter.allocate_tensors()
     source, result = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
@@ -105,19 +105,19 @@ def classifier(content: bytes) -> Callable[[np.ndarray], int]:
 
 
 def draw(image: np.ndarray) -> Image.Image:
-    """An image as a picture that is large enough to be seen."""
+    """Enlarge an 8 x 8 image to a picture that people can see."""
     pixels = np.round(image[:, :, 0] * 255).astype(np.uint8)
     return Image.fromarray(pixels).resize((PICTURE_SIZE, PICTURE_SIZE), Image.Resampling.BICUBIC)
 
 
 def shrink(picture: Image.Image) -> np.ndarray:
-    """The image that a picture of any size becomes for the model."""
+    """Shrink a picture of any size to an image for the model: 8 x 8, values in 0..1."""
     pixels = np.asarray(picture.resize((8, 8), Image.Resampling.BOX), np.float32)
     return (pixels / 255)[..., np.newaxis]
 
 
 def write_pictures(folder: Path, images: np.ndarray, labels: np.ndarray, models: list[Callable[[np.ndarray], int]]) -> None:
-    """A picture of each digit: the first held-out one that all models read right."""
+    """Write a picture of each digit: the first held-out one that all models classify correctly."""
     folder.mkdir(parents=True, exist_ok=True)
     for digit in range(10):
         pictures = (draw(image) for image in images[labels == digit])

@@ -42,7 +42,7 @@ FLAGS = [
 
 
 def target() -> str:
-    """The platform that the environment asks for, "" for this one."""
+    """Return the target platform that OPLET_NATIVE_TARGET names; "" for this one."""
     return os.environ.get("OPLET_NATIVE_TARGET", "")
 
 
@@ -52,7 +52,7 @@ def is_supported() -> bool:
 
 
 def compiler() -> list[str]:
-    """The command that compiles."""
+    """Return the command of the C compiler: $CC, the system's, or zig's for cross-compiling."""
     given = shlex.split(os.environ.get("CC", ""))
     found = given or next(([name] for name in ("cc", "gcc", "clang") if shutil.which(name)), [])
     return found if found and not target() else [sys.executable, "-m", "ziglang", "cc"]
@@ -62,7 +62,7 @@ class CustomBuildHook(BuildHookInterface[Any]):
     """Hatchling finds it by this name."""
 
     def dependencies(self) -> list[str]:
-        """What pip installs before it builds."""
+        """Return the packages that pip installs before it builds."""
         return ["ziglang>=0.13"] if is_supported() and "ziglang" in compiler() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

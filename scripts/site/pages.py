@@ -43,6 +43,7 @@ GUIDES: dict[str, list[str]] = {
     "Writing delegates": ["writing-a-delegate.md", "native-delegates.md"],
     "How it works": [
         "how-it-runs.md",
+        "glossary.md",
         "operators.md",
         "numerics.md",
         "slow-operators.md",

@@ -24,6 +24,7 @@ def test_functions_of_jax_answer_as_litert_does() -> None:
     assert not found.wrong, "\n".join(found.wrong)
 
 
+@pytest.mark.sweep
 def test_functions_of_pytorch_answer_as_litert_does() -> None:
     found = sweep(read_all(RECORDED / "torch_functions.zip"), ["numpy"])
     assert not found.wrong, "\n".join(found.wrong)

@@ -99,6 +99,7 @@ def test_what_once_ended_the_process_or_gave_other_numbers_does_so_no_more(deleg
     assert not findings(list(_causes()), delegate)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("delegate", DELEGATES)
 def test_a_small_model_takes_no_more_memory_or_time_through_a_delegate(delegate: str) -> None:
     pytest.importorskip("openvino" if delegate == "openvino" else "ai_edge_litert")

@@ -165,6 +165,7 @@ def test_a_model_whose_kernels_are_still_compiled_is_noted_and_stored_by_the_nex
     assert len(plans(folder)) == 1
 
 
+@pytest.mark.sweep
 def test_another_process_runs_it_without_kernels(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(model())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from tests.places import ROOT
 
 from oplet_testing import DelegateContract
@@ -21,6 +22,7 @@ def names_of_the_page() -> dict[str, Any]:
     return names
 
 
+@pytest.mark.sweep
 def test_the_page_runs() -> None:
     contract = names_of_the_page()["TestContract"]()
     for name in dir(contract):
@@ -28,6 +30,7 @@ def test_the_page_runs() -> None:
             getattr(contract, name)()
 
 
+@pytest.mark.sweep
 def test_its_other_delegates_keep_the_contract_too() -> None:
     names = names_of_the_page()
     about = {"model": names["MODEL"], "inputs": names["TestContract"].inputs}

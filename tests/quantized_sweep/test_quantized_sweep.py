@@ -43,6 +43,7 @@ def some(label: str, count: int) -> list[Callable[[], Net | None]]:
     return every[zlib.crc32(label.encode()) % step :: step][:count]
 
 
+@pytest.mark.sweep
 def test_whatever_litert_runs_of_dead_parts_oplet_runs_alike(litert: LiteRT) -> None:
     sweep = Sweep(litert)
     sweep.check(itertools.chain.from_iterable(some(label, FEW) for label in (*OPERATORS, *LAYERS, *CELLS)))

@@ -26,7 +26,6 @@ _HOMES = {
     "CommandRegistry": "oplet.plugins.commands",
     "Composite": "oplet.ops.composite",
     "Context": "oplet.ops.context",
-    "CustomPrefix": "oplet.ops.custom_prefix",
     "Delegate": "oplet.delegates.delegate",
     "DelegateContext": "oplet.delegates.delegate",
     "DelegateFlags": "oplet.delegates.delegate",

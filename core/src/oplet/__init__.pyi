@@ -36,7 +36,6 @@ from oplet.ops.checkpoint import checkpoint as checkpoint
 from oplet.ops.composite import Composite as Composite
 from oplet.ops.context import Context as Context
 from oplet.ops.context import ensure_type as ensure_type
-from oplet.ops.custom_prefix import CustomPrefix as CustomPrefix
 from oplet.ops.ensure import decline as decline
 from oplet.ops.ensure import ensure as ensure
 from oplet.ops.ensure import ensure_eq as ensure_eq

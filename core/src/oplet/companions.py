@@ -1,4 +1,6 @@
-"""Companions: names of `oplet` that other packages bring, as `oplet.testing` is `oplet_testing` and `oplet.Predictor` a class of it."""
+"""Companion modules: names under `oplet` that other packages provide, such as `oplet.testing` (the module `oplet_testing`) and
+`oplet.Predictor` (a class).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ KNOWN: Final = {
 
 
 def companion(name: str) -> Any:
-    """Return what another package brings under a name of `oplet` that is no module's.
+    """Return the object that another installed package provides as the attribute `name` of `oplet`.
 
     Raises:
         ImportError: several packages bring it, or none does and it is known which one would.
@@ -70,7 +72,7 @@ def _target(name: str) -> str:
 
 
 class _Forward:
-    """A loader of `oplet.NAME`, a module that has every attribute of the companion.
+    """Module loader of `oplet.NAME`: the loaded module gets every attribute of the companion module.
 
     Args:
         target: the name of the companion's module.
@@ -80,20 +82,22 @@ class _Forward:
         self._target = target
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Leave it to Python to create the module."""
+        """Return None, so that Python creates an ordinary module object."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module what the companion has."""
+        """Import the companion and copy its attributes into the module."""
         target = importlib.import_module(self._target)
         forwarded = {"__doc__": target.__doc__, "__getattr__": lambda name: getattr(target, name), "__dir__": lambda: dir(target)}
         module.__dict__.update(forwarded)
 
 
 class _Finder:  # not a MetaPathFinder: importing importlib.abc imports thirty modules more
-    """Finder of companions and their submodules, asked after those that find oplet's own modules."""
+    """Import finder (`sys.meta_path`) of companion modules and their submodules, asked after the finders of oplet's own
+    modules.
+    """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the spec of `oplet.NAME` or of a module within it; None where it is no companion's.
+        """Return the module spec of `oplet.NAME` or of a module within it; None if the name belongs to no companion.
 
         Raises:
             ImportError: several packages bring it.
@@ -124,6 +128,8 @@ class _Finder:  # not a MetaPathFinder: importing importlib.abc imports thirty m
 
 
 def find_companions() -> None:
-    """Let `import oplet.NAME` find companions. No package metadata is read before such a name is asked for."""
+    """Install the import finder, so that `import oplet.NAME` finds companions. Package metadata is read only when such a name is
+    imported.
+    """
     if not any(type(finder).__name__ == _Finder.__name__ and type(finder).__module__ == __name__ for finder in sys.meta_path):
         sys.meta_path.append(cast("MetaPathFinder", _Finder()))

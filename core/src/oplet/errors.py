@@ -46,7 +46,7 @@ _LONGEST_REASON = 1600
 
 
 def failures() -> tuple[type[BaseException], ...]:
-    """The classes to catch around code of other packages: `except failures() as error:`.
+    """Return the classes to catch around code of other packages: `except failures() as error:`.
 
     They include exceptions that are no `Exception`: `sys.exit` in a plugin, a panic of a Rust extension or `pytest.exit` must not end
     the program that runs a model. Two kinds of exceptions belong to the program and are not caught: `KeyboardInterrupt` itself (not
@@ -76,7 +76,7 @@ def _is_of_the_program(error: BaseException) -> bool:
 
 
 def _code(handler: object) -> CodeType | None:
-    """The code object of a signal handler that is a Python function, method or callable object; None for any other."""
+    """Return the code object of a signal handler that is a Python function, method or callable object; None for any other."""
     if isinstance(handler, int) or not callable(handler):
         return None
     for function in (handler, getattr(handler, "__func__", None), type(handler).__call__):
@@ -86,7 +86,8 @@ def _code(handler: object) -> CodeType | None:
 
 
 def text_of(error: object, *, named: bool = False) -> str:
-    """The message of any exception in one printable line; the name of its class if it has no message or its `__str__` raises.
+    """Return the message of any exception in one printable line; the name of its class if it has no message or its `__str__`
+    raises.
 
     Args:
         error: an exception; its `__str__` may raise, return something else than a string, or return megabytes.
@@ -118,7 +119,7 @@ class OpletError(Exception):
         super().__init__(*(plain(arg, LONGEST) if isinstance(arg, str) else arg for arg in args))
 
     def __str__(self) -> str:
-        """The message in printable form, also where `args` were changed or a subclass bypassed the constructor."""
+        """Return the message in printable form, also where `args` were changed or a subclass bypassed the constructor."""
         if len(self.args) == 1 and isinstance(self.args[0], str):
             return plain(self.args[0], LONGEST)
         return text_of(self.args[0] if len(self.args) == 1 else _Listed(self.args)) if self.args else ""
@@ -128,7 +129,7 @@ class OpletError(Exception):
 
 
 class _Listed:
-    """Several arguments of an exception, in the form that `str` gives them."""
+    """The arguments of an exception that has several; `repr` shows them as a tuple."""
 
     def __init__(self, args: tuple[object, ...]) -> None:
         self._args = args

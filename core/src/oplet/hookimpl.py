@@ -1,4 +1,4 @@
-"""The mark of the functions that implement a plugin's hooks."""
+"""The decorator `hookimpl`, which marks the functions that implement a plugin's hooks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def hookimpl(function: Function) -> Function: ...
 @overload
 def hookimpl(function: None = None, **options: Any) -> Callable[[Function], Function]: ...
 def hookimpl(function: Any = None, **options: Any) -> Any:
-    """A decorator: the function implements the hook of its name. It marks as `pluggy.HookimplMarker("oplet")` does, which may be used as well,
-    but does not import pluggy: a process that takes a model's plan from disk calls no hooks.
+    """Mark a function as the implementation of the hook of its name. The mark is that of `pluggy.HookimplMarker("oplet")`, which
+    may be used as well, but pluggy is not imported: a process that takes a model's plan from disk calls no hooks.
 
     Args:
         function: the function.

@@ -25,7 +25,7 @@ _SUFFIXES = (".dist-info", ".egg-info")
 
 
 class _Unusual(Exception):
-    """What is installed is of a form that is left to importlib_metadata."""
+    """The installed packages are laid out in a way that only importlib_metadata reads."""
 
 
 class _Distribution(NamedTuple):
@@ -48,7 +48,8 @@ class _EntryPoint(NamedTuple):
 
 
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
-    """The entry points of a group, of the packages that the import path leads to; of several of one name the first.
+    """Return the entry points of a group from all packages on the import path; of a package that is there twice, those of the
+    first.
 
     Args:
         group: the group's name.
@@ -65,7 +66,7 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
 
 
 def _read(group: str, paths: Iterable[str]) -> Iterator[_EntryPoint]:
-    """As `entry_points`.
+    """Yield what `entry_points` returns, read from the folders `paths` without importlib_metadata.
 
     Raises:
         _Unusual: packages may lie elsewhere than in folders, or a folder has two of the same name.
@@ -94,7 +95,7 @@ def _read(group: str, paths: Iterable[str]) -> Iterator[_EntryPoint]:
 
 
 def _of(info: str, group: str, header: str) -> Iterator[_EntryPoint]:
-    """The entry points of one package, given its folder of metadata."""
+    """Yield the entry points of one package, given its `.dist-info` or `.egg-info` folder."""
     try:
         with open(os.path.join(info, "entry_points.txt"), encoding="utf-8") as file:
             text = file.read()
@@ -122,7 +123,7 @@ def _metadata(info: str) -> str:
 
 
 def _distribution(info: str) -> _Distribution:
-    """The name and version that a package's metadata has."""
+    """Return the name and version in a package's metadata."""
     found: dict[str, str] = {}
     with open(_metadata(info), encoding="utf-8") as file:
         for line in file:

@@ -23,13 +23,15 @@ _SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
 
 
 def can_start_python() -> bool:
-    """Whether this process knows of a Python to start: one that is frozen or embedded would start its program once more."""
+    """Return whether this process can start a Python interpreter; a frozen or embedded program would start itself again."""
     name = os.path.basename(sys.executable or "").lower()
     return name.startswith(("python", "pypy")) and not getattr(sys, "frozen", False)
 
 
 def in_background() -> dict[str, Any]:
-    """Options of `python_process` for a process that the user should not notice: no window, and Ctrl-C is for this process alone."""
+    """Return options of `python_process` for a process that the user should not notice: no window, and no Ctrl-C of this
+    process's terminal.
+    """
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NO_WINDOW}
     return {"start_new_session": True}

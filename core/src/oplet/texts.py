@@ -23,7 +23,7 @@ _NAME, _END = 100, 40
 
 
 def plain(text: str, longest: int = 0) -> str:
-    r"""The text with everything escaped that is not printable (`str.isprintable`).
+    r"""Escape everything in the text that is not printable (`str.isprintable`).
 
     Escaped are control characters, terminal escapes, changes of direction and other formatting, separators of lines and paragraphs,
     and lone surrogates. Letters of every script stay. The result can be encoded in UTF-8.
@@ -47,7 +47,7 @@ def plain(text: str, longest: int = 0) -> str:
 
 
 def one_line(text: str, longest: int = 0) -> str:
-    """The text as `plain` gives it, in one line: line breaks and other white space become single spaces."""
+    """Sanitize the text as `plain` does, in one line: line breaks and other white space become single spaces."""
     if type(text) is not str:
         text = str.__str__(text)
     if longest and len(text) > 4 * longest:  # splitting all of a huge text is a waste
@@ -56,7 +56,7 @@ def one_line(text: str, longest: int = 0) -> str:
 
 
 def shown(name: str | None) -> str:
-    r"""A name in the form for messages: escaped as by `plain`, and without its middle if it is longer than 100 characters.
+    r"""Format a name for messages: escaped as by `plain`, and without its middle if it is longer than 100 characters.
 
     Examples:
         >>> shown("conv/bias")
@@ -97,7 +97,7 @@ class _Plain:
 
 @functools.cache
 def logger_of(name: str) -> logging.Logger:
-    """The logger of that name, with a filter that applies `plain` to all messages."""
+    """Return the logger of that name, with a filter that applies `plain` to all messages."""
     import logging  # imported late: running a model does not need it
 
     logger = logging.getLogger(name)
@@ -106,5 +106,5 @@ def logger_of(name: str) -> logging.Logger:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun: "1 tensor", "2 tensors"."""
+    """Format a number with its noun: "1 tensor", "2 tensors"."""
     return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -26,6 +26,7 @@ from oplet import (
     MutableOpResolver,
     Node,
     PluginManager,
+    Reconciliation,
     Registration,
     SimpleDelegate,
     Synchronization,
@@ -233,7 +234,8 @@ def test_attributes_merge_by_litert_rules() -> None:
     assert merged.merged == {ALIGNMENT: 12, PADDING: 12, SIZE: 10, TYPE: "a", OFFSET: 2}
     assert merged.ok
     conflict = reconcile_attributes({TYPE: "a", SYNC: "p"}, {TYPE: "b", SYNC: "q"})
-    assert (conflict.merged, conflict.conflicts, conflict.ok) == ({}, {TYPE: "b", SYNC: "q"}, False)
+    assert conflict == Reconciliation(conflicts={TYPE: "b", SYNC: "q"})
+    assert not conflict.ok
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oplet import BuiltinOperator, Interpreter, MutableOpResolver, Registration, TensorType, ensure
+from oplet import BuiltinOperator, Interpreter, MutableOpResolver, Registration, TensorType, TypeLimit, ensure, limited
 from oplet.errors import PrepareError
-from oplet.ops.serving.type_limits import TypeLimit, limited
 from oplet_testing import Spec, one_op_model
 
 CALLS: list[str] = []

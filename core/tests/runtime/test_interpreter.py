@@ -26,6 +26,7 @@ from oplet import (
     PluginManager,
     Profiler,
     Registration,
+    SignatureRunner,
     TensorBuilder,
     TensorType,
     ensure,
@@ -113,6 +114,7 @@ def test_bind_is_called_once_and_its_thunk_each_time() -> None:
 
 def test_signatures_run_by_name_and_resize_to_what_they_are_given() -> None:
     runner = make().get_signature_runner()
+    assert isinstance(runner, SignatureRunner)
     assert runner(x=np.zeros((4, 3), F32))["y"].tolist() == [[3.0] * 3] * 4
     assert list(runner.get_input_details()) == ["x"]
     assert list(runner.get_output_details()) == ["y"]

@@ -37,6 +37,7 @@ def test_there_are_models_of_operators_that_numpy_s_package_has_not() -> None:
     assert len(NAMES) >= 16
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recorded_model_gives_what_tensorflow_gives(name: str) -> None:
     check(RECORDED, name)

@@ -192,6 +192,7 @@ GROUPS = [solving_cases, function_cases, qr_cases, diagonal_cases, legacy_cases]
 FACTORS = ["Svd", "BatchSvd", "SelfAdjointEigV2", "BatchSelfAdjointEigV2", "SelfAdjointEig", "BatchSelfAdjointEig", "Eig"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cases", GROUPS, ids=lambda cases: cases.__name__)
 def test_linear_algebra_agrees_with_tensorflow(cases: Any) -> None:
     count, _ = check_all(cases())

@@ -64,6 +64,7 @@ def stateless_cases() -> Iterator[Case]:
         yield Case("StatelessShuffle", [array, *KEY], {"T": type_of(array)})
 
 
+@pytest.mark.sweep
 def test_stateless_numbers_are_tensorflow_s() -> None:
     assert check_all(stateless_cases())[0] > 200
 

@@ -133,6 +133,7 @@ def test_it_gives_what_litert_gives_with_its_missing_ops_done_by_the_book(
         np.testing.assert_allclose(found[index], values, rtol=1e-4, atol=2e-3)  # in pixels of 192
 
 
+@pytest.mark.sweep
 def test_parts_of_the_face_lie_where_the_face_does(model: bytes, picture_of_a_person: Any) -> None:
     names = [detail["name"] for detail in Interpreter(model_content=model).get_output_details()]
     found = dict(zip(names, run(model, [picture_of_a_person(192, 192)]).values()))

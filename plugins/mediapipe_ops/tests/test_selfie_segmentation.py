@@ -31,6 +31,7 @@ def test_the_mask_is_the_recorded_one(name: str) -> None:
     np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("name", "size"), [("mp_selfie_segmentation", (256, 256)), ("mp_selfie_segmentation_landscape", (144, 256))]
 )

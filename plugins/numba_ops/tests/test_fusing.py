@@ -84,6 +84,7 @@ def values_of(dtype: str, shape: Any, seed: int = 1) -> Any:
     return random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, shape).astype(dtype)
 
 
+@pytest.mark.sweep
 @SLOWLY
 @given(
     dtype=st.sampled_from(["float32", "int8", "uint8"]),

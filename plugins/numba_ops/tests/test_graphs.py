@@ -147,6 +147,7 @@ def test_branches_answer_the_same_bits_on_any_number_of_threads(seed: int) -> No
         assert any(getattr(step, "__name__", "") == "run_graph" for step in segment.steps[0])
 
 
+@pytest.mark.sweep
 def test_graphs_of_several_interpreters_share_the_helpers_and_disturb_nobody() -> None:
     models = [net(seed) for seed in range(3)]
     wanted = [answers(Interpreter(model_content=model, num_threads=1), 0) for model in models]

@@ -119,6 +119,7 @@ def small_layers(draw: st.DrawFn) -> tuple[bytes, Any, str]:
     return one_op_model(op, [source, weights, bias], [output([1] * len(shape))], options, version=7), fed, kind
 
 
+@pytest.mark.sweep
 @SLOWLY
 @given(case=small_layers())
 def test_small_layers_equal_the_numpy_kernels(case: tuple[bytes, Any, str]) -> None:

@@ -123,6 +123,7 @@ def test_interpreters_in_several_threads_do_not_disturb_one_another() -> None:
         list(pool.map(work, range(4)))
 
 
+@pytest.mark.sweep
 def test_interpreters_come_and_go_while_others_run() -> None:
     wanted, interpreter = run(made(1), 1), made(2)
     stop = threading.Event()

@@ -105,19 +105,19 @@ class DelegateContext:
 
     @property
     def tensors(self) -> Sequence[Tensor]:
-        """All tensors of the subgraph."""
+        """All tensors of the subgraph, by index."""
         raise NotImplementedError
 
     def node(self, index: int) -> Node:
-        """The node at an index, with its registration."""
+        """Return a node of the subgraph by its index; its registration is resolved."""
         raise NotImplementedError
 
     def metadata(self, name: str) -> bytes | None:
-        """The bytes of a metadata entry of the model; None if there is no entry of that name."""
+        """Return the bytes of a metadata entry of the model; None if there is no entry of that name."""
         raise NotImplementedError
 
     def preview_delegate_partitioning(self, nodes: Collection[int]) -> list[NodeSubset]:
-        """The partitioning that would result if `nodes` were claimed, in the order in which the subsets run; nothing changes."""
+        """Return the partitioning that would result if `nodes` were claimed, in execution order; nothing changes."""
         raise NotImplementedError
 
     def replace_node_subsets_with_delegate_kernels(self, registration: Registration, nodes: Collection[int]) -> None:
@@ -158,7 +158,7 @@ class DelegateContext:
         raise NotImplementedError
 
     def subgraph_context(self, index: int) -> DelegateContext:
-        """The context of another subgraph, for delegates that run control flow together with the subgraphs that it calls.
+        """Return the context of another subgraph, for delegates that run control flow together with the subgraphs that it calls.
 
         Raises:
             DelegateError: there is no such subgraph.
@@ -217,9 +217,9 @@ class Delegate:
         raise NotImplementedError
 
     def wanted_composites(self, context: DelegateContext, composites: Sequence[Node]) -> Collection[Node] | None:
-        """Those of these nodes that it would claim; of the other composites the decompositions are inlined, and their nodes offered.
+        """Return which composites the delegate would claim; the others are inlined: the nodes of their decompositions take their place.
 
-        It is called before `prepare`. None, the default, where only `prepare` tells: what it leaves is inlined, and `prepare` called again.
+        It is called before `prepare`. None, the default: `prepare` decides; what it does not claim is inlined, and `prepare` called again.
         """
         return None
 
@@ -248,7 +248,7 @@ class DelegateKernel:
         """Check shapes, set the outputs' shapes and request temporaries; called whenever inputs were resized."""
 
     def bind(self, context: Context, node: Node) -> Thunk:
-        """The thunk that runs the partition; by default it calls `invoke`. The tensors have their memory."""
+        """Return the function without arguments that runs the partition, once memory is allocated; by default it calls `invoke`."""
         return partial(self.invoke, context, node)
 
     def invoke(self, context: Context, node: Node) -> None:
@@ -259,7 +259,7 @@ class DelegateKernel:
         """Free what `init` allocated; called once for each kernel, also after a failure."""
 
     def async_kernel(self, context: Context, node: Node) -> AsyncKernel | None:
-        """The asynchronous form of the kernel; None if there is none.
+        """Return the asynchronous form of the kernel; None if there is none.
 
         `return ThreadedAsyncKernel(self.bind)` runs the kernel in a thread.
         """
@@ -344,7 +344,7 @@ class SimpleDelegate(Delegate):
 
 
 def kernel_registration(name: str, create_kernel: Callable[[DelegateParams], DelegateKernel]) -> Registration:
-    """The registration of a delegate's kernels, for delegates that claim nodes without `SimpleDelegate`.
+    """Return a registration whose kernels `create_kernel` makes, for delegates that claim nodes without `SimpleDelegate`.
 
     Args:
         name: the delegate's name.
@@ -375,7 +375,7 @@ def kernel_registration(name: str, create_kernel: Callable[[DelegateParams], Del
 
 
 def largest_partitions(partitions: Iterable[NodeSubset], least_nodes: int, most: int) -> list[NodeSubset]:
-    """The partitions with enough nodes: all of them in their order, or the largest ones, by size; of equal ones the earlier first.
+    """Return the partitions with at least `least_nodes` nodes: all in their order, or the `most` largest, by descending size.
 
     Args:
         partitions: the partitions.
@@ -387,7 +387,7 @@ def largest_partitions(partitions: Iterable[NodeSubset], least_nodes: int, most:
 
 
 def _float16_constants(nodes: Sequence[Node]) -> dict[Tensor, Tensor]:
-    """The float16 constants that DEQUANTIZE nodes widen, by the nodes' outputs."""
+    """Map the output of each DEQUANTIZE node that widens a float16 constant to that constant."""
     return {
         node.outputs[0]: node.inputs[0]
         for node in nodes

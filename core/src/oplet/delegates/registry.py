@@ -41,7 +41,7 @@ class DelegateEntry:
     serves: tuple[str, ...] = ()
 
     def serves_op(self, name: str) -> bool:
-        """Whether it exists for the custom op of this name, among others."""
+        """Return whether the delegate was registered for the custom op `name` (`serves`)."""
         return any(matches(each, name) for each in self.serves)
 
     def create(self, options: Mapping[str, Any] | None = None) -> Delegate:
@@ -64,7 +64,7 @@ class DelegateEntry:
             ) from error
 
     def _imported(self) -> Callable[..., Delegate]:
-        """The factory itself."""
+        """Import the factory if it is a "module:NAME", and return it."""
         factory: Callable[..., Delegate] = import_registered(self.factory, f"delegate '{self.name}'", self.provenance)
         return factory
 
@@ -80,7 +80,7 @@ class LibraryEntry(DelegateEntry):
     """
 
     def create(self, options: Mapping[str, Any] | None = None) -> Delegate:
-        """A new delegate of the library.
+        """Create a delegate from the shared library.
 
         Raises:
             PluginError: the module or function that loads libraries cannot be imported.
@@ -172,12 +172,12 @@ class DelegateRegistry:
         return (entry for name in sorted(self._entries) for entry in self._entries[name])
 
     def serving(self, op: str) -> list[DelegateEntry]:
-        """The entries of the delegates that exist for a custom op, sorted by name."""
+        """Return the registered delegates that serve a custom op, sorted by name."""
         return [entry for entry in self.entries() if entry.serves_op(op)]
 
     def find(self, name: str) -> DelegateEntry:
-        """The entry of a delegate, by its name or by "distribution:name" where several packages have one of that name; of a shared library
-        by its path or file name.
+        """Return the entry of a delegate, by its name or by "distribution:name" where several packages have one of that name; of
+        a shared library by its path or file name.
 
         Raises:
             DelegateLoadError: there is none, or more than one.
@@ -209,7 +209,7 @@ class DelegateRegistry:
         )
 
     def _library(self, name: str) -> LibraryEntry:
-        """The entry of a shared library; "distribution:path" chooses where two packages load them."""
+        """Return an entry for a shared library; "distribution:path" chooses where two packages load libraries."""
         chosen = [(factory, by, name) for factory, by in self._loaders]
         for factory, by in self._loaders:
             if name.startswith(f"{by.distribution}:"):

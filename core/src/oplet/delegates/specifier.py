@@ -18,7 +18,7 @@ def is_auto(text: str) -> bool:
 
 
 def parse_delegate(text: str) -> tuple[str, dict[str, str]]:
-    """The name and options of a delegate specifier.
+    """Parse a delegate specifier into the delegate's name and its options.
 
     Args:
         text: "NAME" or "NAME:key=value,key=value". NAME ends at the last colon before the first "=", so that it may be

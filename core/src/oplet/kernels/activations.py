@@ -25,7 +25,7 @@ CLAMPS: Final = (ActivationFunctionType.NONE, *_ACTIVATIONS)
 
 @lru_cache(maxsize=1024)
 def activation_range(activation: ActivationFunctionType, type: TensorType, scale: float, zero_point: int) -> tuple[int, int]:
-    """The bounds (lowest, highest) of a fused activation on a quantized output: its own range, clipped to the type's.
+    """Return the bounds (lowest, highest) of a fused activation on a quantized output: its own range, clipped to the type's.
 
     With a very small scale a bound lies beyond the type's range and is clipped, as XNNPACK does; where int32 cannot hold it, LiteRT's
     other kernels refuse the node or clamp to undefined values. With a scale of 0 the bound 0 is the zero point, and others are clipped.
@@ -47,7 +47,8 @@ def activation_range(activation: ActivationFunctionType, type: TensorType, scale
 
 @cache
 def float_activation_range(activation: ActivationFunctionType) -> tuple[np.float32, np.float32]:
-    """The bounds of a fused activation on floats, infinite where it has none. Only `CLAMPS` are clamps: TANH and SIGN_BIT are not.
+    """Return the bounds (lowest, highest) of a fused activation on floats, infinite where it has none. Only the activations in
+    `CLAMPS` are clamps: TANH and SIGN_BIT are not.
 
     >>> low, high = float_activation_range(ActivationFunctionType.RELU)
     >>> float(low), float(high)

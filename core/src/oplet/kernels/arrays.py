@@ -1,4 +1,4 @@
-"""Types for annotations of kernels, and copies between arrays."""
+"""Type aliases for kernels (Array, Shape, Thunk), and functions that copy between arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ Thunk = Callable[[], None]
 
 
 class Copies:
-    """A thunk that copies arrays, one after the other; it says which, so that a `Joiner` may do the same in its own way.
+    """A callable that copies arrays, one after the other. Its copies are listed in `pairs`, so that an engine that fuses steps
+    may compile them.
 
     Attributes:
         pairs: for each copy its target and its source, two arrays or views of one shape.
@@ -37,14 +38,14 @@ class Copies:
 
 
 def copier(target: Array, source: Array) -> Copies:
-    """A thunk that copies `source` into `target`, of the same shape; it does nothing where both are the same memory."""
+    """Return a callable that copies `source` into `target`, of the same shape; it does nothing where both are the same memory."""
     if target.strides == source.strides and address_of(target) == address_of(source) and may_share_memory(target, source):
         return _NOTHING
     return Copies([(target, source)])
 
 
 def copies(pairs: Sequence[tuple[Array, Array]]) -> Copies:
-    """A thunk that copies the second array, or view, of each pair into the first, one pair after the other.
+    """Return a callable that copies the second array, or view, of each pair into the first, one pair after the other.
 
     >>> import numpy as np
     >>> left, right, whole = np.array([1]), np.array([2]), np.zeros(2, int)
@@ -56,7 +57,7 @@ def copies(pairs: Sequence[tuple[Array, Array]]) -> Copies:
 
 
 def spans(arrays: Iterable[Array]) -> list[tuple[int, int]]:
-    """The memory of arrays or views that are not empty, each as its first address and that after its last byte."""
+    """Return the address range (first byte, end) of each array or view that is not empty."""
     found = []
     for array in arrays:
         if array.size:

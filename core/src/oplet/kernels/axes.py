@@ -12,7 +12,7 @@ __all__ = ["along", "ensure_few", "read_int", "read_ints", "resolve_axes", "reso
 
 
 def resolve_axis(axis: int, rank: int, what: str = "axis") -> int:
-    """The axis as a number from 0 to rank - 1; a negative axis counts from the back.
+    """Return the axis as a number from 0 to rank - 1; a negative axis counts from the back.
 
     Args:
         what: what messages call it.
@@ -26,7 +26,7 @@ def resolve_axis(axis: int, rank: int, what: str = "axis") -> int:
 
 
 def resolve_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """The axes as distinct ascending numbers from 0 to rank - 1; none for a scalar, whatever the axes are.
+    """Return the axes as distinct ascending numbers from 0 to rank - 1; none for a scalar, whatever the axes are.
 
     Raises:
         EnsureError: there is no such axis.
@@ -37,7 +37,7 @@ def resolve_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def along(axis: int, *where: Any) -> tuple[Any, ...]:
-    """The index expression that selects `where` on one axis (and those after it) and everything on the axes before."""
+    """Return the index expression that selects `where` on one axis (and those after it) and everything on the axes before."""
     return (slice(None),) * axis + where
 
 
@@ -58,7 +58,7 @@ def ensure_few(tensor: Tensor) -> None:
 
 
 def read_ints(tensor: Tensor) -> list[int]:
-    """The values of an integer tensor of sizes, axes or paddings, flattened, as Python's integers.
+    """Return the values of an integer tensor (sizes, axes or paddings), flattened, as a list of int.
 
     Raises:
         EnsureError: there are more than 65536 values.
@@ -69,7 +69,7 @@ def read_ints(tensor: Tensor) -> list[int]:
 
 
 def read_int(tensor: Tensor) -> int:
-    """The only value of an integer tensor.
+    """Return the only value of an integer tensor.
 
     Raises:
         EnsureError: the tensor does not have exactly one value.

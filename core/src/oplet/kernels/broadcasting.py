@@ -13,7 +13,7 @@ __all__ = ["broadcast_shape"]
 
 
 def broadcast_shape(a: Tensor, b: Tensor) -> Shape:
-    """The shape of the elementwise result of two tensors: dimensions are equal, or one of them is 1 or missing.
+    """Return the shape of the elementwise result of two tensors: dimensions are equal, or one of them is 1 or missing.
 
     Raises:
         EnsureError: the shapes cannot be broadcast.
@@ -26,7 +26,7 @@ def broadcast_shape(a: Tensor, b: Tensor) -> Shape:
 
 @lru_cache(maxsize=1024)
 def _broadcast(a: Shape, b: Shape) -> Shape | None:
-    """The shape to which two shapes broadcast; None if they cannot."""
+    """Return the shape to which two shapes broadcast; None if they cannot."""
     rank = max(len(a), len(b))
     first, second = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     if not all(m == n or 1 in (m, n) for m, n in zip(first, second)):

@@ -55,19 +55,19 @@ _RANGES: Final = {
 
 
 def quotient(a: float, b: float) -> float:
-    """a / b in double precision; infinity or NaN where b is 0, as in C++."""
+    """Divide in double precision; infinity or NaN where `b` is 0, as in C++."""
     return a / b if b else math.copysign(math.inf, a) if a else math.nan
 
 
 def int32_of(values: ArrayLike) -> Int32s:
-    """Floats truncated to int32; NaN and values out of range become -2**31, as on x86 (C++ leaves them undefined)."""
+    """Truncate floats to int32; NaN and values out of range become -2**31, as on x86 (C++ leaves them undefined)."""
     values = np.asarray(values, np.float64)
     fits = np.abs(values) < 2.0**31  # False for NaN
     return np.where(fits, np.trunc(np.where(fits, values, 0.0)), -(2.0**31)).astype(np.int32)
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
-    """A real factor as (31-bit multiplier, shift), as LiteRT's QuantizeMultiplier computes them.
+    """Split a real factor into (31-bit multiplier, shift), as LiteRT's QuantizeMultiplier does.
 
     Factors below 2**-32 become (0, 0), and so do infinity and NaN, which result from scales of 0.
     """
@@ -81,7 +81,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 
 
 def quantize_multipliers(reals: ArrayLike) -> tuple[Int32s, Int64s]:
-    """`quantize_multiplier` of each factor: the multipliers, int32, and the shifts, int64, in the factors' shape."""
+    """Apply `quantize_multiplier` to each factor; return the multipliers, int32, and the shifts, int64, in the factors' shape."""
     values = np.asarray(reals, np.float64)
     finite = np.isfinite(values)
     if not finite.all():
@@ -101,7 +101,7 @@ def quantize_multipliers(reals: ArrayLike) -> tuple[Int32s, Int64s]:
 
 
 def saturating_rounding_doubling_high_mul(a: ArrayLike, b: ArrayLike) -> Int32s:
-    """The high 32 bits of 2ab, rounded to nearest (halves up); -2**31 times itself saturates."""
+    """Return the high 32 bits of 2ab, rounded to nearest (halves up); -2**31 times itself saturates."""
     product = np.multiply(a, b, dtype=np.int64)
     product += 1 << 30
     product >>= 31
@@ -109,7 +109,7 @@ def saturating_rounding_doubling_high_mul(a: ArrayLike, b: ArrayLike) -> Int32s:
 
 
 def rounding_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> NDArray[Any]:
-    """x / 2**exponent, rounded to nearest (halves away from zero), in the integer dtype of x."""
+    """Return x / 2**exponent, rounded to nearest (halves away from zero), in the integer dtype of x."""
     x = np.asarray(x)
     wide = x.astype(np.int64)
     exponent = np.asarray(exponent, np.int64)
@@ -121,7 +121,7 @@ def rounding_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> NDArray[Any]:
 
 
 def wrapping_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Int32s:
-    """`rounding_divide_by_pot` of int32 values by exponents that may also be below 0 or above 31.
+    """Apply `rounding_divide_by_pot` to int32 values, with exponents that may also be below 0 or above 31.
 
     C++ leaves those undefined, and some of LiteRT's kernels use them. The result is that of x86: the shift counts modulo 32, and
     the remainder is taken under a mask that a 64-bit shift makes.
@@ -133,7 +133,7 @@ def wrapping_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Int32s:
 
 
 def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:
-    """x * multiplier * 2**(shift - 31) with both roundings, for 32-bit x.
+    """Return x * multiplier * 2**(shift - 31) with both roundings, for 32-bit x.
 
     `multiplier` and `shift` are scalars or broadcast against x. A left shift may wrap around and counts modulo 32, as on x86; C++
     leaves both undefined.
@@ -157,7 +157,7 @@ def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift:
 
 
 def multiply_rounding_up(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:
-    """x * multiplier * 2**(shift - 31) with both roundings, halves up, as in LiteRT's vector code for 8-bit outputs.
+    """Return x * multiplier * 2**(shift - 31) with both roundings, halves up, as in LiteRT's vector code for 8-bit outputs.
 
     A left shift by more than 31 bits gives 0.
     """
@@ -169,7 +169,7 @@ def multiply_rounding_up(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) 
 
 
 def _scaled_down(x: NDArray[Any], multiplier: int, exponent: int) -> Int32s:
-    """x * multiplier * 2**(-31 - exponent) with both roundings, in as few passes over the array as possible."""
+    """Return x * multiplier * 2**(-31 - exponent) with both roundings, in as few passes over the array as possible."""
     product: Int64s = np.multiply(x, multiplier, dtype=np.int64)
     product += 1 << 30
     product >>= 31
@@ -182,7 +182,7 @@ def _scaled_down(x: NDArray[Any], multiplier: int, exponent: int) -> Int32s:
 
 
 def _scaled_few(x: NDArray[Any], multiplier: int, shift: int) -> Int32s:
-    """`multiply_by_quantized_multiplier` of a few values of at most 32 bits, in Python's integers."""
+    """Compute `multiply_by_quantized_multiplier` for a few values of at most 32 bits, with Python's integers."""
     exponent, half = max(-shift, 0), (1 << -shift) >> 1 if shift < 0 else 0
     results = []
     for value in x.ravel().tolist():
@@ -195,18 +195,20 @@ def _scaled_few(x: NDArray[Any], multiplier: int, shift: int) -> Int32s:
 
 
 def single_rounding(multiplier: int, shift: int) -> tuple[int, int]:
-    """The multiplier reduced to 16 bits, and the right shift, for 64-bit accumulators with a single rounding."""
+    """Return the multiplier reduced to 16 bits, and the right shift, for 64-bit accumulators with a single rounding."""
     return ((multiplier + (1 << 15)) >> 16 if multiplier < 0x7FFF0000 else 0x7FFF), 15 - shift
 
 
 def wide_shift(exponent: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The rounding term 2**(exponent - 1) and the right shift, int64; shifts count modulo 64, as on x86."""
+    """Return the rounding term 2**(exponent - 1) and the right shift, int64; shifts count modulo 64, as on x86."""
     exponent = np.asarray(exponent, np.int64)
     return np.int64(1) << (exponent - 1 & 63), exponent & 63
 
 
 def multiply_by_quantized_multiplier_int64(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:
-    """x * multiplier * 2**(shift - 31) for 64-bit accumulators (|x| < 2**47): the multiplier has 16 bits, with one rounding."""
+    """Return x * multiplier * 2**(shift - 31) for 64-bit accumulators (|x| < 2**47): the multiplier has 16 bits, with one
+    rounding.
+    """
     multiplier = np.asarray(multiplier, np.int64)
     reduced = np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
     half, total_shift = wide_shift(15 - np.asarray(shift, np.int64))
@@ -217,7 +219,7 @@ def multiply_by_quantized_multiplier_int64(x: ArrayLike, multiplier: ArrayLike, 
 
 
 def quantized_range(type: TensorType) -> tuple[int, int]:
-    """The smallest and largest value of a quantized type.
+    """Return the smallest and largest value of a quantized type.
 
     Raises:
         EnsureError: the type is not UINT8, INT8, INT16 or INT32.
@@ -227,7 +229,8 @@ def quantized_range(type: TensorType) -> tuple[int, int]:
 
 
 def ensure_scale(tensor: Tensor) -> float:
-    """The scale of a tensor that is quantized per tensor. It may be 0, which converters write for values that are always zero.
+    """Return the scale of a tensor that is quantized per tensor. It may be 0, which converters write for values that are always
+    zero.
 
     Raises:
         EnsureError: the tensor has no scale, or one that is negative, infinite or NaN.

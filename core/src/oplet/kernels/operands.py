@@ -33,12 +33,12 @@ PLAIN_TYPES = tuple(type for type in TensorType if type not in _NOT_PLAIN)
 
 
 def all_types_but(*refused: TensorType) -> tuple[TensorType, ...]:
-    """All tensor types except `refused`."""
+    """Return all tensor types except `refused`."""
     return tuple(type for type in TensorType if type not in refused)
 
 
 def all_constant(tensors: Sequence[Tensor | None]) -> bool:
-    """Whether every tensor that is there is constant, so that a kernel may keep its values in another layout."""
+    """Return whether every given tensor (None is skipped) is constant, so that a kernel may repack its values once."""
     return all(tensor is None or tensor.is_constant for tensor in tensors)
 
 

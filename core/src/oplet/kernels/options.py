@@ -27,7 +27,7 @@ _LARGEST = 2**31 - 1
 
 
 def integer(options: Mapping[str, Any], key: str, *, least: int = 0, most: int = _LARGEST, default: int | None = None) -> int:
-    """The integer under `key`, which may be written as a float without a fraction.
+    """Read the integer under `key`, which may be written as a float without a fraction.
 
     Raises:
         EnsureError: it is missing and has no default, is not an integer, or lies outside of `least` to `most`.
@@ -41,7 +41,7 @@ def integer(options: Mapping[str, Any], key: str, *, least: int = 0, most: int =
 
 
 def integers(options: Mapping[str, Any], key: str, *, least: int = 0, most: int = _LARGEST, count: int = 0) -> list[int]:
-    """The list of integers under `key`: `count` of them, or at least one where `count` is 0.
+    """Read the list of integers under `key`: `count` of them, or at least one where `count` is 0.
 
     Raises:
         EnsureError: there is no such list, or a value is not an integer or lies outside of `least` to `most`.
@@ -58,7 +58,7 @@ def integers(options: Mapping[str, Any], key: str, *, least: int = 0, most: int 
 
 
 def number(options: Mapping[str, Any], key: str, *, default: float | None = None) -> float:
-    """The finite number under `key`.
+    """Read the finite number under `key`.
 
     Raises:
         EnsureError: it is missing and has no default, is not a number, or is infinite or NaN.
@@ -72,7 +72,7 @@ def number(options: Mapping[str, Any], key: str, *, default: float | None = None
 
 
 def flag(options: Mapping[str, Any], key: str) -> bool:
-    """The Boolean under `key`, which may be written as an integer.
+    """Read the Boolean under `key`, which may be written as an integer.
 
     Raises:
         EnsureError: it is missing, or neither a Boolean nor an integer.
@@ -83,7 +83,7 @@ def flag(options: Mapping[str, Any], key: str) -> bool:
 
 
 def int32s(node: Node, count: int) -> tuple[int, ...]:
-    """The first `count` integers of custom options that are a C struct of int32.
+    """Read the first `count` integers of custom options that are a C struct of int32.
 
     Raises:
         EnsureError: the options are shorter.
@@ -97,7 +97,8 @@ def int32s(node: Node, count: int) -> tuple[int, ...]:
 
 
 def tensorflow_node(node: Node) -> tuple[str, bytes]:
-    """The TensorFlow operator of a Flex node and its serialized NodeDef, which the custom options are a FlexBuffers vector of.
+    """Return the TensorFlow operator's name and its serialized NodeDef from the custom options of a Flex node, a FlexBuffers
+    vector of both.
 
     Format: WriteCustomOptions in tensorflow/compiler/mlir/lite/flatbuffer_export.cc.
 
@@ -134,7 +135,7 @@ class CustomOptions:
         return self._map.get(key) is not None
 
     def real(self, key: str) -> float:
-        """The value as a float; 0.0 if it is missing."""
+        """Return the value as a float; 0.0 if it is missing."""
         value = self._map.get(key)
         if value is None:
             return 0.0
@@ -142,7 +143,7 @@ class CustomOptions:
         return float(value)
 
     def integer(self, key: str) -> int:
-        """The value as an int, truncated; 0 if it is missing."""
+        """Return the value as an int, truncated; 0 if it is missing."""
         value = self.real(key)
         ensure(math.isfinite(value), f"the custom option {key} is {value}, not a whole number.")
         return int(value)

@@ -38,7 +38,7 @@ __all__ = ["Requantization", "Rounding"]
 
 
 class Rounding(Enum):
-    """Which of LiteRT's scalings turns an accumulator into steps of the output."""
+    """Which of LiteRT's roundings turns an accumulator into a quantized output."""
 
     DOUBLE = "double"  #: 32-bit fixed point, two roundings
     UP = "up"  #: the same, the second rounding halves up, for channels in groups of eight, as LiteRT's vector code has it
@@ -54,7 +54,7 @@ _GROUP: Final = 8
 
 @dataclass(frozen=True)
 class Requantization:
-    """How the accumulators of one layer become its outputs.
+    """Parameters that turn a layer's integer accumulators into its quantized outputs.
 
     Attributes:
         scales: the real factor of each channel, input scale * weight scale / output scale: float64, (channels,).
@@ -85,7 +85,8 @@ class Requantization:
     _fitting: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def requantize(self, accumulators: Array, output: Array) -> None:
-        """The definition, in integers of 64 bits: it holds for all accumulators, and wraps around where C++ does on x86.
+        """Requantize in 64-bit integers, the exact definition: it holds for all accumulators, and wraps around where C++ does on
+        x86.
 
         Args:
             accumulators: whole numbers of any type, (rows, channels).
@@ -110,7 +111,7 @@ class Requantization:
         np.copyto(output, np.clip(scaled + zero_point, self.low, self.high), casting="unsafe")
 
     def fits(self, dtype: np.dtype[Any]) -> bool:
-        """Whether float64 gives exactly what the definition gives, for outputs of an integer type."""
+        """Return whether computing in float64 gives exactly the results of `requantize`, for outputs of an integer type."""
         if dtype.char not in self._fitting:  # asked for every block
             self._fitting[dtype.char] = self._compute_fits(dtype)
         return self._fitting[dtype.char]
@@ -135,7 +136,9 @@ class Requantization:
 
     @cached_property
     def multipliers(self) -> tuple[Array, Array]:
-        """The fixed-point form of the scales, multipliers and shifts; 16-bit multipliers for the wide form."""
+        """Fixed-point form of the scales: (multipliers, shifts) for each channel; multipliers have 16 bits for 64-bit
+        accumulators.
+        """
         multipliers, shifts = quantize_multipliers(self.scales)
         if self.rounding is not Rounding.WIDE:
             return multipliers, shifts
@@ -144,7 +147,7 @@ class Requantization:
 
     @cached_property
     def factors(self) -> Array:
-        """What accumulators are multiplied with, as float64: the multipliers and shifts, or the scales themselves."""
+        """Factor of each channel's accumulators as float64: from multiplier and shift, or the scale itself."""
         if self.rounding is Rounding.FLOAT:
             return np.asarray(self.scales, np.float64)
         multipliers, shifts = self.multipliers
@@ -152,7 +155,9 @@ class Requantization:
 
     @cached_property
     def nudges(self) -> Array:
-        """By how much the first of two roundings moves the thresholds of the second, up above zero and down below; float64."""
+        """Correction for the first of two roundings, float64: it moves the thresholds of the second up above zero and down below
+        zero.
+        """
         _, shifts = self.multipliers
         if self.rounding not in _NARROW:
             return np.zeros(len(shifts))
@@ -160,7 +165,7 @@ class Requantization:
 
     @cached_property
     def lifts(self) -> Array:
-        """By how much it moves them up below zero as well, rather than down; float64."""
+        """Correction where the first rounding moves thresholds up below zero as well, rather than down; float64."""
         return np.asarray(np.where(self._is_up, self.nudges, 0.0))
 
     @property
@@ -179,7 +184,7 @@ class Requantization:
         return self.low >= self.zero_point and self.rounding is not Rounding.FLOAT
 
     def is_fine(self, dtype: np.dtype[Any]) -> bool:
-        """Whether float64 holds, to the unit, all numbers up to four times the range of an integer type."""
+        """Return whether float64 represents all integers up to four times the range of an integer type exactly."""
         return bool(8 * dtype.itemsize + 2 + self.unit_bits - self._smallest_shift <= 53)
 
     @cached_property
@@ -188,6 +193,6 @@ class Requantization:
 
     @property
     def _is_up(self) -> NDArray[np.bool_]:
-        """Which channels are rounded halves up."""
+        """Mask of the channels whose accumulators are rounded halves up."""
         channels = len(self.multipliers[1])
         return np.asarray(np.arange(channels) < (channels // _GROUP * _GROUP if self.rounding is Rounding.UP else 0))

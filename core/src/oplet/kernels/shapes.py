@@ -57,7 +57,8 @@ def has_placeholder(node: Node) -> bool:
 def defer_or_run(
     context: Context, node: Node, shapes: Shapes, bind: Callable[[Node], Thunk], reads: Sequence[Tensor] | None = None
 ) -> Thunk:
-    """The thunk of a node prepared with `defer_or_resize`; with dynamic outputs it resizes and binds at each run.
+    """Return the function that runs a node prepared with `defer_or_resize`; with dynamic outputs it resizes and binds at each
+    run.
 
     Args:
         shapes: as for `defer_or_resize`.

@@ -22,7 +22,7 @@ __all__ = ["Axis", "Windows2D", "padding_around", "padding_before", "transposed_
 
 
 def windows_in(size: int, filter: int, stride: int, padding: Padding, dilation: int = 1) -> int:
-    """The number of windows along an axis.
+    """Return the number of windows along an axis.
 
     With VALID padding and a window larger than the input the result is 0 if it exceeds the input by less than two strides, else
     negative. All arguments must be above zero, which `window_axis` checks.
@@ -34,12 +34,12 @@ def windows_in(size: int, filter: int, stride: int, padding: Padding, dilation: 
 
 
 def padding_before(out: int, size: int, filter: int, stride: int, dilation: int = 1) -> int:
-    """The padding before the input: half of the elements by which `out` windows exceed an axis of `size`, rounded down."""
+    """Return the padding before the input: half of the elements by which `out` windows exceed an axis of `size`, rounded down."""
     return max((out - 1) * stride + (filter - 1) * dilation + 1 - size, 0) // 2
 
 
 def padding_around(size: int, filter: int, stride: int, padding: Padding, dilation: int = 1) -> tuple[int, int]:
-    """The padding before and after the input along an axis; (0, 0) for VALID.
+    """Return the padding before and after the input along an axis; (0, 0) for VALID.
 
     >>> padding_around(4, filter=2, stride=1, padding=Padding.SAME)
     (0, 1)
@@ -104,7 +104,7 @@ class Windows2D(NamedTuple):
 
     @property
     def count(self) -> int:  # type: ignore[override]
-        """How many windows there are (not what a tuple counts)."""
+        """Number of windows (it hides the tuple method `count`)."""
         return self.batch * self.height.out * self.width.out
 
     @property
@@ -120,7 +120,7 @@ class Windows2D(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def window_axis(name: str, padding: Padding, size: int, filter: int, stride: int, dilation: int = 1) -> Axis:
-    """The geometry of the windows along one axis, by TensorFlow's SAME and VALID rules.
+    """Compute the geometry of the windows along one axis, by TensorFlow's SAME and VALID rules.
 
     Args:
         name: the axis in messages, "height".
@@ -147,7 +147,7 @@ def window_axis(name: str, padding: Padding, size: int, filter: int, stride: int
 
 
 def transposed_axis(name: str, padding: Padding, size: int, filter: int, stride: int, inputs: int, dilation: int = 1) -> Axis:
-    """The geometry of a transposed convolution along one axis: the windows of the convolution that it transposes.
+    """Compute the geometry of a transposed convolution along one axis: the windows of the convolution that it transposes.
 
     With SAME padding the geometry is that of a convolution of `size` elements, whose number of windows is the number of inputs. With
     VALID padding each of the `inputs` has a window, and values that windows write beyond `size` are cut off.

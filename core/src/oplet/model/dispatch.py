@@ -1,4 +1,4 @@
-"""Compiled code of accelerators, which LiteRT's ahead-of-time compiler appends to a model.
+"""Compiled accelerator code that LiteRT's ahead-of-time compiler appends to a model.
 
 The custom options of DISPATCH_OP nodes, a FlexBuffers map, have its position from the start of the file and its size.
 """
@@ -18,7 +18,7 @@ _UINT64 = struct.Struct("<Q")
 
 
 def bytecode(options: bytes) -> tuple[int, int] | None:
-    """The position and size in bytes of the code that a node's options refer to; None if there is none."""
+    """Return the position and size in bytes of the compiled code that a node's options refer to; None if there is none."""
     try:
         values = read_flexbuffer(options)
     except ValueError:
@@ -30,7 +30,7 @@ def bytecode(options: bytes) -> tuple[int, int] | None:
 
 
 def with_bytecode_at(options: bytes, position: int) -> bytes:
-    """The options with another position of the code, in the same number of bytes.
+    """Return the options with another position of the compiled code, in the same number of bytes.
 
     Raises:
         ModelError: the position is not encoded as the compiler encodes it.

@@ -117,7 +117,7 @@ class Model:
 
     @classmethod
     def _of(cls, view: memoryview, where: str, path: str | None, shared: SharedValues | None, verified: bool) -> Model:
-        """The model of some bytes, with the tables that were verified before if `verified` allows it."""
+        """Create the model of some bytes, with tables that were verified before if `verified` allows it."""
         known = shared.tables if verified and shared is not None else None
         unknown: list[str] = []
         root, unknown = known if known is not None else (decoded(view, where, unknown), unknown)
@@ -162,7 +162,7 @@ class Model:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether its bytes are those of a mapped file, which take no memory that the system could not take back."""
+        """Whether its bytes are those of a memory-mapped file, whose pages the operating system can drop and load again."""
         return self._mapped is not None and self._use_mmap
 
     def check_files(self) -> None:
@@ -233,7 +233,7 @@ class Model:
         save(self, path, constants, unreferenced=unreferenced)
 
     def buffer(self, index: int) -> Bytes | None:
-        """The bytes of a buffer, as a read-only view of dtype uint8; None if it is empty.
+        """Return the bytes of a buffer, as a read-only view of dtype uint8; None if it is empty.
 
         Raises:
             ModelError: there is no such buffer, it lies outside the file, or the file was truncated.
@@ -257,7 +257,7 @@ class Model:
         return data if data is not None and len(data) else None
 
     def external_buffer(self, id: int) -> Bytes:
-        """The bytes of an external buffer, as a read-only view of its group's file in the model's folder.
+        """Return the bytes of an external buffer, as a read-only view of its group's file in the model's folder.
 
         Raises:
             ModelError: the buffer or group does not exist, or its file does not contain it.
@@ -272,7 +272,7 @@ class Model:
         return self.external_piece(found)
 
     def external_piece(self, buffer: tables.ExternalBuffer) -> Bytes:
-        """The bytes of an external buffer by its table, as several may have the same id.
+        """Return the bytes of an external buffer by its table, as several may have the same id.
 
         Raises:
             ModelError: as `external_buffer` does.
@@ -291,7 +291,7 @@ class Model:
         return _view(mapped.view, buffer.offset, buffer.length)
 
     def external_file(self, name: str) -> MappedFile:
-        """A file of external buffers in the model's folder; each is opened once.
+        """Open a file of external buffers in the model's folder; each is opened once.
 
         Raises:
             ModelError: as `external_path` does, or it cannot be read, is not a regular file, or was truncated since it was opened.
@@ -307,7 +307,7 @@ class Model:
         return mapped
 
     def external_path(self, name: str) -> str:
-        """The path of an external file, which must lie in the model's folder.
+        """Return the path of an external file, which must lie in the model's folder.
 
         Raises:
             ModelError: the name or a symbolic link leads out of the folder, or the name has a special meaning to an operating system.
@@ -322,7 +322,7 @@ class Model:
         return os.path.dirname(os.path.realpath(self.path or ""))
 
     def tensor_bytes(self, tensor: tables.Tensor) -> Bytes | None:
-        """The constant data of a tensor, as a read-only view of dtype uint8; None if it has none.
+        """Return the constant data of a tensor, as a read-only view of dtype uint8; None if it has none.
 
         Raises:
             ModelError: as `buffer` and `external_buffer` do.
@@ -331,13 +331,15 @@ class Model:
         return self.constant(tensor.buffer, tensor.external_buffer)
 
     def constant(self, buffer: int, external_buffer: int) -> Bytes | None:
-        """As `tensor_bytes`, by a tensor's fields and without `check_files`, which the caller calls once for many tensors."""
+        """Return the constant data as `tensor_bytes` does, by a tensor's fields and without `check_files`, which the caller calls
+        once for many tensors.
+        """
         if external_buffer:
             return self.external_buffer(external_buffer)
         return self._stored(buffer) if buffer else None
 
     def custom_options(self, operator: tables.Operator) -> bytes:
-        """The custom options of a node, stored inside or after the FlatBuffer; empty if it has none.
+        """Return the custom options of a node, stored inside or after the FlatBuffer; empty if it has none.
 
         Raises:
             ModelError: they lie outside the file.
@@ -354,17 +356,17 @@ class Model:
         return operator.custom_options.tobytes() if operator.custom_options is not None else b""
 
     def op_of(self, operator: tables.Operator) -> tuple[BuiltinOperator, str, int]:
-        """The built-in operator of a node (CUSTOM for custom ops), the op's name and its version."""
+        """Return the built-in operator of a node (CUSTOM for custom ops), the op's name and its version."""
         return self.op_at(operator.opcode_index)
 
     def op_at(self, opcode_index: int) -> tuple[BuiltinOperator, str, int]:
-        """As `op_of`, by the index of the operator code."""
+        """Return what `op_of` returns, by the index of the operator code."""
         code = (self.lazy_root.operator_codes or [])[opcode_index]
         op = BuiltinOperator(tables.operator_code(code))
         return op, (code.custom_code or "") if op is BuiltinOperator.CUSTOM else op.name, code.version
 
     def metadata(self, name: str) -> Bytes | None:
-        """The bytes of a metadata entry; None if there is no entry of that name."""
+        """Return the bytes of a metadata entry; None if there is no entry of that name."""
         for entry in self.lazy_root.metadata or []:
             if entry.name == name:
                 return self.buffer(entry.buffer)
@@ -372,7 +374,7 @@ class Model:
 
 
 def _pages_behind(view: memoryview) -> mmap | None:
-    """The memory mapping of which a view is a part; None if there is none."""
+    """Return the memory mapping of which a view is a part; None if there is none."""
     owner: object = view.obj
     while isinstance(owner, (np.ndarray, memoryview)):
         owner = owner.base if isinstance(owner, np.ndarray) else owner.obj

@@ -18,12 +18,12 @@ _FIELDS: dict[type[Table], tuple[str, ...]] = {}
 
 
 def entry_subgraphs(root: tables.Model) -> list[int]:
-    """The indices of the subgraphs that callers can run: the first one and those of signatures."""
+    """Return the indices of the subgraphs that callers can run: the first one and those of signatures."""
     return sorted({0, *(signature.subgraph_index for signature in root.signature_defs or [])})
 
 
 def observable_tensors(root: tables.Model, subgraph_index: int) -> list[int]:
-    """The indices of the tensors of a subgraph that callers can read: its outputs and those of its signatures.
+    """Return the indices of the tensors of a subgraph that callers can read: its outputs and those of its signatures.
 
     They may differ: quantizers append nodes to an output and leave the signature's output at the earlier tensor.
     """
@@ -36,12 +36,14 @@ def observable_tensors(root: tables.Model, subgraph_index: int) -> list[int]:
 
 
 def made_tensors(subgraph: tables.SubGraph) -> set[int]:
-    """The indices of the tensors that nodes of a subgraph write: none of them is a constant, whatever bytes it has in the file."""
+    """Return the indices of the tensors that nodes of a subgraph write: none of them is a constant, whatever bytes it has in the
+    file.
+    """
     return set(chain.from_iterable(filter(None, as_lazy_tables(subgraph.operators).column("outputs"))))
 
 
 def reachable_subgraphs(subgraphs: Sequence[tables.SubGraph], roots: Iterable[int]) -> set[int]:
-    """The indices of the subgraphs that `roots` call, directly or indirectly, including `roots`."""
+    """Return the indices of the subgraphs that `roots` call, directly or indirectly, including `roots`."""
     seen: set[int] = set()
     waiting = list(roots)
     while waiting:
@@ -57,7 +59,7 @@ def reachable_subgraphs(subgraphs: Sequence[tables.SubGraph], roots: Iterable[in
 
 
 def subgraph_fields(node: tables.Operator) -> Iterator[tuple[Table, str]]:
-    """The fields of a node's options that refer to subgraphs, as pairs (options table, field name)."""
+    """Yield the fields of a node's options that refer to subgraphs, as pairs (options table, field name)."""
     for options in (node.builtin_options, node.builtin_options_2):
         if options is None:
             continue
@@ -67,14 +69,14 @@ def subgraph_fields(node: tables.Operator) -> Iterator[tuple[Table, str]]:
 
 
 def named_subgraphs(options: Table | None) -> Iterator[int]:
-    """The indices of the subgraphs that a node with these options calls."""
+    """Yield the indices of the subgraphs that a node with these options calls."""
     for field in () if options is None else _fields(type(options)):
         if (named := getattr(options, field)) is not None:
             yield from np.atleast_1d(named).tolist()
 
 
 def _fields(cls: type[Table]) -> tuple[str, ...]:
-    """The fields of an options table that refer to subgraphs."""
+    """Return the fields of an options table that refer to subgraphs."""
     fields = _FIELDS.get(cls)
     if fields is None:
         names = [field.name for field in cls.fields]

@@ -27,7 +27,7 @@ _LOOKALIKES: tuple[tuple[bytes, str], ...] = (
 
 
 def decoded(view: memoryview, where: str, unknown: list[str]) -> tables.Model:
-    """The tables of a model, whose tensors and nodes are read as columns.
+    """Decode a model's tables; those of tensors and nodes are kept as columns.
 
     Args:
         view: the file's bytes.

@@ -1,4 +1,4 @@
-"""Trailing data of a model file: TFLite's metadata tools append a zip archive with label files and the like.
+"""Trailing data of a model file, such as the zip archive with label files that TFLite's metadata tools append.
 
 The archive's directory has positions in the whole file, which must be corrected when the size of the model before it changes. Other bytes
 that no table refers to (leftovers of a writer, a log that a tool appended) do not depend on their position.
@@ -18,19 +18,19 @@ _UINT32 = struct.Struct("<I")
 
 
 def trailing_bytes(data: memoryview, end: int) -> tuple[bytes, int]:
-    """The bytes after the used part of a file, which ends at `end`, without leading padding; and their position."""
+    """Return the bytes after the used part of a file, which ends at `end`, without leading padding; and their position."""
     rest = bytes(data[end:])
     found = rest.lstrip(b"\0")
     return found, end + len(rest) - len(found)
 
 
 def is_archive(data: bytes) -> bool:
-    """Whether the bytes begin as a zip archive, damaged or not."""
+    """Return whether the bytes begin as a zip archive, damaged or not."""
     return data.startswith(b"PK")
 
 
 def relocated(archive: bytes, start: int, target: int, name: str) -> bytes:
-    """A zip archive from position `start` of a file, with its positions corrected for position `target`.
+    """Return a zip archive from position `start` of a file, with its positions corrected for position `target`.
 
     Args:
         name: the model's name in messages.

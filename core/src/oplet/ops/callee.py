@@ -79,24 +79,24 @@ class Callee:
         raise NotImplementedError
 
     def bind(self) -> Thunk:
-        """The thunk that runs the callee; valid while `generation` stays the same."""
+        """Return the function without arguments that runs the callee; valid while `generation` stays the same."""
         raise NotImplementedError
 
     def rounds(self, condition: Callee, before: Thunk, step: Thunk, after: Thunk) -> Callable[[int], bool | None] | None:
-        """A function that runs a whole loop, of which this is the body, in machine code.
+        """Return a function that runs a whole loop, of which this subgraph is the body, in machine code.
 
-        It takes the most rounds, and returns whether the condition was false before them; None, without having run anything, if it
-        cannot run now or any more: the caller runs the rounds itself then.
+        The function takes the largest number of iterations, and returns whether the condition became false before it; None, without
+        having run anything, if it cannot run now or any more: the caller then runs the loop itself.
 
         Args:
             condition: the condition, which gives one value of BOOL.
-            before: an `oplet.kernels.arrays.Copies`, as the next two are: copies the first round's values into the condition and the body.
-            step: copies the next round's values from the body's outputs.
+            before: an `oplet.kernels.arrays.Copies`, as the next two are: copies the first iteration's inputs into condition and body.
+            step: copies the next iteration's inputs from the body's outputs.
             after: copies the results, when the condition is false.
 
         Returns:
-            The function, valid while both `generation` stay the same; None if there is none, or none yet: kernels are joined when they
-            have run once.
+            The function, valid while both `generation` stay the same; None if there is none, or none yet: kernels are fused after their
+            first run.
         """
         return None
 

@@ -1,4 +1,4 @@
-"""Checkpoints, at which a run can be stopped, and charges for memory that kernels use besides tensors."""
+"""Checkpoints, at which a run can be stopped, and accounting of memory that kernels use besides tensors."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def charge(nbytes: int) -> None:
 
 
 def current_meter() -> Meter | None:
-    """The meter of this thread's run, to be set in other threads that work for it; None outside of a run."""
+    """Return the meter of this thread's run, to be set in other threads that work for it; None outside of a run."""
     return _current.meter
 
 
 def swap_meter(meter: Meter | None) -> Meter | None:
-    """Set the meter of this thread; returns the previous one."""
+    """Set the meter of this thread; return the previous one."""
     before, _current.meter = _current.meter, meter
     return before

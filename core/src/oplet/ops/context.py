@@ -150,7 +150,7 @@ class Context:
         raise NotImplementedError
 
     def callee(self, index: int) -> Callee:
-        """Another subgraph of the model, for a node that calls it. All callers of a subgraph share one `Callee`.
+        """Return another subgraph of the model, for a node that calls it. All callers of a subgraph share one `Callee`.
 
         Args:
             index: the subgraph's number in the model.
@@ -161,7 +161,7 @@ class Context:
         raise NotImplementedError
 
     def parallel(self, parts: Sequence[Callable[[], None]]) -> Callable[[], None]:
-        """A thunk that runs parts of a kernel's work in parallel and returns when all are done; for `bind`.
+        """Return a function that runs parts of a kernel's work in parallel and returns when all are done; for `bind`.
 
         Args:
             parts: at most `num_threads` functions; none may write what another one reads or writes. Each should take much longer than

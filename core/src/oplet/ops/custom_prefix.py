@@ -27,5 +27,5 @@ class CustomPrefix:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a pattern, an op's name or a prefix with an asterisk behind it, stands for the op of this name."""
+    """Return whether a pattern, an op's name or a prefix with an asterisk, matches the op `name`."""
     return pattern == name or (pattern.endswith("*") and name.startswith(pattern[:-1]))

@@ -1,4 +1,6 @@
-"""Refusals: a kernel refuses an invalid node, or declines one that it does not support."""
+"""How a kernel refuses an invalid node (`ensure`), or declines one that it does not support, so that another kernel may serve it
+(`decline`).
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,12 @@ class UnfitError(EnsureError):
 
 
 class Declined(EnsureError):
-    """A kernel declines its node, which goes to the next provider; without one the node is refused for this reason."""
+    """A kernel declines its node; the next kernel for the op is tried. If there is none, the node is refused for this reason."""
 
 
 def decline(reason: str) -> NoReturn:
-    """Leave the node to the next provider. Call it in `prepare`, before the node or its tensors are changed.
+    """Decline the node, so that the next kernel for its op is tried. Call it in `prepare`, before the node or its tensors are
+    changed.
 
     It is for attributes, types and shapes that this kernel does not support and another one may; `ensure` is for nodes that are
     invalid for every kernel. Each prepare begins with the first provider again, as other shapes may suit it.
@@ -57,7 +60,7 @@ def ensure(condition: object, message: str | Callable[[], str]) -> None:
 
 
 def ensure_fits(condition: object, message: str | Callable[[], str]) -> None:
-    """Refuse the node when it runs, unless `condition` holds, which is on values or sizes of its inputs.
+    """Refuse the node when it runs, unless `condition` on values or sizes of its inputs holds.
 
     Many models have sizes of 1 until a resize gives them their own, and branches that never run with the values they could not run
     with. So this refusal, in `prepare` or in `bind`, refuses no model. `ensure` is for what no resize changes (types, numbers of

@@ -30,7 +30,7 @@ KernelCache = tuple["dict[Hashable, Derived] | None", "dict[int, Tensor] | None"
 
 
 class Unresolved(NamedTuple):
-    """Stands for the registrations of nodes that `resolve` sets when one of them is asked for."""
+    """Placeholder for the registrations of a graph's nodes: calling `resolve` finds them all when one is first asked for."""
 
     resolve: Callable[[], None]
 
@@ -50,9 +50,9 @@ class Node:
         in_place: the inputs whose memory the first output may share; set by `prepare`, emptied before each prepare. The kernel must
             compute the same result there: it never overwrites a value of such an input before it has read it. The runtime uses
             at most one of them, of the output's size and without later readers.
-        absorbed: the nodes that its kernel computes with it, which do not run themselves (`Registration.absorbs`, `fuses`).
-        main: the one of `absorbed` under whose op profiles tell the kernel's time; None for the node itself. Set by `prepare`, which finds
-            None there.
+        absorbed: the nodes that were fused into it and do not run themselves (`Registration.absorbs`, `fuses`).
+        main: the one of `absorbed` under whose op profiles show the time of the fused node; None for the node itself. Set by `prepare`,
+            which finds None there.
         custom_options: the custom options, as bytes; of a custom op.
         origin: the composite from whose decomposition the node was inlined, "odml.rms_norm"; of composites in composites all of them,
             the outer first: "my.block > odml.rms_norm". "" for a node that the model has there.
@@ -137,7 +137,7 @@ class Node:
         self._registration = found
 
     def options(self, cls: type[Options]) -> Options:
-        """The options of a built-in operator, of the table `cls`; its defaults if the model has none.
+        """Return the options of a built-in operator, of the table `cls`; its defaults if the model has none.
 
         Raises:
             PrepareError: the model has options of another table.
@@ -154,7 +154,7 @@ class Node:
         return self._options
 
     def custom_map(self) -> dict[str, Any]:
-        """The custom options as a FlexBuffers map, the form that TensorFlow's converter writes; {} if they are empty.
+        """Return the custom options as a FlexBuffers map, the form that TensorFlow's converter writes; {} if they are empty.
 
         Raises:
             CustomOptionsError: the bytes are not a FlexBuffers map.
@@ -174,7 +174,7 @@ class Node:
         return self._composite.version
 
     def composite_map(self) -> dict[str, Any]:
-        """The attributes of the composite, a FlexBuffers map; {} if it has none.
+        """Return the attributes of the composite, a FlexBuffers map; {} if it has none.
 
         Raises:
             CustomOptionsError: the bytes are not a FlexBuffers map.
@@ -232,12 +232,13 @@ class Node:
         return value
 
     def has_made_of(self, tensor: Tensor) -> bool:
-        """Whether a value of `cached` was made from a constant. For the runtime."""
+        """Return whether a value of `cached` was made from this constant. For the runtime."""
         wanted = tensor.source
         return any(source is wanted for made in (self._cache or {}).values() for source in made.sources)
 
     def derive(self, key: Hashable, sources: Sequence[Source], make: Callable[[], Any]) -> Derived:
-        """The value that the same kernel has made from the same constants for this node in another interpreter, or a new one.
+        """Return the value that the same kernel has made from the same constants for this node in another interpreter, or make
+        it.
 
         For `cached` and the runtime.
         """
@@ -247,7 +248,8 @@ class Node:
         return self.shared.derive(self.index, (kernel.init, kernel.prepare, kernel.bind, kernel.invoke), key, sources, make)
 
     def persistent(self, tensor: Tensor) -> Tensor:
-        """The PERSISTENT temporary of the last prepare at the same position, if it has this one's shape and type; else `tensor`.
+        """Return the PERSISTENT temporary of the last prepare at the same position, if it has this one's shape and type; else
+        `tensor`.
 
         For the runtime's `Context.add_temporary`.
         """
@@ -301,7 +303,9 @@ class Node:
         return result
 
     def take_over(self, other: Node) -> None:
-        """Become what the same node of another interpreter is: prepared, with its temporaries and cached values. For the runtime."""
+        """Take over the state of the same node in another interpreter: prepared, with its temporaries and cached values. For the
+        runtime.
+        """
         self.registration = other.registration
         self.temporaries = other.temporaries
         self.in_place = other.in_place
@@ -322,21 +326,23 @@ class Node:
         self._persistent = None
 
     def profiling_string(self, context: object) -> str:
-        """The name of the node in profiles: that of its registration's `profiling_string`, else the op's name; "PAD + CONV_2D" of two."""
+        """Return the name of the node in profiles: that of its registration's `profiling_string`, else the op's name; "PAD +
+        CONV_2D" if it is fused.
+        """
         label = None if self.registration is None else self.registration.profiling_string
         own = self.op_name if label is None else label(context, self)
         return " + ".join((*(node.op_name for node in self.absorbed), own)) if self.absorbed else own
 
     def has_input(self, position: int) -> bool:
-        """Whether the input at `position` is present and not omitted."""
+        """Return whether the input at `position` is present and not omitted."""
         return position < len(self.inputs) and self.inputs[position] is not None
 
     def optional_input(self, position: int) -> Tensor | None:
-        """The input at `position`; None if it is omitted."""
+        """Return the input at `position`; None if it is omitted."""
         return self.inputs[position] if position < len(self.inputs) else None
 
     def writes_over(self, tensor: Tensor) -> bool:
-        """Whether the first output shares the memory of this input, whose value is then overwritten."""
+        """Return whether the first output shares the memory of this input, whose value is then overwritten."""
         if tensor not in self.in_place or not self.outputs:
             return False
         output = self.outputs[0]

@@ -1,4 +1,4 @@
-"""Values that the interpreters of one model share: its constants, and what kernels make of them."""
+"""Values that all interpreters of one model share: its constants, and what kernels compute from them, such as packed weights."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _SMALL, _FEW = 1 << 16, 64
 
 
 class Computed:
-    """A constant that was computed while the graph was prepared. It stands for its array, which may be let go and computed again.
+    """A constant that was computed while the graph was prepared. It stands for its array, which may be released and computed
+    again.
 
     Attributes:
         shape: the shape of the array.
@@ -47,11 +48,11 @@ class Computed:
         self._place: tuple[weakref.ref[Array], int, np.dtype[Any]] | None = None
 
     def hold(self, array: Array) -> None:
-        """Keep an array that was computed again."""
+        """Store the array, which was computed again after it was released."""
         self._array = array
 
     def let_go(self) -> bool:
-        """Keep the array only as long as others do, such as thunks that read it; False if that is not possible."""
+        """Release the array: from now on only other users keep it alive. Return False if it cannot be computed again."""
         array = self._array
         if array is not None:
             owner = array if array.base is None else array.base
@@ -63,7 +64,7 @@ class Computed:
         return self._place is not None
 
     def get(self) -> Array | None:
-        """The array; None if it was let go and nobody has it."""
+        """Return the array; None if it was released and nobody else keeps it."""
         array, place = self._array, self._place
         if array is not None or place is None:
             return array
@@ -80,7 +81,7 @@ def _told_address(array: Any) -> int:
 
 
 def address_of(array: Any) -> int:
-    """The address of an array's first element, as `array.ctypes.data` has it; in a tenth of the time where CPython's objects are known.
+    """Return the address of an array's first element, as `array.ctypes.data` has it, but ten times faster in CPython.
 
     `__array_interface__` makes a dictionary of all that there is to know, and opening a model asks for the addresses of all its arrays.
     """
@@ -94,7 +95,7 @@ _HEAD: Final = object.__basicsize__
 
 
 def _knows_arrays() -> bool:
-    """Whether arrays begin as numpy's C interface has them: tried with some."""
+    """Return whether numpy arrays have the memory layout of numpy's C interface; tested on a few arrays."""
     if sys.implementation.name != "cpython":
         return False
     tried = [np.zeros(2), np.zeros(3, np.uint8)[1:], np.zeros(())]
@@ -123,7 +124,7 @@ class Derived:
         self.value = value
 
     def is_of(self, sources: Sequence[Source]) -> bool:
-        """Whether the value was made from these very constants."""
+        """Return whether the value was made from exactly these constants (by identity)."""
         return len(self.sources) == len(sources) and all(a is b for a, b in zip(self.sources, sources))
 
 
@@ -151,12 +152,14 @@ class SharedValues:
         self._most = _SWEPT
 
     def get(self, key: Hashable) -> Any:
-        """The value of a key; None if there is none now."""
+        """Return the value stored under a key; None if there is none now."""
         held = self._held.get(key)
         return None if held is None else held()
 
     def keep(self, key: Hashable, value: Kept) -> Kept:
-        """Keep a value as long as it is referenced elsewhere; returns the one that another thread was faster to keep, if there is one."""
+        """Store a value for as long as it is referenced elsewhere; return the value that is stored, which another thread may have
+        stored first.
+        """
         with _lock:
             held = self._held.get(key)
             found: Kept | None = None if held is None else held()
@@ -195,14 +198,14 @@ class NodeValues:
         self._subgraph = subgraph
 
     def derive(self, node: int, kernel: Hashable, key: Hashable, sources: Sequence[Source], make: Callable[[], Any]) -> Derived:
-        """The value that another interpreter's node has made from the same constants, or a new one.
+        """Return the value that another interpreter's node has made from the same constants, or make it.
 
         Threads that prepare the same node at the same time may each make it; all get the same one. None waits for another: what `make`
         does is a kernel's own.
 
         Args:
             node: the number of the node.
-            kernel: tells the kernels that may serve the node apart.
+            kernel: identifies the kernel among those that may serve the node.
             key: the kernel's name for the value.
             sources: the constants from which it is made.
             make: makes it. Its arrays become read-only.
@@ -215,7 +218,7 @@ class NodeValues:
 
 
 def _frozen(value: Any) -> Any:
-    """The value, its arrays made read-only: those in tuples, lists and dictionaries too."""
+    """Make the value's arrays read-only, those in tuples, lists and dictionaries too; return the value."""
     if value.__class__ is Computed:  # its array is read-only already
         return value
     if isinstance(value, np.ndarray):
@@ -234,7 +237,7 @@ _of_bytes: weakref.WeakValueDictionary[int, SharedValues] = weakref.WeakValueDic
 
 
 def values_of_bytes(content: bytes) -> SharedValues:
-    """The shared values of all models that were opened from this `bytes` object."""
+    """Return the shared values of all models that were opened from this `bytes` object."""
     with _lock:
         found = _of_bytes.get(id(content))
         if found is None:
@@ -243,7 +246,7 @@ def values_of_bytes(content: bytes) -> SharedValues:
 
 
 def _renew_lock() -> None:
-    """A forked process has none of its parent's other threads, one of which may have held the lock."""
+    """Replace the lock in a forked process: a thread of the parent that does not exist there may have held it."""
     global _lock
     _lock = threading.RLock()
 
@@ -253,7 +256,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def nbytes_of(value: object, sources: Sequence[Source]) -> int:
-    """The bytes of the large arrays in a value, except views of its sources."""
+    """Count the bytes of the large arrays in a value, except views of its sources."""
     if type(value) is np.ndarray:
         if value.nbytes < _SMALL:
             return 0

@@ -17,7 +17,7 @@ _KINDS = {bytes, str}
 
 
 def string_array(value: Any) -> NDArray[Any]:
-    """The value as an array, of dtype object if it has strings.
+    """Convert the value to an array, of dtype object if it has strings.
 
     Trailing NULs are kept in bytes, str, lists of them and arrays of objects. In an array of dtype S they are kept if it has no
     dimensions, as in LiteRT (`np.array(b"ab\\0")` has three bytes); with dimensions they are dropped, as numpy pads with NULs.
@@ -42,12 +42,12 @@ def string_array(value: Any) -> NDArray[Any]:
 
 
 def strings_nbytes(count: int, characters: int) -> int:
-    """The memory in bytes of `count` strings with `characters` bytes in total, including the array that refers to them."""
+    """Return the memory in bytes of `count` strings with `characters` bytes in total, including the array that refers to them."""
     return count * (_OBJECT + _REFERENCE) + characters
 
 
 def held_nbytes(array: NDArray[Any], much: float) -> int:
-    """The memory in bytes of the strings in an array of objects.
+    """Return the memory in bytes of the strings in an array of objects.
 
     Args:
         array: the array.

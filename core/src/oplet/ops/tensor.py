@@ -52,7 +52,7 @@ _ML_DTYPES: Final = {
 
 
 def numpy_dtype(type: TensorType) -> np.dtype[Any]:
-    """The numpy dtype of a tensor type; `object` for strings (bytes), resources and variants.
+    """Return the numpy dtype of a tensor type; `object` for strings (bytes), resources and variants.
 
     bfloat16 and the 8-bit floats have dtypes of ml_dtypes, which is imported only for models that use them.
     """
@@ -73,7 +73,7 @@ _TYPES = {numpy_dtype(t): t for t in TensorType if t not in _AMBIGUOUS}
 
 
 def tensor_type(dtype: Any) -> TensorType:
-    """The tensor type of a numpy dtype; a TensorType is returned unchanged.
+    """Return the tensor type of a numpy dtype; a TensorType is returned unchanged.
 
     Raises:
         ModelError: the format has no type for it, or it is not a dtype.
@@ -110,7 +110,7 @@ class Allocation(Enum):
 
 
 class Quantization:
-    """real = scale * (value - zero_point).
+    """Quantization of a tensor: real = scale * (value - zero_point).
 
     Attributes:
         scales: float32, of one dimension: one value, or one per slice along `quantized_dimension`; for blockwise quantization one
@@ -134,7 +134,7 @@ class Quantization:
         return len(self.scales) > 1
 
     def broadcast(self, rank: int) -> tuple[Array, Array]:
-        """The scales and zero points in shapes that broadcast against the values: real = (data - zero_points) * scales.
+        """Return the scales and zero points in shapes that broadcast against the values: real = (data - zero_points) * scales.
 
         Args:
             rank: the tensor's number of dimensions.
@@ -297,7 +297,9 @@ class Tensor:
 
     @property
     def source(self) -> Array | Computed:
-        """What identifies a constant's values: its array, or what stands for it where it may be let go and computed again."""
+        """Identity of a constant's values: its array, or the `Computed` object if the array may be released and computed
+        again.
+        """
         return self.data if self._computed is None else self._computed
 
     def set_computed(self, computed: Computed, load: Callable[[], Array]) -> None:
@@ -306,16 +308,18 @@ class Tensor:
 
     @property
     def is_let_go(self) -> bool:
-        """Whether the array was let go, and is computed again where it is read."""
+        """Whether the constant's array was released; it is computed again when it is read."""
         return self._computed is not None and self._array is None
 
     def let_go(self) -> None:
-        """Let the array go, if it is one that can be computed again where it is still to be read. For the runtime, not for kernels."""
+        """Release the array, if it can be computed again when it is next read. For the runtime, not for kernels."""
         if self._computed is not None and self._computed.let_go():
             self._array = None
 
     def take_over(self, other: Tensor) -> None:
-        """Become what the same tensor of another interpreter is: its shape, type, place and array. For the runtime, not for kernels."""
+        """Take over the state of the same tensor in another interpreter: shape, type, allocation and array. For the runtime, not
+        for kernels.
+        """
         self.shape = other.shape
         self.type = other.type
         self.dtype = other.dtype

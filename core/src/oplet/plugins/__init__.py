@@ -1,3 +1,5 @@
-"""Plugins, which are installed packages with operators and delegates: discovery, selection, merging into one resolver, advice in errors.
+"""Plugins: installed packages with operators and delegates. Discovery, selection, merging into one resolver, advice in error
+messages.
+
 Modules here may read package metadata, and load no model.
 """

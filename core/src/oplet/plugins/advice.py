@@ -1,4 +1,4 @@
-"""Advice in messages about ops that no plugin serves."""
+"""Advice in error messages: which package to install, upgrade or enable for an op that no plugin serves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["advice", "no_loader", "no_opener"]
 
 
 def advice(op: Op, plugins: Sequence[Plugin], delegate: DelegateEntry | None = None, package: str = "") -> str:
-    """Advice, in one line, on how to get an op; it also names plugins that may have it but did not load.
+    """Return advice, in one line, on how to get an op; it also names plugins that may have it but did not load.
 
     Args:
         op: an op that no plugin serves in the version that a model needs.
@@ -51,7 +51,7 @@ def advice(op: Op, plugins: Sequence[Plugin], delegate: DelegateEntry | None = N
 
 
 def no_opener(path: str, plugins: Sequence[Plugin]) -> str:
-    """Why no plugin opens a library of operators, and what to do about it, in one sentence.
+    """Explain in one sentence why no plugin opens a library of operators, and what to do about it.
 
     Args:
         path: the file.
@@ -65,7 +65,7 @@ def no_opener(path: str, plugins: Sequence[Plugin]) -> str:
 
 
 def no_loader(plugins: Sequence[Plugin]) -> str:
-    """Why no plugin loads delegates that are shared libraries, and what to do about it, as the end of a sentence.
+    """Explain why no plugin loads delegates that are shared libraries, and what to do about it; the result ends a sentence.
 
     Args:
         plugins: all plugins that were found; those that may load have registered their delegates.
@@ -75,7 +75,7 @@ def no_loader(plugins: Sequence[Plugin]) -> str:
 
 
 def _native_ops_missing(plugins: Sequence[Plugin], needs: str, does: str) -> str:
-    """Why the package that runs shared libraries cannot, and what to do about it; empty if it is there and works.
+    """Explain why oplet-native-ops, which runs shared libraries, is missing or broken, and what to do; empty if it works.
 
     Args:
         plugins: all plugins that were found.
@@ -94,7 +94,7 @@ def _native_ops_missing(plugins: Sequence[Plugin], needs: str, does: str) -> str
 
 
 def _serving(op: Op, plugins: Sequence[Plugin]) -> str:
-    """Advice for an op that is served in other versions only; "" if it is not served at all."""
+    """Return advice for an op that is served in other versions only; "" if it is not served at all."""
     served = [
         (plugin, versions)
         for plugin in plugins
@@ -112,7 +112,7 @@ def _serving(op: Op, plugins: Sequence[Plugin]) -> str:
 
 
 def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
-    """Advice for an op that no loaded plugin serves in any version."""
+    """Return advice for an op that no loaded plugin serves in any version: which package to install or enable."""
     label = op_label(op)
     if not package:
         return (

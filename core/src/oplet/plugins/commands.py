@@ -17,7 +17,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 @dataclass(frozen=True)
 class CommandEntry:
-    """A command of a plugin.
+    """A subcommand of `oplet` that a plugin adds.
 
     Attributes:
         name: what stands behind `oplet`.
@@ -33,7 +33,7 @@ class CommandEntry:
     provenance: Provenance
 
     def load(self) -> Any:
-        """The command itself, imported if need be.
+        """Import the command if need be, and return it.
 
         Raises:
             PluginError: it cannot be imported, or several packages bring a command of this name.
@@ -42,7 +42,7 @@ class CommandEntry:
 
 
 class _Conflict(CommandEntry):
-    """A name that several packages claim: loading it is the error that names them."""
+    """A subcommand name that several packages claim: `load` raises an error that names them."""
 
     def load(self) -> Any:
         raise PluginError(str(self.command))
@@ -91,11 +91,13 @@ class CommandRegistry:
             self._entries.setdefault(name, []).extend(entries)
 
     def entries(self) -> Iterator[CommandEntry]:
-        """All entries, by name; one that several packages claim is one whose `load` is the error that names them."""
+        """Return all entries by name; where several packages claim a name, `load` of the entry raises an error that names
+        them.
+        """
         return (self._one(name, self._entries[name]) for name in sorted(self._entries))
 
     def find(self, name: str) -> CommandEntry | None:
-        """The entry of that name, None if there is none."""
+        """Return the entry of a subcommand; None if there is none of that name."""
         return self._one(name, self._entries[name]) if name in self._entries else None
 
     def _one(self, name: str, entries: list[CommandEntry]) -> CommandEntry:

@@ -1,4 +1,6 @@
-"""The choice between engines, which another package makes: its hook, and the protocols of what it returns."""
+"""Automatic choice of engines ("auto"), which another package implements: its entry-point group, and protocols of what it
+returns.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ GROUP = "oplet.choosers"
 
 
 class Configuration(Protocol):
-    """A configuration in which a model can run.
+    """A configuration in which a model can run: kernels, preferences and delegates.
 
     Attributes:
         kernels: the plugin whose kernels replace built-in ones where possible, "" for none.
@@ -73,7 +75,7 @@ class Chooser(Protocol):
         interpreter: partial[Any],
         prefer: str | Iterable[str] | Mapping[str, str] | Preference | None,
     ) -> tuple[Choice, Sequence[Delegate], Preference]:
-        """The choice, its delegates, and the preference among plugins.
+        """Choose the configuration of a model; return the choice, its delegates, and the preference among plugins.
 
         Args:
             text: the delegate specifier: "auto", possibly with options.
@@ -88,7 +90,7 @@ class Chooser(Protocol):
 
 
 def installed_chooser(text: str) -> Chooser:
-    """Return the chooser that is installed for a delegate specifier.
+    """Return the installed function that chooses the engines for a delegate specifier.
 
     Args:
         text: the specifier: "auto", possibly with options.

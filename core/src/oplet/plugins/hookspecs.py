@@ -50,7 +50,8 @@ def register_commands(registry: CommandRegistry) -> None:
 
 @hookspec(firstresult=True)
 def open_op_library(path: str, operators: Mapping[str | BuiltinOperator, str] | str | None) -> MutableOpResolver | None:
-    """Give the operators of a file that is no Python package, as `--custom-op-library` names it; None where it is not the plugin's kind.
+    """Return the operators of a file that is no Python package, as `--custom-op-library` names it; None if the plugin does not
+    open such files.
 
     `operators` are the file's functions by the ops that they serve, one function's name, or None for all that it has. Raise a
     `PluginError` where the file is of the plugin's kind and cannot be used.

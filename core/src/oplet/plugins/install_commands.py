@@ -23,7 +23,8 @@ _PREFIX: Final = "oplet-"
 
 
 def install_command(package: str, extra: str = "", *, upgrade: bool = False, version: str = "") -> str:
-    """The command that installs a package: with its folder if oplet was installed from a clone that has it, else with its name.
+    """Return the command that installs a package: with its folder if oplet was installed from a clone that has it, else with its
+    name.
 
     Args:
         package: the package's name.
@@ -43,7 +44,9 @@ def install_command(package: str, extra: str = "", *, upgrade: bool = False, ver
 
 
 def install_first(*packages: str) -> str:
-    """Return the prefix, for a command that requires packages by name, which installs them from the clone first; "" if not necessary."""
+    """Return a command prefix ("pip install ... && ") that installs required packages from the clone first; "" if not
+    necessary.
+    """
     root = clone()
     if root is None:
         return ""
@@ -52,7 +55,9 @@ def install_first(*packages: str) -> str:
 
 
 def clone() -> Path | None:
-    """The root of the clone that oplet was installed from, editable or not; None if it came from an index or the clone is gone."""
+    """Return the root of the clone that oplet was installed from, editable or not; None if it came from an index or the clone is
+    gone.
+    """
     try:
         told = json.loads(_direct_url() or "{}")
         if not isinstance(told, dict) or "dir_info" not in told:
@@ -66,7 +71,7 @@ def clone() -> Path | None:
 
 
 def _direct_url() -> str:
-    """pip's record of the origin of this oplet (PEP 610), "" if it came from an index."""
+    """Read pip's record of the origin of this oplet (PEP 610, direct_url.json); "" if it came from an index."""
     try:
         return metadata.distribution(_CORE).read_text("direct_url.json") or ""
     except (metadata.PackageNotFoundError, OSError, ValueError):
@@ -92,7 +97,7 @@ def _folders(root: Path, package: str, extra: str = "") -> list[str]:
 
 
 def _folder(root: Path, package: str) -> Path:
-    """The folder of a package: the one that is called as it is, or whose project says the name."""
+    """Return the folder of a package in a clone: the one of the usual name, or the one whose pyproject.toml names the package."""
     if package == _CORE:
         return root / "core"
     usual = root / "plugins" / package.removeprefix(_PREFIX).replace("-", "_")
@@ -110,7 +115,7 @@ def _project(folder: Path) -> str:
 
 
 def _field(folder: Path, field: str) -> str:
-    """A field of the project's pyproject.toml, "" if it has none."""
+    """Read a field of the pyproject.toml in a folder; "" if it has none."""
     found = re.search(rf'^{field} = "([^"]+)"', _project(folder), re.MULTILINE)
     return found[1] if found else ""
 
@@ -131,7 +136,7 @@ def _installed(package: str) -> bool:
 
 
 def _quoted(word: str) -> str:
-    """A word, quoted for the shell of this system if necessary."""
+    """Quote a word for the shell of this system if necessary."""
     if re.fullmatch(r"[\w./:=\\-]+", word) and (os.name == "nt" or "\\" not in word):
         return word
     # Brackets need only double quotes, in every shell; other special characters need the quoting of sh.

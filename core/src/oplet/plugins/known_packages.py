@@ -22,7 +22,8 @@ _FAMILIES: Final = {"Flex": "oplet-flex-delegate", "TFText>": "oplet-text-ops"}
 
 @lru_cache(maxsize=1)
 def known_ops() -> dict[str | Composite, str]:
-    """The packages of this release by custom op and by composite, of `known_ops.txt`, which `python -m scripts.known_ops` writes.
+    """Map each known custom op and composite to the package of this release that serves it, from `known_ops.txt` (written by
+    `python -m scripts.known_ops`).
 
     Names must match exactly: another `SignalX` is not from this project, and advice must not name packages by a guess, which may belong
     to anybody.
@@ -37,18 +38,18 @@ def known_ops() -> dict[str | Composite, str]:
 
 
 def known_distribution(op: Op) -> str:
-    """The pip package that is known to provide `op`, "" if none is."""
+    """Return the pip package that is known to provide `op`; "" if none is."""
     if isinstance(op, (str, Composite)):
         return known_ops().get(op) or (family_distribution(op) if isinstance(op, str) else "")
     return BUILTIN_OPS
 
 
 def family_distribution(op: str) -> str:
-    """The pip package that is known to provide all custom ops whose names begin like this one's, "" if none is."""
+    """Return the pip package that is known to provide all custom ops with this one's prefix (such as "Flex"); "" if none is."""
     return next((package for prefix, package in _FAMILIES.items() if op.startswith(prefix)), "")
 
 
 def package_origin(package: str) -> str:
-    """The origin of a package of this project, in words for messages."""
+    """Describe where a package of this project comes from, in words for messages."""
     folder = package.removeprefix("oplet-").replace("-", "_")
     return f"of the oplet project, on PyPI or plugins/{folder} in its repository"

@@ -66,7 +66,7 @@ class PluginManager:
 
     @classmethod
     def named(cls, names: str | Iterable[str], argument: str) -> PluginManager:
-        """A manager of the installed plugins with these names, or of all except those named after "no:".
+        """Create a manager of the installed plugins with these names, or of all except those named after "no:".
 
         Args:
             names: names of plugins or of their distributions.
@@ -83,7 +83,7 @@ class PluginManager:
         return manager
 
     def resolver(self, prefer: str | Iterable[str] | Mapping[str, str] | Preference | None = None) -> MergedResolver:
-        """A resolver of all ops of all plugins, in which plugins take precedence over builtin ops.
+        """Return a resolver of all ops of all plugins, in which plugins take precedence over builtin ops.
 
         Args:
             prefer: the plugins to use where several serve an op: names of plugins or distributions, the most preferred first, or a
@@ -108,7 +108,7 @@ class PluginManager:
             return found
 
     def without(self, names: Iterable[str], source: str = "without=") -> PluginManager:
-        """A manager of the same plugins except for some, and of the same libraries of operators.
+        """Return a manager of the same plugins without those named, and with the same libraries of operators.
 
         Args:
             names: names of plugins or of their distributions.
@@ -121,7 +121,7 @@ class PluginManager:
         return manager
 
     def recipe(self) -> dict[str, Any] | None:
-        """The manager in a form that can be written as JSON, to make another one of the same plugins in another process.
+        """Serialize the manager to a dictionary for JSON, from which another process makes one of the same plugins.
 
         Returns:
             None if it has what cannot be named there: entry points that were given, libraries of operators, a class of its own.
@@ -132,7 +132,7 @@ class PluginManager:
 
     @classmethod
     def from_recipe(cls, recipe: Mapping[str, Any]) -> PluginManager:
-        """The manager that `recipe` describes, whatever the environment variables say here."""
+        """Create the manager that `recipe` described, whatever the environment variables say here."""
         manager = cls()
         switches, prefer = recipe["switches"], recipe["prefer"]
         load = None if switches["load"] is None else tuple(switches["load"])
@@ -183,7 +183,7 @@ class PluginManager:
         return bool(self._libraries)
 
     def registry(self) -> DelegateRegistry:
-        """A registry of all delegates of all plugins."""
+        """Return a registry of all delegates of all plugins."""
         with self._lock:
             if self._registry is None:
                 self._registry = self._load_delegates()
@@ -192,7 +192,7 @@ class PluginManager:
     def delegate_for(
         self, op: str, prefer: str | Iterable[str] | Mapping[str, str] | Preference | None = None
     ) -> DelegateEntry | None:
-        """The delegate that exists for a custom op, None if there is none.
+        """Return the delegate that serves a custom op; None if there is none.
 
         Args:
             op: the op's name.
@@ -214,7 +214,7 @@ class PluginManager:
         return found[0] if found else None
 
     def commands(self) -> CommandRegistry:
-        """All commands of all plugins."""
+        """Return the registry of all subcommands that plugins add."""
         from oplet.plugins.commands import CommandRegistry
 
         with self._lock:
@@ -228,7 +228,9 @@ class PluginManager:
             return self._commands
 
     def runtime_versions(self) -> dict[tuple[str, int], str]:
-        """The first releases of the plugins' own ops, by name and version; where plugins disagree, the first plugin's."""
+        """Return the first release that runs each of the plugins' own ops, by (name, version); where plugins disagree, the first
+        plugin's.
+        """
         rows: dict[tuple[str, int], str] = {}
         with self._lock:
             for plugin in self._found:
@@ -239,7 +241,9 @@ class PluginManager:
         return rows
 
     def work_table(self) -> WorkTable:
-        """How the work of the plugins' ops is counted; where several plugins count an op, the one of the highest precedence does."""
+        """Return the table that counts the work (operations) of the plugins' ops; where several plugins count an op, the one of
+        the highest precedence.
+        """
         from oplet.ops.serving.work import WorkTable
 
         merged = WorkTable()
@@ -253,7 +257,7 @@ class PluginManager:
         return merged
 
     def plugins(self, load: bool = True) -> list[PluginInfo]:
-        """The installed plugins, sorted by distribution and name.
+        """Describe the installed plugins, sorted by distribution and name.
 
         Args:
             load: whether to import the plugins, to know their ops and delegates; otherwise only what is known so far.
@@ -266,7 +270,7 @@ class PluginManager:
             return [plugin.info() for plugin in self._found]
 
     def outline(self) -> list[PluginOutline]:
-        """What is known of the installed plugins without importing them, or asking what they serve."""
+        """List what is known of the installed plugins without importing them: names, versions, states."""
         with self._lock:
             return [
                 PluginOutline(p.name, p.distribution, p.version, p.entry_point.module, p.state, bool(p.notes))
@@ -274,17 +278,18 @@ class PluginManager:
             ]
 
     def broken(self) -> list[PluginInfo]:
-        """The plugins that have failed so far."""
+        """List the plugins that have failed so far."""
         return [info for info in self.plugins(load=False) if info.state == "broken"]
 
     def providers(self, op: Op | int) -> list[PluginInfo]:
-        """The plugins that serve an op in some version; a built-in operator may be given by its name."""
+        """List the plugins that serve an op in some version; a built-in operator may be given by its name."""
         key = _op(op)
         with self._lock:
             return [p.info() for p in self._load_ops() if p.ops is not None and p.ops.versions(key)]
 
     def advice(self, op: Op | int, package: str = "") -> str:
-        """Advice, in one line, on what to install, upgrade or enable for an op that nothing serves in the version a model needs.
+        """Return advice, in one line, on what to install, upgrade or enable for an op that nothing serves in the version a model
+        needs.
 
         Args:
             op: a built-in operator's code or name, or a custom op's name.
@@ -342,19 +347,19 @@ class PluginManager:
 
 @functools.cache
 def default_manager() -> PluginManager:
-    """The manager of the installed plugins, which interpreters use by default."""
+    """Return the manager of the installed plugins, which interpreters use by default."""
     return PluginManager()
 
 
 def _op(op: Op | int) -> Op:
-    """The key of an op; a built-in operator may be given by its name."""
+    """Return the resolver's key for an op; a built-in operator may be given by its name."""
     from oplet.ops.serving.entry import op_key
 
     return BuiltinOperator[op] if isinstance(op, str) and op in BuiltinOperator.__members__ else op_key(op)
 
 
 def _complaints(wanted: Preference, plugins: Sequence[Plugin]) -> Iterator[str]:
-    """The parts of a preference that have no effect, worded to follow the origin of the preference."""
+    """Yield the parts of a preference that have no effect, each as the predicate of a sentence about its origin."""
     for name in wanted.unknown(name for plugin in plugins for name in plugin.names):
         yield f"names '{name}', and no plugin is called so"
     if not wanted.names and not wanted.by_op:

@@ -1,4 +1,6 @@
-"""Resolver of all plugins' ops: a preference decides first, then the highest tier; several plugins of that tier are a conflict."""
+"""Resolver of all plugins' ops: the user's preference decides first, then the highest tier; several plugins of that tier are a
+conflict.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ class MergedResolver(OpResolver):
         self._loaded: dict[tuple[Op, int], Registration] = {}
 
     def find_op(self, op: Op | int, version: int) -> Registration | None:
-        """The registration that serves `op` in this version; None if there is none.
+        """Return the registration that serves `op` in this version; None if there is none.
 
         Raises:
             OpConflictError: several plugins serve it, and no preference decides.
@@ -80,7 +82,7 @@ class MergedResolver(OpResolver):
                 yield entry.load(version)
 
     def in_order(self, op: Op | int, version: int) -> Iterator[ResolverEntry]:
-        """The entries for `op` in this version, in the order in which they are asked to serve a node.
+        """Yield the entries for `op` in this version, in the order in which they are asked to serve a node.
 
         Where several plugins are next and no preference decides, the last entry is one whose `load` raises OpConflictError.
         """
@@ -98,7 +100,7 @@ class MergedResolver(OpResolver):
             offers = [offer for offer in offers if offer[1] is not taken]
 
     def is_preferred(self, op: Op | int, entry: ResolverEntry) -> bool:
-        """Whether the preference names the plugin of this entry, for this op or for all."""
+        """Return whether the preference names the plugin of this entry, for this op or for all."""
         names = {normalised(entry.provenance.plugin), normalised(entry.provenance.distribution)}
         return not names.isdisjoint(self._preference.for_op(op_label(op_key(op))))
 
@@ -106,7 +108,7 @@ class MergedResolver(OpResolver):
         return self._choose(op_key(op), version).why
 
     def entries(self, op: Op | int | None = None) -> Iterator[ResolverEntry]:
-        """The entries that serve each op, split into ranges of versions that one plugin serves."""
+        """Return the entries that serve each op, split into ranges of versions that one plugin serves."""
         if op is not None:
             return self._ranges(op_key(op))
         ops = dict.fromkeys(entry.op for plugin in self._plugins for entry in plugin.resolver.entries())

@@ -88,13 +88,13 @@ class PluginInfo(NamedTuple):
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """The information as a dictionary, for JSON."""
+        """Return the information as a dictionary, for JSON."""
         ops = [{"op": op, "min_version": first, "max_version": last} for op, first, last in self.ops]
         return {**self._asdict(), "ops": ops}
 
 
 class PluginOutline(NamedTuple):
-    """What is known of a plugin at no cost; attributes as of `PluginInfo`.
+    """What is known of a plugin without importing it; attributes as of `PluginInfo`.
 
     Attributes:
         noted: whether there are remarks for its author.
@@ -109,7 +109,7 @@ class PluginOutline(NamedTuple):
 
 
 def api_range(declared: object) -> tuple[int, int]:
-    """The first and last plugin API version of a declaration: 1, "1", "1-2", (1, 2), or None for the present version.
+    """Parse a declaration of plugin API versions into (first, last): 1, "1", "1-2", (1, 2), or None for the present version.
 
     Raises:
         PluginError: the declaration has another form.
@@ -200,7 +200,7 @@ class Plugin:
             self.commands = registry if done else CommandRegistry(self.provenance)
 
     def open_op_library(self, path: str, operators: Operators) -> MutableOpResolver | None:
-        """The operators of a file that is none of oplet's packages, None if the plugin does not open such files.
+        """Open a file of operators that is no Python package; None if the plugin does not open such files.
 
         Raises:
             OpletError: the file is of the plugin's kind and cannot be used.
@@ -223,7 +223,9 @@ class Plugin:
         return found
 
     def adopted(self, opened: MutableOpResolver, name: str) -> MutableOpResolver:
-        """Operators that the plugin opened, under the name of their file and as of the plugin's package, which runs them."""
+        """Return a copy of the resolver that names the opened file as plugin, and this plugin's package, which runs it, as
+        distribution.
+        """
         from oplet.ops.serving.resolver import MutableOpResolver
 
         resolver = MutableOpResolver(self.provenance._replace(plugin=name))
@@ -253,7 +255,7 @@ class Plugin:
         warn("Plugin '%s' of %s is left out: %s; %s.", self.name, self, reason, self.remedy())
 
     def remedy(self) -> str:
-        """The commands that may repair it when it is broken."""
+        """Suggest the commands that may repair the plugin when it is broken."""
         if not self.distribution:
             return f"mend the module '{self.entry_point.module}'"
         from oplet.plugins.install_commands import install_command
@@ -261,7 +263,7 @@ class Plugin:
         return f"{install_command(self.distribution, upgrade=True)} may help, pip uninstall {self.distribution} removes it"
 
     def info(self) -> PluginInfo:
-        """The information that is known so far."""
+        """Return the information on the plugin that is known so far."""
         from oplet.ops.serving.entry import op_label
 
         served = sorted({c.op for c in self.ops.entries()}, key=op_label) if self.ops else []
@@ -349,7 +351,7 @@ class Plugin:
 
 
 def note_namesakes(plugins: Iterable[Plugin]) -> None:
-    """Note for plugins that share a name that switches by this name affect all of them."""
+    """Add a note to plugins that share a name: switches by this name affect all of them."""
     by_name: dict[str, list[Plugin]] = {}
     for plugin in plugins:
         if plugin.state != "blocked":
@@ -364,7 +366,7 @@ def note_namesakes(plugins: Iterable[Plugin]) -> None:
 
 
 def _distribution(entry_point: EntryPoint) -> tuple[str, str]:
-    """Name and version of the package; "" where its metadata is damaged."""
+    """Return name and version of the package that an entry point belongs to; "" where its metadata is damaged."""
     try:
         dist = entry_point.dist
         return (dist.name or "", dist.version or "") if dist is not None else ("", "")

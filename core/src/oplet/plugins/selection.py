@@ -31,12 +31,12 @@ VARIABLES = (LOAD_VARIABLE, DISABLE_VARIABLE, PREFER_VARIABLE, "OPLET_CACHE_DIR"
 
 
 def normalised(name: str) -> str:
-    """The name of a distribution or plugin in normalized form (PEP 503), for comparisons."""
+    """Normalize the name of a distribution or plugin for comparisons (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
 def misspelt_variables(environ: Iterable[str]) -> dict[str, str]:
-    """Environment variables that look like misspelt variables of oplet, each with the probable name."""
+    """Map environment variables that look like misspelt variables of oplet to the probable names."""
     found = {}
     for name in environ:
         if name.startswith("OPLET") and name not in VARIABLES:
@@ -53,7 +53,7 @@ def _names(given: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _split(given: str | Iterable[str], source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names in a list of plugins that may load, and those after a "no:" in it.
+    """Split a list of plugin names into those that may load and those after a "no:", which may not.
 
     Raises:
         PluginError: an item is not a name.
@@ -72,7 +72,7 @@ def _split(given: str | Iterable[str], source: str) -> tuple[tuple[str, ...], tu
 
 
 class Switches(NamedTuple):
-    """The plugins that may load.
+    """Which plugins may load: lists of allowed and of blocked names.
 
     Attributes:
         load: the names of the only plugins that may load; None for all.
@@ -121,7 +121,7 @@ class Switches(NamedTuple):
         return cls(wanted, source, blocked)
 
     def refusal(self, names: Iterable[str]) -> str:
-        """The reason why the plugin with these names may not load, "" if it may."""
+        """Return the reason why the plugin with these names may not load; "" if it may."""
         names = set(names)
         for name, source in self.block.items():
             if name in names:
@@ -131,12 +131,12 @@ class Switches(NamedTuple):
         return ""
 
     def unknown(self, names: Iterable[str]) -> list[str]:
-        """The names in `load` that are not among the plugins' `names`."""
+        """Return the names in `load` that no installed plugin has."""
         known = set(names)
         return [name for name in self.load or () if name not in known]
 
     def needless(self, names: Iterable[str]) -> dict[str, str]:
-        """The names in `block` that are not among the plugins' `names`, each with its origin."""
+        """Return the names in `block` that no installed plugin has, each with its origin."""
         known = set(names)
         return {name: source for name, source in self.block.items() if name not in known}
 
@@ -186,17 +186,17 @@ class Preference(NamedTuple):
         return cls(tuple(names), tuple(by_op))
 
     def unknown(self, names: Iterable[str]) -> list[str]:
-        """The preferred names that are not among the plugins' `names`."""
+        """Return the preferred names that no installed plugin has."""
         wanted = dict.fromkeys((*self.names, *(name for _, name in self.by_op)))
         known = set(names)
         return [name for name in wanted if name not in known]
 
     def before(self, other: Preference) -> Preference:
-        """This preference, followed by another one of lower precedence."""
+        """Combine two preferences; this one takes precedence."""
         return Preference(self.names + other.names, self.by_op + other.by_op)
 
     def for_op(self, op: str) -> tuple[str, ...]:
-        """The names of plugins to try for an op, in order."""
+        """Return the names of plugins to try for an op, in order."""
         from oplet.ops.custom_prefix import matches  # imported late: a plan that is taken from disk resolves no ops
 
         return tuple(name for of, name in self.by_op if matches(of, op)) + self.names

@@ -48,7 +48,7 @@ class Vectors:
         return (self.stops - self.starts) // (self.dtype.itemsize // self.array.itemsize)
 
     def views(self) -> list[Numbers]:
-        """The vectors as views of the file."""
+        """Return all vectors as views of the file, without copies."""
         if self._views is None:
             array, places = self.array, zip(self.starts.tolist(), self.stops.tolist())
             if array.dtype == self.dtype:
@@ -58,11 +58,11 @@ class Vectors:
         return self._views
 
     def view(self, index: int) -> Numbers:
-        """One vector as a view of the file."""
+        """Return one vector as a view of the file, without a copy."""
         return self.array[self.starts[index] : self.stops[index]].view(self.dtype)
 
     def joined(self) -> Numbers:
-        """The values of all vectors, concatenated."""
+        """Concatenate the values of all vectors."""
         if self.array.dtype != self.dtype:
             return np.concatenate(self.views())
         lengths = self.stops - self.starts
@@ -75,7 +75,7 @@ class Vectors:
         return found
 
     def tuples(self) -> list[tuple[Any, ...]]:
-        """The vectors as tuples of Python's numbers."""
+        """Return the vectors as tuples of Python numbers."""
         values = tuple(self.joined().tolist())
         ends = self.lengths.cumsum().tolist()
         return [values[start:end] for start, end in zip([0, *ends], ends)]
@@ -101,19 +101,19 @@ class Columns(Generic[T]):
         return len(self.positions)
 
     def column(self, name: str) -> Iterable[Any]:
-        """The values of a field, vectors as tuples; for an absent field an endless repetition of its default."""
+        """Return the values of a field, vectors as tuples; for an absent field an endless repetition of its default."""
         found = self.values.get(name)
         if found is None:
             return repeat(getattr(self.cls, name))
         return found.tuples() if isinstance(found, Vectors) else found
 
     def views(self, name: str) -> Iterable[Numbers | None]:
-        """The vectors of a field as views of the file; for an absent field an endless repetition of None."""
+        """Return the vectors of a field as views of the file; for an absent field an endless repetition of None."""
         found = self.values.get(name)
         return repeat(None) if found is None else found.views()
 
     def integers(self, name: str) -> Numbers:
-        """The values of a field of integers, as an int64 array."""
+        """Return the values of an integer field as an int64 array."""
         found = self.values.get(name)
         if found is None:
             return np.full(len(self.positions), getattr(self.cls, name), np.int64)
@@ -167,7 +167,7 @@ class LazyTables(Sequence[T]):
         return self.tables()[index]
 
     def tables(self) -> list[T]:
-        """All tables, created once."""
+        """Return all tables; each is created once."""
         made = self._tables  # another thread may call `release` at any time
         if made is None:
             if not self.singles and len(self.groups) == 1:
@@ -183,7 +183,7 @@ class LazyTables(Sequence[T]):
         return made
 
     def table_at(self, index: int) -> T:
-        """The table at an index, without creating the others."""
+        """Return the table at an index, without creating the others."""
         made, places = self._tables, self._places
         if made is not None:
             return made[index]
@@ -195,11 +195,11 @@ class LazyTables(Sequence[T]):
         return self.singles[at][1] if group is None else group.table_at(at)
 
     def has_field(self, name: str) -> bool:
-        """Whether any table sets this field."""
+        """Return whether any table sets this field."""
         return any(name in group.values for group in self.groups) or any(name in table.__dict__ for _, table in self.singles)
 
     def with_fields(self, *names: str) -> Iterator[tuple[int, T]]:
-        """The tables that set at least one of these fields, each with its index."""
+        """Yield the tables that set at least one of these fields, each with its index."""
         for number, table in self.singles:
             if not table.__dict__.keys().isdisjoint(names):
                 yield number, table
@@ -208,7 +208,9 @@ class LazyTables(Sequence[T]):
                 yield from zip(group.positions.tolist(), group.tables())
 
     def column(self, name: str) -> list[Any]:
-        """The values of a field for all tables in order: vectors as tuples, absent fields as their default or as an empty tuple."""
+        """Return the values of a field for all tables in order: vectors as tuples, absent fields as their default or as an empty
+        tuple.
+        """
         result = self._columns.get(name)
         if result is None:
             vectors = [(g.positions, found) for g in self.groups if isinstance(found := g.values.get(name), Vectors)]
@@ -239,7 +241,7 @@ class LazyTables(Sequence[T]):
 
 
 def as_lazy_tables(tables: Sequence[T] | None) -> LazyTables[T]:
-    """The tables as `LazyTables`; a plain sequence is wrapped."""
+    """Return the tables as `LazyTables`; a plain sequence is wrapped."""
     if isinstance(tables, LazyTables):
         return tables
     given = tables or []

@@ -50,7 +50,7 @@ def decode(
 
 
 def extent(cls: type[T], buffer: memoryview) -> tuple[T, int]:
-    """The root table of a FlatBuffer and the position behind the last byte that it uses.
+    """Decode the root table of a FlatBuffer, and return it with the position behind the last byte that it uses.
 
     Raises:
         ModelError: as `decode` does.
@@ -71,7 +71,7 @@ class _BatchDecoder(TableDecoder):
         return found if cls in self.lazy else found.tables()
 
     def lazy_tables(self, cls: type[Table], positions: Numbers) -> LazyTables[Table]:
-        """The tables of one class at some positions, with at least four bytes at each."""
+        """Decode the tables of one class at the given positions in the file; at least four bytes lie at each."""
         groups: list[Columns[Table]] = []
         count = len(positions)
         if count < _MANY or _bits(positions) & 3:
@@ -89,7 +89,9 @@ class _BatchDecoder(TableDecoder):
         return LazyTables(count, groups, singles)
 
     def read_columns(self, cls: type[Table], vtable: int, positions: Numbers) -> dict[str, Any] | None:
-        """The columns of tables that share a vtable and begin at multiples of four; None if they must be decoded one at a time."""
+        """Decode tables that share a vtable into columns; the positions are multiples of four. Return None if they must be
+        decoded one at a time.
+        """
         layout = self.layouts.get((vtable, cls)) or self.layout(cls, vtable, int(positions[0]))
         nbytes = len(positions) * max(layout.size, 4)
         if nbytes > self.tables_left:
@@ -100,7 +102,7 @@ class _BatchDecoder(TableDecoder):
         return columns
 
     def columns(self, cls: type[Table], layout: Layout, positions: Numbers) -> dict[str, Any] | None:
-        """The columns of tables of one layout, by field; None if they must be decoded one at a time."""
+        """Decode tables of one layout into columns, by field; None if they must be decoded one at a time."""
         length = -(-layout.size // 4)
         words = self.words["u"]
         if not layout.batch or _highest(positions) + 4 * length > 4 * words.size:
@@ -131,7 +133,9 @@ class _BatchDecoder(TableDecoder):
         return result
 
     def spans(self, targets: Numbers, itemsize: int, end: int) -> Numbers | None:
-        """The sizes in bytes of the vectors at `targets`; None unless each, and `end` bytes behind it, lies inside the file."""
+        """Return the sizes in bytes of the vectors at `targets`; None unless each, and `end` bytes behind it, lies inside the
+        file.
+        """
         if _bits(targets) & 3 or _highest(targets) + 4 > self.size & -4:
             return None
         nbytes: Numbers = np.multiply(self.words["u"].take(targets >> 2), itemsize, dtype=np.int64)
@@ -187,7 +191,7 @@ class _BatchDecoder(TableDecoder):
         return [tables[start:end] for start, end in zip((ends - counts).tolist(), ends.tolist())]
 
     def are_known_unions(self, field: Field, positions: Numbers, offset: int, type_offset: int) -> bool:
-        """Whether all values of a union lie inside the file and belong to members that the schema has."""
+        """Return whether all values of a union lie inside the file and belong to members that the schema has."""
         if not offset or not type_offset or offset % 4:
             return False
         at = positions + offset
@@ -208,7 +212,7 @@ class _BatchDecoder(TableDecoder):
 
 
 def _bits(numbers: Numbers) -> int:
-    """The bitwise or of some numbers."""
+    """Return the bitwise or of all the numbers."""
     return int(np.bitwise_or.reduce(numbers))
 
 
@@ -217,7 +221,7 @@ def _highest(numbers: Numbers) -> int:
 
 
 def _by_value(keys: Numbers) -> list[tuple[int, Numbers]]:
-    """The distinct keys, each with the indices at which it occurs."""
+    """Group indices by key: return the distinct keys, each with the indices at which it occurs."""
     different = set(keys.tolist())
     if len(different) > _FEW_KEYS:
         order = np.argsort(keys, kind="stable")
@@ -230,7 +234,7 @@ def _by_value(keys: Numbers) -> list[tuple[int, Numbers]]:
 
 
 class _Measuring(TableDecoder):
-    """Decoder that records the end of the last byte that is used."""
+    """A decoder that also records the end of the last byte that is used."""
 
     end = 8
 

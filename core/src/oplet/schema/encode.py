@@ -48,7 +48,7 @@ def encode(root: Table, identifier: bytes = b"TFL3") -> bytes:
 
 
 def encode_pieces(root: Table, identifier: bytes = b"TFL3") -> list[bytes | memoryview]:
-    """As `encode`, in pieces whose concatenation is the file; long vectors are views and not copied.
+    """Encode a table as `encode` does, in pieces whose concatenation is the file; long vectors are views and not copied.
 
     Raises:
         ModelError: a value is not one that its field can hold, or the file would be larger than its offsets reach.
@@ -88,7 +88,7 @@ class _Writer:
         return [bytes(self.out), *tail, PADDING]
 
     def point(self, at: int, target: int) -> None:
-        """Write, at `at`, the offset to `target`."""
+        """Write at position `at` the FlatBuffers offset that leads to `target`."""
         _UOFFSET.pack_into(self.out, at, target - at)
 
     def align(self, size: int, ahead: int = 0) -> int:
@@ -197,7 +197,7 @@ def _string(cls: type[Table], field: Field, value: Any) -> bytes:
 
 
 def _array(cls: type[Table], field: Field, value: Any) -> NDArray[Any]:
-    """The values of a vector in the file's dtype.
+    """Convert the values of a vector to an array of the field's dtype.
 
     Raises:
         ModelError: the dtype cannot hold a value; nothing wraps around.
@@ -219,7 +219,7 @@ def _array(cls: type[Table], field: Field, value: Any) -> NDArray[Any]:
 
 
 def _unfit(cls: type[Table], values: dict[int, Any]) -> ModelError:
-    """The error that names the first value that cannot be packed."""
+    """Return an error that names the first value of a table that cannot be packed."""
     for field in cls.fields:
         if field.kind == "scalar" and field.id in values:
             try:

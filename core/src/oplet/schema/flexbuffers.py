@@ -31,7 +31,7 @@ _BLOB, _BOOL, _VECTOR_BOOL = 25, 26, 36
 
 
 def read_flexbuffer(data: bytes, *, text: bool = True) -> Any:
-    """The value that the bytes hold: None, bool, int, float, str, bytes, or lists and dictionaries (with str keys) of them.
+    """Decode a FlexBuffer to None, bool, int, float, str, bytes, or lists and dictionaries (with str keys) of them.
 
     Args:
         data: the FlexBuffer.
@@ -57,7 +57,9 @@ class _Reader:
         self._values = _MOST
 
     def value(self, place: int, width: int, packed: int, depth: int) -> Any:
-        """The value at `place`, of the type in the byte `packed`; `width` is the element width of the vector that holds it."""
+        """Decode the value at `place`, of the type in the byte `packed`; `width` is the element width of the vector that holds
+        it.
+        """
         self._spend(1)
         self._values -= 1
         if self._values < 0:
@@ -153,7 +155,7 @@ class _Reader:
 
 
 def flexbuffer_map(data: bytes, what: str, verb: str) -> dict[str, Any]:
-    """The map that FlexBuffers bytes hold; {} of no bytes.
+    """Decode FlexBuffers bytes that hold a map; {} if there are no bytes.
 
     Args:
         data: the bytes.

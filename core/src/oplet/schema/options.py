@@ -152,7 +152,7 @@ class MulOptions(Table):
 
 
 class PadOptions(Table):
-    """No fields."""
+    """Options of PAD: a table without fields."""
 
 
 class GatherOptions(Table):
@@ -161,15 +161,15 @@ class GatherOptions(Table):
 
 
 class BatchToSpaceNDOptions(Table):
-    """No fields."""
+    """Options of BATCH_TO_SPACE_ND: a table without fields."""
 
 
 class SpaceToBatchNDOptions(Table):
-    """No fields."""
+    """Options of SPACE_TO_BATCH_ND: a table without fields."""
 
 
 class TransposeOptions(Table):
-    """No fields."""
+    """Options of TRANSPOSE: a table without fields."""
 
 
 class ReducerOptions(Table):
@@ -205,11 +205,11 @@ class StridedSliceOptions(Table):
 
 
 class ExpOptions(Table):
-    """No fields."""
+    """Options of EXP: a table without fields."""
 
 
 class TopKV2Options(Table):
-    """No fields."""
+    """Options of TOPK_V2: a table without fields."""
 
 
 class SplitOptions(Table):
@@ -217,7 +217,7 @@ class SplitOptions(Table):
 
 
 class LogSoftmaxOptions(Table):
-    """No fields."""
+    """Options of LOG_SOFTMAX: a table without fields."""
 
 
 class CastOptions(Table):
@@ -226,11 +226,11 @@ class CastOptions(Table):
 
 
 class DequantizeOptions(Table):
-    """No fields."""
+    """Options of DEQUANTIZE: a table without fields."""
 
 
 class MaximumMinimumOptions(Table):
-    """No fields."""
+    """Options of MAXIMUM and MINIMUM: a table without fields."""
 
 
 class ArgMaxOptions(Table):
@@ -238,35 +238,35 @@ class ArgMaxOptions(Table):
 
 
 class LessOptions(Table):
-    """No fields."""
+    """Options of LESS: a table without fields."""
 
 
 class NegOptions(Table):
-    """No fields."""
+    """Options of NEG: a table without fields."""
 
 
 class PadV2Options(Table):
-    """No fields."""
+    """Options of PADV2: a table without fields."""
 
 
 class GreaterOptions(Table):
-    """No fields."""
+    """Options of GREATER: a table without fields."""
 
 
 class GreaterEqualOptions(Table):
-    """No fields."""
+    """Options of GREATER_EQUAL: a table without fields."""
 
 
 class LessEqualOptions(Table):
-    """No fields."""
+    """Options of LESS_EQUAL: a table without fields."""
 
 
 class SelectOptions(Table):
-    """No fields."""
+    """Options of SELECT: a table without fields."""
 
 
 class SliceOptions(Table):
-    """No fields."""
+    """Options of SLICE: a table without fields."""
 
 
 class TransposeConvOptions(Table):
@@ -282,19 +282,19 @@ class SparseToDenseOptions(Table):
 
 
 class TileOptions(Table):
-    """No fields."""
+    """Options of TILE: a table without fields."""
 
 
 class ExpandDimsOptions(Table):
-    """No fields."""
+    """Options of EXPAND_DIMS: a table without fields."""
 
 
 class EqualOptions(Table):
-    """No fields."""
+    """Options of EQUAL: a table without fields."""
 
 
 class NotEqualOptions(Table):
-    """No fields."""
+    """Options of NOT_EQUAL: a table without fields."""
 
 
 class ShapeOptions(Table):
@@ -302,7 +302,7 @@ class ShapeOptions(Table):
 
 
 class PowOptions(Table):
-    """No fields."""
+    """Options of POW: a table without fields."""
 
 
 class ArgMinOptions(Table):
@@ -322,7 +322,7 @@ class PackOptions(Table):
 
 
 class LogicalOrOptions(Table):
-    """No fields."""
+    """Options of LOGICAL_OR: a table without fields."""
 
 
 class OneHotOptions(Table):
@@ -330,11 +330,11 @@ class OneHotOptions(Table):
 
 
 class LogicalAndOptions(Table):
-    """No fields."""
+    """Options of LOGICAL_AND: a table without fields."""
 
 
 class LogicalNotOptions(Table):
-    """No fields."""
+    """Options of LOGICAL_NOT: a table without fields."""
 
 
 class UnpackOptions(Table):
@@ -343,19 +343,19 @@ class UnpackOptions(Table):
 
 
 class FloorDivOptions(Table):
-    """No fields."""
+    """Options of FLOOR_DIV: a table without fields."""
 
 
 class SquareOptions(Table):
-    """No fields."""
+    """Options of SQUARE: a table without fields."""
 
 
 class ZerosLikeOptions(Table):
-    """No fields."""
+    """Options of ZEROS_LIKE: a table without fields."""
 
 
 class FillOptions(Table):
-    """No fields."""
+    """Options of FILL: a table without fields."""
 
 
 class BidirectionalSequenceLSTMOptions(Table):
@@ -384,11 +384,11 @@ class UnidirectionalSequenceLSTMOptions(Table):
 
 
 class FloorModOptions(Table):
-    """No fields."""
+    """Options of FLOOR_MOD: a table without fields."""
 
 
 class RangeOptions(Table):
-    """No fields."""
+    """Options of RANGE: a table without fields."""
 
 
 class ResizeNearestNeighborOptions(Table):
@@ -401,7 +401,7 @@ class LeakyReluOptions(Table):
 
 
 class SquaredDifferenceOptions(Table):
-    """No fields."""
+    """Options of SQUARED_DIFFERENCE: a table without fields."""
 
 
 class MirrorPadOptions(Table):
@@ -409,7 +409,7 @@ class MirrorPadOptions(Table):
 
 
 class AbsOptions(Table):
-    """No fields."""
+    """Options of ABS: a table without fields."""
 
 
 class SplitVOptions(Table):
@@ -421,27 +421,27 @@ class UniqueOptions(Table):
 
 
 class ReverseV2Options(Table):
-    """No fields."""
+    """Options of REVERSE_V2: a table without fields."""
 
 
 class AddNOptions(Table):
-    """No fields."""
+    """Options of ADD_N: a table without fields."""
 
 
 class GatherNdOptions(Table):
-    """No fields."""
+    """Options of GATHER_ND: a table without fields."""
 
 
 class CosOptions(Table):
-    """No fields."""
+    """Options of COS: a table without fields."""
 
 
 class WhereOptions(Table):
-    """No fields."""
+    """Options of WHERE: a table without fields."""
 
 
 class RankOptions(Table):
-    """No fields."""
+    """Options of RANK: a table without fields."""
 
 
 class ReverseSequenceOptions(Table):
@@ -450,19 +450,19 @@ class ReverseSequenceOptions(Table):
 
 
 class MatrixDiagOptions(Table):
-    """No fields."""
+    """Options of MATRIX_DIAG: a table without fields."""
 
 
 class QuantizeOptions(Table):
-    """No fields."""
+    """Options of QUANTIZE: a table without fields."""
 
 
 class MatrixSetDiagOptions(Table):
-    """No fields."""
+    """Options of MATRIX_SET_DIAG: a table without fields."""
 
 
 class HardSwishOptions(Table):
-    """No fields."""
+    """Options of HARD_SWISH: a table without fields."""
 
 
 class IfOptions(Table):
@@ -480,27 +480,27 @@ class DepthToSpaceOptions(Table):
 
 
 class NonMaxSuppressionV4Options(Table):
-    """No fields."""
+    """Options of NON_MAX_SUPPRESSION_V4: a table without fields."""
 
 
 class NonMaxSuppressionV5Options(Table):
-    """No fields."""
+    """Options of NON_MAX_SUPPRESSION_V5: a table without fields."""
 
 
 class ScatterNdOptions(Table):
-    """No fields."""
+    """Options of SCATTER_ND: a table without fields."""
 
 
 class SelectV2Options(Table):
-    """No fields."""
+    """Options of SELECT_V2: a table without fields."""
 
 
 class DensifyOptions(Table):
-    """No fields."""
+    """Options of DENSIFY: a table without fields."""
 
 
 class SegmentSumOptions(Table):
-    """No fields."""
+    """Options of SEGMENT_SUM: a table without fields."""
 
 
 class BatchMatMulOptions(Table):
@@ -519,11 +519,11 @@ class CallOnceOptions(Table):
 
 
 class BroadcastToOptions(Table):
-    """No fields."""
+    """Options of BROADCAST_TO: a table without fields."""
 
 
 class Rfft2dOptions(Table):
-    """No fields."""
+    """Options of RFFT2D: a table without fields."""
 
 
 class Conv3DOptions(Table):
@@ -544,15 +544,15 @@ class HashtableOptions(Table):
 
 
 class HashtableFindOptions(Table):
-    """No fields."""
+    """Options of HASHTABLE_FIND: a table without fields."""
 
 
 class HashtableImportOptions(Table):
-    """No fields."""
+    """Options of HASHTABLE_IMPORT: a table without fields."""
 
 
 class HashtableSizeOptions(Table):
-    """No fields."""
+    """Options of HASHTABLE_SIZE: a table without fields."""
 
 
 class VarHandleOptions(Table):
@@ -561,11 +561,11 @@ class VarHandleOptions(Table):
 
 
 class ReadVariableOptions(Table):
-    """No fields."""
+    """Options of READ_VARIABLE: a table without fields."""
 
 
 class AssignVariableOptions(Table):
-    """No fields."""
+    """Options of ASSIGN_VARIABLE: a table without fields."""
 
 
 class RandomOptions(Table):
@@ -582,43 +582,43 @@ class GeluOptions(Table):
 
 
 class DynamicUpdateSliceOptions(Table):
-    """No fields."""
+    """Options of DYNAMIC_UPDATE_SLICE: a table without fields."""
 
 
 class UnsortedSegmentProdOptions(Table):
-    """No fields."""
+    """Options of UNSORTED_SEGMENT_PROD: a table without fields."""
 
 
 class UnsortedSegmentMaxOptions(Table):
-    """No fields."""
+    """Options of UNSORTED_SEGMENT_MAX: a table without fields."""
 
 
 class UnsortedSegmentMinOptions(Table):
-    """No fields."""
+    """Options of UNSORTED_SEGMENT_MIN: a table without fields."""
 
 
 class UnsortedSegmentSumOptions(Table):
-    """No fields."""
+    """Options of UNSORTED_SEGMENT_SUM: a table without fields."""
 
 
 class ATan2Options(Table):
-    """No fields."""
+    """Options of ATAN2: a table without fields."""
 
 
 class SignOptions(Table):
-    """No fields."""
+    """Options of SIGN: a table without fields."""
 
 
 class BitcastOptions(Table):
-    """No fields."""
+    """Options of BITCAST: a table without fields."""
 
 
 class BitwiseXorOptions(Table):
-    """No fields."""
+    """Options of BITWISE_XOR: a table without fields."""
 
 
 class RightShiftOptions(Table):
-    """No fields."""
+    """Options of RIGHT_SHIFT: a table without fields."""
 
 
 #: Union BuiltinOptions: table class by member number.

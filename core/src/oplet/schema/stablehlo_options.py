@@ -139,7 +139,7 @@ class StablehloTransposeOptions(Table):
 
 
 class DilateOptions(Table):
-    """No fields."""
+    """Options of DILATE: a table without fields."""
 
 
 class StablehloRngBitGeneratorOptions(Table):
@@ -159,7 +159,7 @@ class StableHLOCompositeOptions(Table):
 
 
 class StablehloShiftLeftOptions(Table):
-    """No fields."""
+    """Options of STABLEHLO_SHIFT_LEFT: a table without fields."""
 
 
 class StablehloCaseOptions(Table):

@@ -1,4 +1,4 @@
-"""Declare a FlatBuffers table once; decoding, checking and encoding follow from the declaration.
+"""Declarations of FlatBuffers tables, from which decoding, checking and encoding follow.
 
 A table is a class whose attributes are field specifiers, in the order of their FlatBuffers ids::
 
@@ -95,67 +95,67 @@ _DTYPES: Final = {number: np.dtype(f"<{format}") for number, format in _FORMATS.
 
 
 def boolean(id: int, default: bool = False, *, since: int = 1) -> Any:
-    """A bool field."""
+    """Declare a bool field."""
     return Field(id, "scalar", number="bool", default=default, since=since)
 
 
 def int8(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """A byte field."""
+    """Declare an int8 ("byte") field."""
     return Field(id, "scalar", number="int8", default=default, since=since)
 
 
 def int32(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """An int field."""
+    """Declare an int32 ("int") field."""
     return Field(id, "scalar", number="int32", default=default, since=since)
 
 
 def uint32(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """A uint field."""
+    """Declare a uint32 ("uint") field."""
     return Field(id, "scalar", number="uint32", default=default, since=since)
 
 
 def int64(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """A long field."""
+    """Declare an int64 ("long") field."""
     return Field(id, "scalar", number="int64", default=default, since=since)
 
 
 def uint64(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """A ulong field."""
+    """Declare a uint64 ("ulong") field."""
     return Field(id, "scalar", number="uint64", default=default, since=since)
 
 
 def float32(id: int, default: float = 0.0, *, since: int = 1) -> Any:
-    """A float field."""
+    """Declare a float32 ("float") field."""
     return Field(id, "scalar", number="float32", default=default, since=since)
 
 
 def enum(id: int, cls: type[IntEnum], default: int = 0, *, width: str = "int8", since: int = 1) -> Any:
-    """A field whose value is a member of `cls`; an unknown number stays a plain int, for the caller to refuse."""
+    """Declare a field whose value is a member of `cls`; an unknown number stays a plain int, for the caller to refuse."""
     return Field(id, "scalar", number=width, default=cls(default), enum=cls, since=since)
 
 
 def string(id: int) -> Any:
-    """A UTF-8 string field; absent reads as None."""
+    """Declare a UTF-8 string field; absent reads as None."""
     return Field(id, "string")
 
 
 def table(id: int, cls: type[Table]) -> Any:
-    """A field that holds one table; absent reads as None."""
+    """Declare a field that holds one table; absent reads as None."""
     return Field(id, "table", table=cls)
 
 
 def tables(id: int, cls: type[Table]) -> Any:
-    """A vector of tables, decoded to a list; absent reads as None."""
+    """Declare a vector of tables, decoded to a list; absent reads as None."""
     return Field(id, "tables", table=cls)
 
 
 def union(id: int, members: Mapping[int, type[Table]]) -> Any:
-    """A union; `id` is the value's slot, the hidden type sits in the slot before. Absent reads as None."""
+    """Declare a union; `id` is the value's slot, the hidden type sits in the slot before. Absent reads as None."""
     return Field(id, "union", members=members)
 
 
 def vector(id: int, element: str, *, enum: type[IntEnum] | None = None, since: int = 1, shared: bool = False) -> Any:
-    """A vector of numbers, decoded to a numpy view; absent reads as None, which is not the same as empty.
+    """Declare a vector of numbers, decoded to a numpy view; absent reads as None, which is not the same as empty.
 
     Args:
         element: "bool", "int8", "uint8", "uint16", "int32", "uint32", "int64" or "float32".

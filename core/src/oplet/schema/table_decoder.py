@@ -220,7 +220,7 @@ class TableDecoder:
         return result
 
     def spend_numbers(self, nbytes: int, shared: bool) -> bool:
-        """Charge the bytes of vectors of numbers to their budget; False if it is exceeded."""
+        """Charge the bytes of number vectors to their budget; return False if it is exceeded."""
         if shared:
             self.shared_left -= nbytes
             return self.shared_left >= 0
@@ -242,7 +242,7 @@ class TableDecoder:
         return None
 
     def reference(self, cls: type[Table], field: Field, at: int, target: int) -> Any:
-        """The string, table or tables that the offset at `at` refers to."""
+        """Decode the string, table or vector that the offset at position `at` points to (`target`)."""
         kind = field.kind
         if target + 4 > self.size or (target % 4 and kind != "table"):
             raise self.misplaced(cls, field.name, at, target)
@@ -283,7 +283,7 @@ class TableDecoder:
         return self.tables_at(field.table or Table, targets)
 
     def tables_at(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
-        """The tables of one class at some positions, with at least four bytes at each."""
+        """Decode the tables of one class at the given positions in the file; at least four bytes lie at each."""
         table = self.table
         return [table(cls, position) for position in positions.tolist()]
 
@@ -322,7 +322,9 @@ class TableDecoder:
 
 
 def _groups(places: list[tuple[int, str, int, str]]) -> list[tuple[struct.Struct, list[str]]]:
-    """The fewest unpackers for fields (offset, format, width, name); those of a damaged file may overlap."""
+    """Group the fields of a table (offset, format, width, name) into as few `struct` unpackers as possible; in a damaged file
+    fields may overlap.
+    """
     formats: list[str] = []
     names: list[list[str]] = []
     ends: list[int] = []

@@ -54,19 +54,19 @@ class QuantizationParameters(Table):
 
 
 class Int32Vector(Table):
-    """Sparse indices as int32."""
+    """Indices of a sparse tensor as int32."""
 
     values: NDArray[np.int32] | None = vector(0, "int32")
 
 
 class Uint16Vector(Table):
-    """Sparse indices as uint16."""
+    """Indices of a sparse tensor as uint16."""
 
     values: NDArray[np.uint16] | None = vector(0, "uint16")
 
 
 class Uint8Vector(Table):
-    """Sparse indices as uint8."""
+    """Indices of a sparse tensor as uint8."""
 
     values: NDArray[np.uint8] | None = vector(0, "uint8")
 
@@ -126,7 +126,9 @@ class OperatorCode(Table):
 
 
 def operator_code(code: OperatorCode) -> int:
-    """The number of the built-in operator of an operator code; files before schema 3a have only the deprecated one-byte field."""
+    """Return the number of the built-in operator of an operator code; files before schema 3a have only the deprecated one-byte
+    field.
+    """
     return max(int(code.builtin_code), int(code.deprecated_builtin_code))
 
 
@@ -183,14 +185,14 @@ class ExternalBuffer(Table):
 
 
 class Metadata(Table):
-    """A named buffer."""
+    """A named entry of metadata: its name and the index of its buffer."""
 
     name: str | None = string(0)
     buffer: int = uint32(1)
 
 
 class TensorMap(Table):
-    """A signature's name for a tensor."""
+    """A signature's name for an input or output, and the tensor's index."""
 
     name: str | None = string(0)
     tensor_index: int = uint32(1)
@@ -207,7 +209,7 @@ class SignatureDef(Table):
 
 
 class Model(Table):
-    """The root table."""
+    """The root table of a .tflite file."""
 
     version: int = uint32(0)
     operator_codes: list[OperatorCode] | None = tables(1, OperatorCode)

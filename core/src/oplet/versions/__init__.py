@@ -1,3 +1,4 @@
-"""Versions of operators: the lowest that a node needs, and the first runtime that has it. Modules here follow LiteRT's rules, operator by
-operator.
+"""Versions of operators: the lowest that a node needs, and the first runtime release that has it.
+
+Modules here follow LiteRT's rules, operator by operator.
 """

@@ -1,4 +1,4 @@
-"""The operator versions of a whole model: those in the file, those that its nodes need, and the runtime that has them."""
+"""The operator versions of a whole model: those in the file, those that its nodes need, and the runtime release that has them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class NodeVersion(NamedTuple):
 
 
 def node_versions(root: tables.Model, extra: Releases | None = None) -> list[NodeVersion]:
-    """The version of every node of every subgraph.
+    """Return the version of every node of every subgraph.
 
     Args:
         root: the model's tables.
@@ -105,7 +105,7 @@ def set_versions(root: tables.Model) -> None:
 
 
 def make_operator_code(op: int, custom: str = "", version: int = 1) -> tables.OperatorCode:
-    """An operator code, with the deprecated one-byte field that readers before schema 3a use."""
+    """Make an operator code, with the deprecated one-byte field that readers before schema 3a use."""
     old = min(int(op), int(BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES))
     return tables.OperatorCode(
         builtin_code=op, deprecated_builtin_code=old, version=version, custom_code=custom or None
@@ -113,7 +113,7 @@ def make_operator_code(op: int, custom: str = "", version: int = 1) -> tables.Op
 
 
 def minimum_runtime_of(root: tables.Model, extra: Releases | None = None) -> str | None:
-    """The first release that runs every node in the file's version; None if no node's operator is in the table."""
+    """Return the first release that runs every node in the file's version; None if no node's operator is in the table."""
     pairs = {
         (
             (code.custom_code or "")

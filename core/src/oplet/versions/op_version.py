@@ -38,7 +38,7 @@ LOWEST: dict[BuiltinOperator, int] = {BuiltinOperator.BROADCAST_TO: 2}
 def op_version(
     op: BuiltinOperator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor | None], options: Table | None
 ) -> int:
-    """The lowest version of an operator that supports a node.
+    """Return the lowest version of an operator that supports a node.
 
     Args:
         op: the operator.
@@ -52,7 +52,8 @@ def op_version(
 def explain_version(
     op: BuiltinOperator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor | None], options: Table | None
 ) -> tuple[int, str]:
-    """As `op_version`, with the reason in a few words: (2, "dilation"). The reason of the operator's lowest version is "".
+    """Return the version as `op_version` does, with the reason in a few words: (2, "dilation"). The reason of the operator's
+    lowest version is "".
 
     Examples:
         >>> from oplet.schema.options import DepthwiseConv2DOptions

@@ -22,7 +22,7 @@ def _table() -> dict[tuple[str, int], str]:
 
 
 def first_runtime(op: str, version: int, extra: Mapping[tuple[str, int], str] | None = None) -> str | None:
-    """The first release of TensorFlow Lite or LiteRT that runs this version of an operator; None if it is unknown.
+    """Return the first release of TensorFlow Lite or LiteRT that runs this version of an operator; None if it is unknown.
 
     Args:
         op: the operator's name, "CONV_2D".
@@ -34,12 +34,12 @@ def first_runtime(op: str, version: int, extra: Mapping[tuple[str, int], str] | 
 
 
 def version_key(release: str) -> tuple[int, ...]:
-    """The numbers of a release, as a sort key: 1.14.0 is later than 1.9.0."""
+    """Return the numbers of a release, as a sort key: 1.14.0 is later than 1.9.0."""
     return tuple(int(part) if part.isdigit() else 0 for part in release.split("."))
 
 
 def minimum_runtime(ops: Iterable[tuple[str, int]], extra: Mapping[tuple[str, int], str] | None = None) -> str | None:
-    """The first release that runs all of these (operator, version) pairs; None if no pair is in the table.
+    """Return the first release that runs all of these (operator, version) pairs; None if no pair is in the table.
 
     Pairs that are not in the table, such as custom ops, are ignored, as in LiteRT's converter.
     """

@@ -49,11 +49,11 @@ class Signature(NamedTuple):
     options: Table | None
 
     def input(self, index: int) -> Tensor | None:
-        """The input at an index; None if the node does not have it."""
+        """Return the input at an index; None if the node does not have it."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     def output(self, index: int) -> Tensor | None:
-        """The output at an index; None if the node does not have it."""
+        """Return the output at an index; None if the node does not have it."""
         return self.outputs[index] if index < len(self.outputs) else None
 
 
@@ -96,7 +96,7 @@ def _shape(tensor: Tensor | None) -> tuple[int, ...]:
 
 
 def _scale(tensor: Tensor | None) -> np.float32 | None:
-    """The first scale; None if there is none."""
+    """Return the first scale of the tensor; None if there is none."""
     if tensor is None or tensor.quantization is None or tensor.quantization.scale is None or not len(tensor.quantization.scale):
         return None
     first: np.float32 = tensor.quantization.scale[0]
@@ -109,43 +109,43 @@ def _rank(node: Signature, index: int) -> int:
 
 
 def input_is(index: int, *wanted: TensorType) -> Condition:
-    """An input has one of these types."""
+    """Make a condition: an input has one of these types."""
     return Condition(lambda node: _type(node.input(index)) in wanted)
 
 
 def output_is(index: int, *wanted: TensorType) -> Condition:
-    """An output has one of these types."""
+    """Make a condition: an output has one of these types."""
     return Condition(lambda node: _type(node.output(index)) in wanted)
 
 
 def types(first: TensorType, second: TensorType | tuple[TensorType, ...], output: TensorType) -> Condition:
-    """The types of the first two inputs (activations and weights) and of the output."""
+    """Make a condition on the types of the first two inputs (activations and weights) and of the output."""
     return input_is(0, first) & input_is(1, *(second if isinstance(second, tuple) else (second,))) & output_is(0, output)
 
 
 def by_input(version: int, *wanted: TensorType, index: int = 0) -> Rule:
-    """A rule that requires a version for the types of one input, the most common rule."""
+    """Make a rule that requires a version for the types of one input, the most common rule."""
     names = " or ".join(type.name for type in wanted)
     return Rule(version, f"{names} {'input' if index == 0 else f'input {index}'}", input_is(index, *wanted))
 
 
 def present(index: int) -> Condition:
-    """The node has this input, and it is not omitted."""
+    """Make a condition: the node has this input, and it is not omitted."""
     return Condition(lambda node: node.input(index) is not None)
 
 
 def input_count(count: int) -> Condition:
-    """The node lists `count` inputs, including omitted ones."""
+    """Make a condition: the node lists `count` inputs, including omitted ones."""
     return Condition(lambda node: len(node.inputs) == count)
 
 
 def rank_is(index: int, rank: int) -> Condition:
-    """An input has `rank` dimensions; without a shape it has none."""
+    """Make a condition: an input has `rank` dimensions. An input without a shape has none."""
     return Condition(lambda node: _rank(node, index) == rank)
 
 
 def rank_over(index: int, rank: int) -> Condition:
-    """An input has more than `rank` dimensions."""
+    """Make a condition: an input has more than `rank` dimensions."""
     return Condition(lambda node: _rank(node, index) > rank)
 
 
@@ -159,7 +159,7 @@ broadcasts_beyond_4d = Condition(_broadcasts_beyond_4d)
 
 
 def option(cls: type[Table], name: str, value: Any = None) -> Condition:
-    """A field of the options has this value; with None for the value: it is neither zero nor False."""
+    """Make a condition: a field of the options has this value; with None for the value: it is neither zero nor False."""
     getattr(cls, name)  # a rule with a misspelt field fails on import, not with the first model
 
     def holds(node: Signature) -> bool:
@@ -170,7 +170,7 @@ def option(cls: type[Table], name: str, value: Any = None) -> Condition:
 
 
 def quantized(index: int) -> Condition:
-    """An input has scales, of its own or in other tensors.
+    """Make a condition: an input is quantized, by scales of its own or in other tensors.
 
     For LiteRT's rules an empty quantization table, which its converter writes for every tensor, is enough; for its kernels and here
     it is not.
@@ -186,7 +186,7 @@ def quantized(index: int) -> Condition:
 
 
 def one_scale_per(axis: int | None, *, input: int | None = None, output: int | None = None, several: bool = False) -> Condition:
-    """A tensor has as many scales as it has slices along an axis.
+    """Make a condition: a tensor has as many scales as it has slices along an axis.
 
     Args:
         axis: the axis; None for the quantized dimension.
@@ -207,7 +207,7 @@ def one_scale_per(axis: int | None, *, input: int | None = None, output: int | N
 
 
 def sparse(index: int) -> Condition:
-    """An input is stored sparse."""
+    """Make a condition: an input is stored sparse."""
 
     def holds(node: Signature) -> bool:
         tensor = node.input(index)

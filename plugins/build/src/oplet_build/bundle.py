@@ -56,7 +56,7 @@ class Bundle:
         raise PluginError(cls()._fixed(argument))
 
     def resolver(self, prefer: str | Iterable[str] | Mapping[str, str] | None = None) -> MutableOpResolver:
-        """All ops of the build.
+        """Return a resolver of all ops of the build.
 
         Raises:
             PluginError: a preference is given.
@@ -70,7 +70,7 @@ class Bundle:
         return self._resolver
 
     def recipe(self) -> None:
-        """No recipe: another process cannot make this manager, nor store plans of it."""
+        """Return None: another process cannot make this manager, nor store plans of it."""
 
     def registry(self) -> DelegateRegistry:
         """Refuse a request for delegates.
@@ -81,10 +81,10 @@ class Bundle:
         raise PluginError(f"The build '{self.distribution}' has no delegates; the package oplet has them.")
 
     def delegate_for(self, op: str, prefer: object = None) -> None:
-        """No delegate: a build has none."""
+        """Return None: a build has no delegates."""
 
     def advice(self, op: Op | int) -> str:
-        """Advice, in one line, for an op that is not in the build."""
+        """Return advice, in one line, for an op that is not in the build."""
         known = isinstance(op, str) and op in BuiltinOperator.__members__
         key: Op = BuiltinOperator[str(op)] if known else op_key(op)
         label = op_label(key)

@@ -90,7 +90,15 @@ class Counts:
         return self._numbers[at] - self._first[at]
 
 
-@pytest.fixture(scope="session", params=[f"{kind}-{compiler}" for kind in ("my", "my_opaque") for compiler in ("gcc", "ziglang")])
+#: The first time that ziglang compiles C++ it makes a C++ library, which takes minutes.
+_MADE = [
+    pytest.param(f"{kind}-{compiler}", marks=[pytest.mark.environment] if compiler == "ziglang" else [])
+    for kind in ("my", "my_opaque")
+    for compiler in ("gcc", "ziglang")
+]
+
+
+@pytest.fixture(scope="session", params=_MADE)
 def my_delegate(request: pytest.FixtureRequest, build_with: Callable[[str], Callable[..., str]]) -> str:
     """The guide's delegate in C++, on structs and on opaque types, from each compiler that is there."""
     kind, compiler = request.param.split("-")

@@ -69,6 +69,7 @@ def both(content: bytes) -> bool:
     return {"CONV_2D", "MEAN"} <= {detail["op_name"] for detail in interpreter._get_ops_details()}
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(not REAL.is_dir(), reason="the recorded models lie outside the project and are not here")
 def test_on_real_models_with_both_ops_it_takes_what_the_python_delegate_takes(my_delegate: str) -> None:
     seen = claimed = 0

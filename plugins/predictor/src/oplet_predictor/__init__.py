@@ -1,4 +1,5 @@
-"""Models called with many rows: on threads and in processes, batched where the model gives the same answers for a batch.
+"""Predictor: runs a model on many rows, on threads and in processes, in batches where the model gives the same answers for a
+batch.
 
 `Predictor` is the class for applications, also reached as `oplet.Predictor`; the other names are for tools that read rows or map items
 themselves. `batch_rules` says of each operator how a batch passes through it, and `batch_decision` whether a model can be batched.

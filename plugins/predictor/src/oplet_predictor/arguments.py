@@ -1,4 +1,6 @@
-"""The arguments of a Predictor: checked where they are given, and pickled in place of the interpreters that are opened with them."""
+"""The constructor arguments of a Predictor: checked when they are given, and pickled so that each process opens its own
+interpreters.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ DelegateSpec: TypeAlias = "str | tuple[str, Mapping[str, Any]] | Callable[[], De
 
 @dataclass(frozen=True)
 class Arguments:
-    """What a Predictor opens interpreters with.
+    """The checked arguments with which a Predictor opens its interpreters.
 
     Attributes:
         model: the model's absolute path, or its bytes.
@@ -50,11 +52,11 @@ class Arguments:
 
     @property
     def name(self) -> str:
-        """The model in messages."""
+        """The model's path, or "<bytes>", for messages."""
         return f"'{self.model}'" if isinstance(self.model, str) else f"a model of {len(self.model)} bytes"
 
     def open(self, with_delegates: bool = True) -> Interpreter:
-        """A new interpreter.
+        """Open a new interpreter with these arguments.
 
         Args:
             with_delegates: whether to apply the delegates.
@@ -81,7 +83,7 @@ class Arguments:
         )
 
     def ensure_picklable(self) -> None:
-        """Check that another process can be given these arguments.
+        """Check that the arguments can be sent to another process.
 
         Raises:
             PluginError: the plugins are an object of this process.
@@ -94,7 +96,7 @@ class Arguments:
 
 
 def model_argument(model: object) -> str | bytes:
-    """The absolute path or the bytes of a model.
+    """Return the absolute path or the bytes of a model.
 
     Raises:
         ModelError: it is neither.
@@ -111,7 +113,7 @@ def model_argument(model: object) -> str | bytes:
 
 
 def delegate_arguments(delegates: object) -> tuple[DelegateSpec, ...] | str:
-    """The checked specifications of delegates; "auto" as it is.
+    """Check the specifications of delegates, and return them as a tuple; "auto" is returned as it is.
 
     Raises:
         DelegateError: one is no specification.
@@ -126,14 +128,14 @@ def delegate_arguments(delegates: object) -> tuple[DelegateSpec, ...] | str:
 
 
 def plugins_argument(plugins: PluginManager | Sequence[str] | None) -> PluginManager | tuple[str, ...] | None:
-    """The plugins, as names where they are names."""
+    """Return the plugins; names as a tuple, so that they can be pickled."""
     if plugins is None or isinstance(plugins, PluginManager):
         return plugins
     return (plugins,) if isinstance(plugins, str) else tuple(plugins)
 
 
 def positive(name: str, value: object) -> int:
-    """An argument that is a positive integer.
+    """Check that an argument is a positive integer, and return it.
 
     Raises:
         TensorError: it is none (a ValueError).
@@ -144,7 +146,7 @@ def positive(name: str, value: object) -> int:
 
 
 def batch_argument(batch: object) -> int | bool | None:
-    """The largest batch: None, True, or a positive integer, 1 for False.
+    """Check the argument `batch`: None, True, or the largest batch as a positive integer; False becomes 1.
 
     Raises:
         TensorError: it is none of these (a ValueError).

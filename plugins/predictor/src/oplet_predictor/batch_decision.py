@@ -1,4 +1,6 @@
-"""The decision whether a model takes whole batches: its nodes keep rows apart, it can be resized, and rows of a batch come out as alone."""
+"""Decides whether a Predictor runs a model in batches: the rows of a batch must be independent, and come out as if each were run
+alone.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ _TOLERANCE = 1e-3
 
 
 class BatchPlan(NamedTuple):
-    """The decision.
+    """How many rows are run at once, and why.
 
     Attributes:
         size: the number of rows of a batch, 1 for row by row.
@@ -113,7 +115,7 @@ def _examine(
 
 
 def _not_resizable(single: OpenedModel) -> str:
-    """Why batches are out of the question, "" if they are not."""
+    """Explain why batches are out of the question; "" if they are not."""
     if not single.subgraph.ready:
         return "the model cannot be allocated before the shapes of its rows are known"
     if single.has_variables:
@@ -134,7 +136,7 @@ def _cached_size(single: OpenedModel) -> int:
 
 
 def mixing(one: OpenedModel, several: OpenedModel) -> str:
-    """Why rows of a batch might not come out as alone, "" if every node keeps them apart.
+    """Explain why rows of a batch might influence one another; "" if every node treats them independently.
 
     Args:
         one: the model, allocated for one row.
@@ -171,7 +173,7 @@ def mixing(one: OpenedModel, several: OpenedModel) -> str:
 
 
 def rounding(model: OpenedModel) -> str:
-    """Why the bits of a batch may differ from those of single rows, "" if they cannot."""
+    """Explain why the bits of a batch may differ from those of single rows; "" if they cannot."""
     for index in model.subgraph.execution_plan:
         node = model.subgraph.nodes[index]
         if not keeps_bits(node) and not all(tensor.is_constant for tensor in node.outputs):
@@ -183,14 +185,14 @@ def rounding(model: OpenedModel) -> str:
 
 
 def same_bits(a: Array, b: Array) -> bool:
-    """Whether two arrays are of the same shape, dtype and bits."""
+    """Return whether two arrays have the same shape, dtype and bits."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     return bool(np.array_equal(a, b)) if a.dtype.hasobject else a.tobytes() == b.tobytes()
 
 
 def _repeats(one: Tensor, several: Tensor, rows: int) -> bool:
-    """Whether a constant that grows with the number of rows has the same values for each."""
+    """Return whether a constant that grows with the number of rows has the same values for each."""
     a, b = np.asarray(one.data), np.asarray(several.data)
     if not a.ndim or b.shape != (a.shape[0] * rows, *a.shape[1:]):
         return False
@@ -198,7 +200,7 @@ def _repeats(one: Tensor, several: Tensor, rows: int) -> bool:
 
 
 def _probe(single: OpenedModel, batch: OpenedModel, size: int, tolerant: bool) -> str:
-    """Why a batch of random rows differs from these rows alone, "" if it does not."""
+    """Explain how a batch of random rows differs from these rows run one by one; "" if it does not."""
     random = np.random.default_rng(0)
     different = min(_PROBED, size)
     order = np.arange(size) % different
@@ -215,7 +217,7 @@ def _probe(single: OpenedModel, batch: OpenedModel, size: int, tolerant: bool) -
 
 
 def _reason(error: OpletError) -> str:
-    """The first sentence of an error."""
+    """Return the first sentence of an error's message."""
     return re.split(r"\.(?: (?=[A-Z])|$)", text_of(error))[0]
 
 

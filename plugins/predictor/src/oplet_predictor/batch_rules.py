@@ -1,4 +1,5 @@
-"""Rules of built-in operators: which keep the rows of a batch apart, and which of those give the same bits in a batch as row by row.
+"""Batch rules of built-in operators: which treat the rows of a batch independently, and which of those give the same bits as row
+by row.
 
 A tensor is *batched* if its first dimension goes through the rows, a number of slices for each. A rule gets a node that reads one, and
 returns why the node might mix rows or lose them, "" if it keeps them apart. Whether the output's first dimension grows with the batch
@@ -41,7 +42,7 @@ _FLOATS = {
 
 
 class Reads:
-    """A node that reads a batched tensor, with the shapes for one row.
+    """A node that reads a batched tensor, with the shapes for one row; what batch rules look at.
 
     Attributes:
         node: the node.
@@ -65,11 +66,11 @@ class Reads:
         return position >= len(inputs) or (inputs[position] not in self.batched and inputs[position] not in self.varying)
 
     def rank(self, position: int) -> int:
-        """The number of dimensions of an input."""
+        """Return the number of dimensions of an input."""
         return len(self.node.inputs[position].shape)
 
     def constant(self, position: int) -> NDArray[Any] | None:
-        """The value of a constant input that does not depend on the number of rows; None if it is none."""
+        """Return the value of a constant input that does not depend on the number of rows; None if it is no such constant."""
         inputs = self.node.inputs
         if position >= len(inputs) or not self.is_free(position) or inputs[position] is None or not inputs[position].is_constant:
             return None
@@ -82,7 +83,9 @@ _UNKNOWN = "its operands are not those whose rows are known to stay apart"
 
 
 def _first_only(least: int = 2) -> Rule:
-    """The first input has the rows, in a tensor of at least so many dimensions; the others are the same for every row."""
+    """Make a batch rule: only the first input is batched, with at least `least` dimensions; the others are the same for every
+    row.
+    """
 
     def rule(node: Reads) -> str:
         others = range(1, len(node.node.inputs))
@@ -92,7 +95,7 @@ def _first_only(least: int = 2) -> Rule:
 
 
 def _shape_from_second(node: Reads) -> str:
-    """The second input may depend on the number of rows: it is the shape of the output."""
+    """Apply the batch rule of ops whose second input is the output's shape, which may depend on the number of rows."""
     return "" if node.is_batched(0) and not node.is_batched(1) else _UNKNOWN
 
 
@@ -211,7 +214,7 @@ def _gather(node: Reads) -> str:
 
 
 def _look_up(values: int, indices: int, least: int) -> Rule:
-    """Rows of indices into values that all rows share."""
+    """Make a batch rule for lookups: the batched input `indices` selects slices of the input `values`, which all rows share."""
 
     def rule(node: Reads) -> str:
         return "" if node.is_batched(indices) and node.is_free(values) and node.rank(indices) >= least else _UNKNOWN
@@ -330,7 +333,7 @@ _EXACT_ACTIVATIONS = {
 
 
 def keeps_bits(node: Node) -> bool:
-    """Whether a node that keeps rows apart gives the same bits for them in a batch as one by one.
+    """Return whether a node gives the same bits for rows in a batch as one by one; its rows are independent.
 
     Integer results are the same whatever is computed with them. Sums of floats are not: BLAS adds in an order that depends on the size.
     """

@@ -1,4 +1,4 @@
-"""Columns: the inputs and outputs of a model over many rows, their names, and the checks of given values."""
+"""Columns: the inputs and outputs of a model over many rows. Their names, and the checks of given values."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Column:
     fills_batch: bool
 
     def tensor_value(self, row: Array) -> Array:
-        """The tensor's value for one row."""
+        """Return the tensor's value for one row: with a leading dimension of 1 if the tensor is batched."""
         return row[np.newaxis] if self.fills_batch else row
 
     def row_of(self, value: Array) -> Array:
-        """The row of a tensor's value."""
+        """Return the row that a tensor's value holds: without the leading dimension of 1 if the tensor is batched."""
         return value[0, ...] if self.fills_batch and value.shape[:1] == (1,) else value
 
     def fits(self, shape: Sequence[int]) -> bool:
@@ -57,19 +57,19 @@ class Column:
 
     @property
     def described(self) -> str:
-        """Its rows in messages."""
+        """Dtype and shape of its rows in words, for messages."""
         return f"rows of {'text' if self.dtype == object else self.dtype} {list(self.shape)}"
 
 
 def input_column(name: str, tensor: Tensor, details: Mapping[str, Any]) -> Column:
-    """The column of an input, whose rows may differ where the model's `shape_signature` is -1."""
+    """Make the column of an input; its rows may differ in shape where the model's `shape_signature` is -1."""
     signature = _signature(tensor)
     fills = bool(signature) and (signature[0] == -1 or tensor.shape[0] == 1)
     return Column(name, _dtype(tensor), signature[1:] if fills else signature, details, tensor.index, fills)
 
 
 def output_column(name: str, tensor: Tensor, details: Mapping[str, Any]) -> Column:
-    """The column of an output, from its shape after it was allocated for one row."""
+    """Make the column of an output, from its shape after it was allocated for one row."""
     signature = _signature(tensor)
     if tensor.is_dynamic:  # its shape is known when it has run, and whether a free leading dimension counts rows is not told
         fills = signature[:1] == (1,)
@@ -81,13 +81,13 @@ def output_column(name: str, tensor: Tensor, details: Mapping[str, Any]) -> Colu
 
 
 def named(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
-    """Tensors by their names; one whose name is empty or not unique is called "tensor_INDEX"."""
+    """Map names to tensors; one whose name is empty or not unique is called "tensor_INDEX"."""
     counts = Counter(tensor.name for tensor in tensors)
     return {t.name if t.name and counts[t.name] == 1 else f"tensor_{t.index}": t for t in tensors}
 
 
 class Rows:
-    """The rows that a Predictor was given, checked.
+    """The checked rows of all inputs that a Predictor was called with.
 
     Attributes:
         count: the number of rows.
@@ -104,7 +104,7 @@ class Rows:
         return not any(isinstance(value, list) for value in self._values)
 
     def one(self, row: int) -> list[Array]:
-        """The tensors' values for one row."""
+        """Return the tensors' values for one row."""
         return [
             value[row : row + 1]
             if column.fills_batch and not isinstance(value, list)
@@ -113,14 +113,14 @@ class Rows:
         ]
 
     def several(self, start: int, stop: int, size: int) -> list[Array]:
-        """The tensors' values for a batch of rows; the last row is repeated if there are fewer than `size`."""
+        """Return the tensors' values for a batch of rows; the last row is repeated if there are fewer than `size`."""
         blocks = [np.asarray(value[start:stop]) for value in self._values]
         more = size - (stop - start)
         return [np.concatenate([block, np.repeat(block[-1:], more, 0)]) for block in blocks] if more else blocks
 
 
 def read_rows(columns: Mapping[str, Column], given: object, model: str) -> Rows:
-    """Check what a Predictor was called with.
+    """Check the rows that a Predictor was called with, and return them as `Rows`.
 
     Raises:
         TensorError: names, dtypes or shapes are wrong, or the inputs have different numbers of rows.
@@ -139,7 +139,7 @@ def read_rows(columns: Mapping[str, Column], given: object, model: str) -> Rows:
 
 
 def read_item(columns: Mapping[str, Column], given: object, model: str) -> Rows:
-    """Check one item, a row for each input; the tensor's whole value with its leading dimension of 1 is a row too.
+    """Check one item, a row for each input; a whole tensor value with its leading dimension of 1 is accepted too.
 
     Raises:
         TensorError: names, dtypes or shapes are wrong.
@@ -157,7 +157,7 @@ def read_item(columns: Mapping[str, Column], given: object, model: str) -> Rows:
 
 
 def joined(items: Sequence[Rows]) -> Rows:
-    """Items as the rows of one `Rows`."""
+    """Concatenate items, each of one row, into one `Rows`."""
     first = items[0]
     values: list[Array | list[Array]] = []
     for place in range(len(first._values)):
@@ -182,7 +182,7 @@ def _read(column: Column, value: object) -> Array | list[Array]:
 
 
 def _is_ragged(column: Column, value: Array) -> bool:
-    """Whether the value is an array of arrays, the form in which a Predictor returns rows of several shapes."""
+    """Return whether the value is an array of arrays, the form in which a Predictor returns rows of several shapes."""
     return (
         value.dtype == object and value.ndim == 1 and bool(column.shape) and any(isinstance(row, np.ndarray) for row in value[:1])
     )
@@ -199,7 +199,7 @@ def _row(column: Column, value: object, number: int) -> Array:
 
 
 def _array(column: Column, value: object) -> Array:
-    """The value as an array of the column's dtype, by the rule of `Interpreter.set_tensor`: nothing is cast."""
+    """Return the value as an array of the column's dtype, by the rule of `Interpreter.set_tensor`: nothing is cast."""
     try:
         array: Array = string_array(value) if column.dtype == object else np.asarray(value)
     except failures() as error:
@@ -220,7 +220,7 @@ def _misfit(column: Column, shape: Sequence[int], rows: bool = False) -> TensorE
 
 
 def _by_column(columns: Mapping[str, Column], given: object, model: str) -> dict[str, object]:
-    """The given values by column, in the columns' order."""
+    """Return the given values by column, in the columns' order."""
     takes = ", ".join(f"'{shown(name)}'" for name in columns) or "none"
     if not isinstance(given, Mapping):
         if len(columns) != 1:
@@ -240,14 +240,14 @@ def _by_column(columns: Mapping[str, Column], given: object, model: str) -> dict
 
 
 def _short_names(columns: Mapping[str, Column]) -> dict[str, str]:
-    """The columns by their names without what converters add ("serving_default_x:0" is x), where that is unique."""
+    """Map short names to columns: without what converters add ("serving_default_x:0" is x), where that is unique."""
     bare = {name: name.removeprefix("serving_default_").removesuffix(":0") for name in columns}
     counts = Counter(bare.values())
     return {short: name for name, short in bare.items() if counts[short] == 1}
 
 
 class Collected:
-    """The rows of one output, as they come.
+    """Collects the rows of one output, and returns them as one array.
 
     Args:
         column: the output.
@@ -261,7 +261,7 @@ class Collected:
         self._rows: list[Array] | None = None
 
     def put(self, row: int, value: Array) -> None:
-        """Copy the row out of the tensor's value. Rows come in order."""
+        """Copy a row out of the tensor's value, and append it. Rows come in order."""
         value = self._column.row_of(value)
         array = self._array
         if array is None and self._rows is None:
@@ -295,7 +295,7 @@ class Collected:
 
 
 def placed(error: OpletError, place: str) -> OpletError:
-    """The error, its message beginning with the row or item that it is about."""
+    """Prefix the error's message with the row or item that it is about; return the error."""
     error.args = (f"{place}: {error}",)
     return error
 

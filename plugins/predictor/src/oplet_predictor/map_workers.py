@@ -23,7 +23,7 @@ _STOP = 0.02
 
 
 class Group:
-    """Items that a worker runs together.
+    """A group of items that one worker runs together.
 
     Attributes:
         first: the number of the first item.
@@ -44,38 +44,38 @@ class Group:
 
     @property
     def done(self) -> bool:
-        """Whether it was run."""
+        """Whether the group was run."""
         return self.outcomes is not None or self.failure is not None
 
 
 class Workers(Protocol):
-    """What runs groups; everything is called by the thread that takes the results."""
+    """A set of workers that run groups; all methods are called by the thread that takes the results."""
 
     #: The most groups that may be submitted and not yet done.
     capacity: int
 
     def submit(self, group: Group) -> None:
-        """Have a group run."""
+        """Queue a group to be run by a worker."""
 
     def next_done(self) -> Group:
-        """Wait until another group is done."""
+        """Wait until another group is done, and return it."""
 
     def poll(self) -> Group | None:
-        """Another group that is done, None if there is none yet."""
+        """Return another group that is done; None if there is none yet."""
 
     def close(self) -> None:
-        """Stop what runs."""
+        """Stop all workers and what they run."""
 
 
 def make_workers(predictor: RunsItems, count: int, processes: bool) -> Workers:
-    """The workers for `Predictor.map`; they start with the first group."""
+    """Return the workers for `Predictor.map`; they start with the first group."""
     if processes:
         return _Threads([_InProcess(predictor) for _ in range(count)])
     return _Threads([_InThread(predictor) for _ in range(count)]) if count > 1 else _Here(predictor)
 
 
 class _InThread:
-    """Runs groups in the thread that calls it, with one interpreter for its whole life."""
+    """Runs groups in the calling thread, with one interpreter that it borrows from the pool for its lifetime."""
 
     def __init__(self, predictor: RunsItems) -> None:
         self._predictor = predictor
@@ -83,7 +83,7 @@ class _InThread:
         self._stopped = Event()
 
     def run(self, group: Group) -> None:
-        """Run a group; what goes wrong is noted in it."""
+        """Run a group; errors are stored in it."""
         began = time.monotonic()
         try:
             if self._lent is None:
@@ -101,26 +101,26 @@ class _InThread:
         group.seconds = time.monotonic() - began
 
     def stop(self) -> None:
-        """Stop the run that another thread is in."""
+        """Cancel a run on another thread."""
         self._stopped.set()
         if (lent := self._lent) is not None:
             lent.cancel()
 
     def end(self) -> None:
-        """Give back the interpreter."""
+        """Return the interpreter to the pool."""
         lent, self._lent = self._lent, None
         if lent is not None:
             self._predictor._give(lent)
 
 
 class _InProcess:
-    """Has groups run by a process of its own."""
+    """Runs groups in a child process of its own."""
 
     def __init__(self, predictor: RunsItems) -> None:
         self._process = WorkerProcess(predictor)
 
     def run(self, group: Group) -> None:
-        """Run a group; what goes wrong is noted in it."""
+        """Run a group in the child process; errors are stored in the group."""
         began = time.monotonic()
         try:
             group.batch, group.outcomes = self._process.run(group.first, group.items)
@@ -129,16 +129,16 @@ class _InProcess:
         group.seconds = time.monotonic() - began
 
     def stop(self) -> None:
-        """Stop the run that another thread waits for."""
+        """Cancel the run that another thread is waiting for, by ending the child process."""
         self._process.stop()
 
     def end(self) -> None:
-        """End the process."""
+        """End the child process."""
         self._process.stop()
 
 
 class _Here:
-    """One worker, the calling thread."""
+    """A single worker that runs groups in the calling thread."""
 
     capacity = 1
 
@@ -161,7 +161,7 @@ class _Here:
 
 
 class _Threads:
-    """A thread for each worker, started when there is a group for it."""
+    """A thread for each worker; it is started when there is a group for it."""
 
     def __init__(self, workers: list[Any]) -> None:
         self.capacity = _AT_ONCE * len(workers)

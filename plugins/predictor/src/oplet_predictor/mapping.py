@@ -1,4 +1,4 @@
-"""`Predictor.map`: items are read a few ahead of the workers, run in small groups, and their results come in order."""
+"""`Predictor.map`: items are read a few ahead of the workers, run in small groups, and their results are yielded in order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MapSettings:
 
     @classmethod
     def checked(cls, workers: object, processes: bool, ordered: bool, errors: str, progress: object) -> MapSettings:
-        """The settings.
+        """Check the arguments of `Predictor.map`, and return them as settings.
 
         Raises:
             TensorError: one is wrong (a ValueError).
@@ -52,7 +52,7 @@ class MapSettings:
 
 
 def map_items(predictor: RunsItems, iterable: Iterable[Any], settings: MapSettings) -> Generator[Any, None, None]:
-    """The iterator that `Predictor.map` returns; workers start when its first result is asked for.
+    """Return the iterator for `Predictor.map`; workers start when its first result is asked for.
 
     Raises:
         PluginError: the Predictor cannot be sent to processes.
@@ -90,7 +90,7 @@ def _results(group: Group, settings: MapSettings, progress: Progress) -> Iterato
 
 
 class _Reader:
-    """Reads an iterable in groups, which grow until one takes a few milliseconds: short runs are not worth a hand-over each.
+    """Reads an iterable in groups, which grow until one takes a few milliseconds to run, so that handing over costs little.
 
     Attributes:
         ended: whether there is nothing more to read.
@@ -105,7 +105,7 @@ class _Reader:
         self.failure: Exception | None = None
 
     def read(self) -> Group | None:
-        """The next group; None at the end."""
+        """Read the next group; None at the end."""
         items: list[Any] = []
         first = 0
         began = time.monotonic()
@@ -123,7 +123,7 @@ class _Reader:
         return Group(first, items) if items else None
 
     def learn(self, group: Group) -> None:
-        """Adapt the size of groups to how long one took."""
+        """Adapt the size of the next groups to the time that this one took."""
         if len(group.items) >= self._size and group.seconds < _SECONDS:
             self._size = min(max(2 * self._size, group.batch), max(_LARGEST, group.batch))
         if self._size > group.batch > 1:

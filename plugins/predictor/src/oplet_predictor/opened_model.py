@@ -1,4 +1,4 @@
-"""An interpreter as a Predictor uses it: allocated for a number of rows, fed and read by columns."""
+"""An interpreter for a fixed number of rows, whose inputs and outputs are columns; used by Predictor."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class OpenedModel:
         return [interpreter._readable(tensor.index, index).data for tensor in self._output_tensors.values()]
 
     def run_row(self, rows: Rows, row: int, collected: Sequence[Collected], place: int) -> None:
-        """Run one row, and collect its outputs at a place."""
+        """Run one row, and store its outputs at position `place` of the collected outputs."""
         for output, value in zip(collected, self.run(rows.one(row))):
             output.put(place, value)
 
@@ -127,11 +127,11 @@ class OpenedModel:
             output.put_several(start, stop, value, self.size)
 
     def collect(self, count: int) -> list[Collected]:
-        """What collects the outputs of so many rows."""
+        """Make an empty collector of `count` rows for each output."""
         return [Collected(column, count) for column in self.outputs.values()]
 
     def cancel(self) -> None:
-        """Stop the run that another thread is in."""
+        """Cancel a run on another thread."""
         self.interpreter.cancel()
 
     def close(self) -> None:
@@ -140,7 +140,7 @@ class OpenedModel:
 
 
 def fresh_opened(interpreter: Interpreter, signature: str | None, size: int = 1) -> OpenedModel:
-    """An interpreter's model, allocated for so many rows; the interpreter is closed if that fails."""
+    """Allocate an interpreter for `size` rows, and return it as an OpenedModel; the interpreter is closed if that fails."""
     try:
         opened = OpenedModel(interpreter, signature, size)
         try:

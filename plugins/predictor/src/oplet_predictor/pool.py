@@ -1,4 +1,4 @@
-"""The pool of a Predictor in one process: its open models, each used by one thread at a time and given back for the next."""
+"""Pool of a Predictor's open models in one process: each is borrowed by one thread at a time and returned for the next."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Outcome = Any
 
 
 class Lent:
-    """The model for one thread: opened for single rows, and for batches when these are first needed.
+    """A model borrowed by one thread: opened for single rows, and for batches when these are first needed.
 
     Attributes:
         single: the model for one row.
@@ -33,13 +33,13 @@ class Lent:
         self._batch: OpenedModel | None = None
 
     def batch(self, size: int) -> OpenedModel:
-        """The model for batches of this size, always the same."""
+        """Return the model opened for batches of this size; later calls return the same."""
         if self._batch is None:
             self._batch = self._open_for(size)
         return self._batch
 
     def cancel(self) -> None:
-        """Stop the run that another thread is in."""
+        """Cancel a run on another thread."""
         for each in (self.single, self._batch):
             if each is not None:
                 each.cancel()
@@ -52,7 +52,7 @@ class Lent:
 
 
 class RunsItems(Protocol):
-    """A Predictor, as workers use it."""
+    """The methods of Predictor that workers call."""
 
     def _take(self) -> Lent: ...
 
@@ -86,7 +86,8 @@ class Pool:
 
     @contextmanager
     def lend(self) -> Iterator[Lent]:
-        """The model for the thread that asks; it is given back afterwards, or closed if anything but an `OpletError` went wrong with it.
+        """Borrow a model for the calling thread; it is returned to the pool afterwards, or closed if anything but an `OpletError`
+        is raised.
 
         Raises:
             StateError: the pool was closed.
@@ -104,7 +105,7 @@ class Pool:
         self.give(lent)
 
     def take(self) -> Lent:
-        """A model that the caller gives back with `give`."""
+        """Borrow a model from the pool, or open one; the caller returns it with `give`."""
         if self._closed:
             raise StateError(f"The Predictor of {self._name} was closed and cannot run any more; make another one.")
         try:
@@ -113,20 +114,20 @@ class Pool:
             return Lent(self._open_for(1), self._open_for)
 
     def give(self, lent: Lent) -> None:
-        """Take a model back."""
+        """Return a borrowed model to the pool."""
         self._idle.append(lent)
         if self._closed:
             self._close_idle()
 
     def plan(self, lent: Lent) -> BatchPlan:
-        """How rows are run; decided once, by the first thread that asks."""
+        """Return whether and in which batches rows are run; decided once, by the first thread that asks."""
         with self._deciding:
             if self._plan is None:
                 self._plan = self._decide(lent.single)
             return self._plan
 
     def close(self) -> None:
-        """Close all models: those in use when they are given back."""
+        """Close all models; those in use are closed when they are returned."""
         self._closed = True
         self._close_idle()
 
@@ -143,7 +144,7 @@ class Pool:
             raise failure
 
     def _forget(self) -> None:
-        """Begin anew in a forked process: the parent's interpreters have threads and devices that are not here."""
+        """Empty the pool in a forked process: the parent's interpreters have threads and devices that do not exist here."""
         _OF_PARENTS.append(self._idle)
         self._idle = []
         self._deciding = threading.Lock()
@@ -161,7 +162,7 @@ def _forget_all() -> None:
 
 
 def _close_all() -> None:
-    """Close what is idle while the modules that closing needs are still there."""
+    """Close idle models at the end of the program, while the modules that closing needs are still loaded."""
     for pool in list(_POOLS):
         with suppress(OpletError):
             pool._close_idle()

@@ -1,4 +1,4 @@
-"""The Predictor: a model as a function of rows, which threads share and other processes are given."""
+"""The Predictor: a model as a function of rows, shared by threads and sent to other processes by pickling."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Predictor:
             return self._run(lent, given, "row", 0)
 
     def _run(self, lent: Lent, rows: Rows, noun: str, first: int) -> Row:
-        """The outputs of rows, in whole batches as far as the plan has them.
+        """Run rows, in batches as far as the batch plan allows; return the outputs.
 
         Args:
             noun: the rows in messages.
@@ -222,7 +222,7 @@ class Predictor:
         return self._pool.plan(lent).size
 
     def _run_items(self, lent: Lent, first: int, items: Sequence[Any], stopped: Callable[[], bool]) -> list[Outcome]:
-        """The result or the error of each item.
+        """Run items, and return the result or the error of each.
 
         Args:
             first: the number of the first item.
@@ -268,7 +268,8 @@ class Predictor:
             return dict(lent.single.outputs)
 
     def explain(self) -> str:
-        """Whether rows are run in batches, of which size, and why, in one sentence; it is decided now unless it was before.
+        """Explain in one sentence whether rows are run in batches, of which size, and why; it is decided now unless it was
+        before.
 
         Raises:
             OpletError: the model cannot be opened.

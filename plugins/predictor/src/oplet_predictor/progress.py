@@ -1,4 +1,4 @@
-"""Progress of `Predictor.map`: a function of the caller's, or a bar on standard error with the rate and the time left."""
+"""Progress of `Predictor.map`: calls of a user's function, or a bar on standard error with the rate and the time left."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Progress:
         self._done = 0
 
     def step(self) -> None:
-        """Note one more result."""
+        """Count one more result, and report it."""
         if self._report is not None:
             self._done += 1
             self._report(self._done, self._total)
@@ -29,7 +29,7 @@ class Progress:
 
 @contextmanager
 def progress_of(asked: bool | Report, total: int | None) -> Iterator[Progress]:
-    """What results are noted with.
+    """Yield the counter that reports the progress as the caller asked for it.
 
     Args:
         asked: True for a bar, False for nothing, or the function to call.

@@ -1,4 +1,6 @@
-"""A process that runs items for `Predictor.map`: it is started afresh, has its own interpreter, and ends with the pipe that it reads."""
+"""Child process that runs items for `Predictor.map`: it is started afresh, has its own interpreter, and ends when its pipe is
+closed.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ _starting = threading.Lock()
 
 
 class WorkerProcess:
-    """One process. One thread has it run items, any thread may stop it.
+    """One child process. One thread sends it items, any thread may stop it.
 
     Args:
         predictor: the Predictor that it is given; it must be picklable.
@@ -43,7 +45,7 @@ class WorkerProcess:
         self._stopped = False
 
     def run(self, first: int, items: Sequence[Any]) -> tuple[int, list[Outcome]]:
-        """The size of the process's batches, and the outcome of each item.
+        """Run items in the child process; return the size of its batches and the outcome of each item.
 
         Raises:
             InvokeError: the process ended.
@@ -82,7 +84,7 @@ class WorkerProcess:
             self.stop()
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process, whatever it is doing."""
         self._stopped = True
         process = self._process
         if process is None:
@@ -96,7 +98,9 @@ class WorkerProcess:
 
 @contextmanager
 def _with_safe_path() -> Iterator[None]:
-    """The environment of a process that starts now: it imports nothing from the current folder before it has this process's `sys.path`."""
+    """Set PYTHONSAFEPATH while a process is started: it imports nothing from the current folder before it has this process's
+    `sys.path`.
+    """
     with _starting:
         before = os.environ.get(_SAFE_PATH)
         os.environ[_SAFE_PATH] = "1"
@@ -115,7 +119,9 @@ def _restore(safe: str | None) -> None:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """SIGINT blocked in this thread, so that a process which starts now inherits that: Ctrl-C would print a traceback of its imports."""
+    """Block SIGINT in this thread while a process is started, which inherits that: Ctrl-C would print a traceback of its
+    imports.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -130,7 +136,9 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _serve(predictor: RunsItems, pipe: Connection, safe: str | None) -> None:
-    """Run what comes through the pipe until it ends; `safe` is what the user's environment says of safe paths."""
+    """Run the items that arrive through the pipe until it is closed; `safe` is the user's own value of PYTHONSAFEPATH, to be
+    restored.
+    """
     _restore(safe)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what becomes of it
     lent = None
@@ -158,7 +166,7 @@ def _never() -> bool:
 
 
 def _portable(outcome: Outcome) -> Outcome:
-    """The outcome in a form that can be pickled: errors of other packages may not."""
+    """Return the outcome in a form that can be pickled: errors of other packages may not be picklable."""
     if not isinstance(outcome, BaseException):
         return outcome
     try:

@@ -1,4 +1,4 @@
-"""Chains of nodes, and elementwise custom ops to make them of: for tests of what goes on around kernels."""
+"""Models that are a chain of nodes, and elementwise custom ops for them: for tests of what happens around kernels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FUNCTION = Kind("a function of arrays", callable)
 
 @takes(ops=_OPS, spec=one_of(Spec), outputs=SIZES, name=TEXT)
 def chain_graph(ops: Sequence[str | Op], spec: Spec, *, outputs: Sequence[int] = (), name: str = "") -> Graph:
-    """A subgraph for `graph_model` whose nodes run in a row: each reads what the one before it writes.
+    """Make a subgraph for `graph_model` whose nodes run in a row: each reads what the one before it writes.
 
     Its tensors are t0, the input, to tN, what the last of N nodes writes; these numbers are their indices as well.
 
@@ -61,7 +61,7 @@ def chain_graph(ops: Sequence[str | Op], spec: Spec, *, outputs: Sequence[int] =
 
 @takes(function=_FUNCTION)
 def elementwise(function: Callable[..., Any], **fields: Any) -> Registration:
-    """The registration of an op that computes a numpy function of its inputs, for custom ops in tests.
+    """Return the registration of an op that computes a numpy function of its inputs, for custom ops in tests.
 
     The output has the inputs' broadcast shape; `invoke` resizes it where it is dynamic.
 

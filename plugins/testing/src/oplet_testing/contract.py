@@ -79,7 +79,7 @@ class Contract:
 
     @contextmanager
     def opened(self, **arguments: Any) -> Iterator[Interpreter]:
-        """An interpreter of the model, closed at the end; the arguments are for its constructor."""
+        """Open an interpreter of the model, closed at the end; the arguments are for its constructor."""
         self._check_attributes()
         given = {"model_content": self.model, "op_resolver": self.op_resolver, "plugins": self.plugins, **arguments}
         interpreter = keep_plan(Interpreter(**given))
@@ -106,7 +106,7 @@ class Contract:
             )
 
     def fresh(self, values: Values) -> list[NDArray[Any]]:
-        """The outputs of a new interpreter on these inputs."""
+        """Return the outputs of a new interpreter on these inputs."""
         with self.opened() as interpreter:
             return run(interpreter, values)
 

@@ -47,7 +47,7 @@ class DelegateContract(Contract):
     options: ClassVar[Mapping[str, Any]] = {}
 
     def make_delegate(self) -> Delegate:
-        """A new delegate with the contract's options."""
+        """Create a delegate with the contract's options."""
         maker = type(self).__dict__.get("delegate", self.delegate)
         if isinstance(maker, staticmethod):
             maker = maker.__func__
@@ -57,7 +57,7 @@ class DelegateContract(Contract):
 
     @contextmanager
     def opened(self, **arguments: Any) -> Iterator[Interpreter]:
-        """An interpreter to which the delegate was applied, closed at the end."""
+        """Open an interpreter with the delegate applied, closed at the end."""
         with super().opened(**{"experimental_delegates": [self.make_delegate()], **arguments}) as interpreter:
             yield interpreter
 
@@ -147,7 +147,9 @@ class DelegateContract(Contract):
 
 
 def _with_spy(delegate: Delegate, spy: RegistrationSpy, trouble: str = "") -> Delegate:
-    """The delegate itself, whose `prepare` gets a context with a spy, or one in which claiming nodes fails."""
+    """Make the delegate's `prepare` get a context that counts calls of its kernels, or one in which claiming nodes fails; return
+    the delegate.
+    """
     prepare = delegate.prepare
     # Set on the instance, since the delegate must stay the object that its kernels know.
     delegate.prepare = lambda context: prepare(_SpyContext(context, spy, trouble))  # type: ignore[method-assign]
@@ -155,7 +157,7 @@ def _with_spy(delegate: Delegate, spy: RegistrationSpy, trouble: str = "") -> De
 
 
 class _SpyContext(DelegateContext):
-    """Spies on the kernels that a delegate brings, and fails "before" or "after" its claim is carried out; "" for neither."""
+    """Context that counts the calls of a delegate's kernels, and fails "before" or "after" nodes are claimed; "" for neither."""
 
     def __init__(self, inner: DelegateContext, spy: RegistrationSpy, trouble: str) -> None:
         self.inner = inner
@@ -224,7 +226,9 @@ class _SpyContext(DelegateContext):
 
 
 def _others_in_use(interpreter: Interpreter, kernel: Node) -> list[Tensor]:
-    """The tensors that a kernel must not change: inputs, constants and other nodes' outputs that it or a later node reads."""
+    """Return the tensors that a kernel must not change: inputs, constants and other nodes' outputs that it or a later node
+    reads.
+    """
     nodes = plan(interpreter)
     if kernel not in nodes:
         return []  # it is in a subgraph that another one calls

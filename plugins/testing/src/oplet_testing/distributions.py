@@ -68,7 +68,8 @@ def fake_distribution(
 
 @contextmanager
 def installed(*sites: Path) -> Iterator[list[EntryPoint]]:
-    """A context with folders on sys.path, which yields the entry points of group `oplet` in them; modules and path are restored.
+    """Put folders on sys.path while the block runs, and yield the entry points of group `oplet` in them; modules and path are
+    restored.
 
     Pass the entry points as `PluginManager(entry_points=...)`, so that the test sees no plugins that are really installed. Interpreters look for
     plugins anew in the context, and again after it.

@@ -1,4 +1,4 @@
-"""Models of several subgraphs, whose tensors go by names: for tests of control flow and of graphs."""
+"""Models of several subgraphs, whose tensors are named: for tests of control flow and of graphs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _SIGNATURES = Kind(
 
 @takes(graphs=_GRAPHS, signatures=_SIGNATURES)
 def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> bytes:
-    """The bytes of a model with these subgraphs; the first is the one that runs.
+    """Return the bytes of a model with these subgraphs; the first is the one that runs.
 
     Args:
         signatures: subgraph numbers by signature key; a signature's inputs and outputs have their tensors' names.

@@ -67,7 +67,7 @@ def one_op_model(
     custom_options: bytes | Mapping[str, Any] | Sequence[Any] = b"",
     intermediates: Sequence[Spec] = (),
 ) -> bytes:
-    """The bytes of a model with one node.
+    """Return the bytes of a model with one node.
 
     Args:
         op: a built-in operator, its name, or a custom op's name.

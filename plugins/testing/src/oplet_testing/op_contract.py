@@ -160,7 +160,7 @@ def _reference(value: Any) -> weakref.ref[Any] | None:
 
 
 def first_failure(contract: Contract) -> str:
-    """The name of the first check of a contract that fails, "" if all pass.
+    """Return the name of the first check of a contract that fails; "" if all pass.
 
     For tests that a contract finds a kernel that was made wrong on purpose. The checks that take longest are run last.
 

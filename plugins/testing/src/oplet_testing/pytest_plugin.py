@@ -18,7 +18,7 @@ __all__ = ["isolated_plugins", "op_tester"]
 
 @pytest.fixture
 def op_tester() -> Callable[..., Any]:
-    """The function `oplet_testing.call_op`, which runs one op on arrays and returns its outputs.
+    """Provide the function `oplet_testing.call_op`, which runs one op on arrays and returns its outputs.
 
     [y] = op_tester("Atan", [x], [Spec("float32", x.shape)])
     """
@@ -29,7 +29,7 @@ def op_tester() -> Callable[..., Any]:
 
 @pytest.fixture
 def isolated_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., PluginManager]]:
-    """Switches all installed plugins off during the test, but those that the test names.
+    """Switch off all installed plugins during the test, except those that the test names.
 
     `isolated_plugins("oplet-atan-op")` switches that one on, also for interpreters that are given no manager, and returns the manager.
     Environment variables that select plugins are ignored meanwhile.

@@ -66,7 +66,7 @@ class WrappingDelegate(SimpleDelegate):
         return _Kernel(params, self.around)
 
     def around(self, node: Node, thunk: Thunk) -> Thunk:
-        """The thunk that runs a claimed node: here the one that its kernel bound; a subclass may wrap it.
+        """Return the function that runs a claimed node: here the one that its kernel bound; a subclass may wrap it.
 
         Args:
             node: the node, whose outputs have their memory.
@@ -76,7 +76,8 @@ class WrappingDelegate(SimpleDelegate):
 
 
 class _InnerContext(Context):
-    """The context of the claimed nodes' kernels: the runtime's own, but that tensors which are resized while running get memory here.
+    """The context of the claimed nodes' kernels: it passes everything to the runtime's, but allocates tensors that are resized
+    while running itself.
 
     Attributes:
         running: whether nodes run; False while they are prepared.
@@ -156,7 +157,7 @@ class _InnerContext(Context):
 
 
 class _DeferredNode:
-    """A node after one with a dynamic output: prepared and bound when its inputs have their values."""
+    """A node after one with a dynamic output: prepared and bound at run time, when its inputs have their values."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -164,11 +165,11 @@ class _DeferredNode:
         self._seen: list[Array | None] = []
 
     def fits(self) -> bool:
-        """Whether the thunk was bound to the arrays that the inputs have now."""
+        """Return whether the node was bound to the arrays that the inputs have now."""
         return self.thunk is not None and all(a is b for a, b in zip(self._seen, self._arrays()))
 
     def keep(self, thunk: Thunk) -> None:
-        """Keep the thunk that was bound to the present inputs."""
+        """Store the function that runs the node, bound to the present inputs."""
         self.thunk = thunk
         self._seen = self._arrays()
 
@@ -177,7 +178,7 @@ class _DeferredNode:
 
 
 class _Kernel(DelegateKernel):
-    """Runs the nodes of one partition in their order."""
+    """Runs the nodes of one partition in order."""
 
     def __init__(self, params: DelegateParams, around: Callable[[Node, Thunk], Thunk]) -> None:
         self.delegate: Delegate = params.delegate
@@ -242,7 +243,7 @@ def _registration(node: Node) -> Kernel:
 
 
 def _prepare(inside: _InnerContext, node: Node) -> None:
-    """Prepare a node with the first provider that does not decline it, as the runtime does."""
+    """Prepare a node with the first kernel for its op that does not decline it, as the runtime does."""
     if node.providers is not None:
         node.providers.restart()
     while True:

@@ -1,1 +1,3 @@
-"""The functions behind the commands, usable from Python. Each room holds what one command, or a few related ones, needs; nothing here prints."""
+"""The functions behind the commands of `oplet`, usable from Python. Each subpackage serves one command, or a few related ones;
+nothing here prints, except `cli`.
+"""

@@ -179,6 +179,7 @@ def test_json_has_the_whole_run_and_nothing_else_stands_on_standard_output(oplet
 # The neighbours ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 def test_compare_benchmark_and_tune_take_what_run_writes_and_raw_values(oplet, turned: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("OPLET_CACHE_DIR", str(tmp_path / "cache"))
     real, raw = tmp_path / "real.npy", tmp_path / "raw.npy"

@@ -204,6 +204,7 @@ def test_without_a_delegate_other_packages_kernels_are_compared_with_the_built_i
     assert ("Other kernels than the built-in ones run" in ran.out) == (ran.code == 0)
 
 
+@pytest.mark.sweep
 def test_auto_is_compared_and_cut_too(compare, oplet, tmp_path):
     model = graph_model(CHAIN)
     ran = compare(model, "--delegate", "auto:max_seconds=1", "--runs", 1)

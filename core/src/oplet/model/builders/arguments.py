@@ -1,4 +1,6 @@
-"""Checks of arguments by a decorator, so that a wrong kind of argument is one sentence and not a traceback from within a builder."""
+"""A decorator that checks arguments by kind, so that a wrong argument is one sentence and not a traceback from within a
+builder.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ class Kind(NamedTuple):
 
 
 def takes(_called: str = "", /, **kinds: Kind) -> Callable[[Function], Function]:
-    """A decorator that checks arguments of a function before it runs. Arguments equal to their default are not checked.
+    """Check a function's arguments before it runs: a decorator. Arguments equal to their default are not checked.
 
     Args:
         _called: the function's name in messages; by default its own.
@@ -83,7 +85,7 @@ def takes(_called: str = "", /, **kinds: Kind) -> Callable[[Function], Function]
 
 
 def one_of(*classes: type) -> Kind:
-    """The kind of argument that is an instance of one of these classes."""
+    """Return the kind of argument that is an instance of one of these classes."""
     return Kind(
         " or ".join(f"{'an' if each.__name__[0] in 'AEIOU' else 'a'} {each.__name__}" for each in classes),
         lambda value: isinstance(value, classes),
@@ -112,7 +114,7 @@ def _is_flag(value: Any) -> bool:
 
 
 def _is_row(value: Any) -> bool:
-    """Whether a value is a list, tuple, array or the like; strings and mappings are not."""
+    """Return whether a value is a list, tuple, array or another sequence; strings and mappings are not."""
     if isinstance(value, np.ndarray):
         return value.ndim == 1
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray, memoryview))

@@ -86,7 +86,7 @@ class ModelBuilder:
     @classmethod
     @takes(model=one_of(Model))
     def from_model(cls, model: Model, **arguments: Any) -> ModelBuilder:
-        """A builder that continues an existing model; its nodes keep their versions, and the model is not changed.
+        """Create a builder that continues an existing model; its nodes keep their versions, and the model is not changed.
 
         Tables of tensors and nodes are shared with the model, not copied: a change to one of them affects both.
 
@@ -142,7 +142,7 @@ class ModelBuilder:
 
     @takes(index=WHOLE)
     def buffer_size(self, index: int, what: str = "A tensor") -> int:
-        """The number of bytes of a buffer.
+        """Return the number of bytes of a buffer.
 
         Args:
             index: the buffer's index.
@@ -172,7 +172,7 @@ class ModelBuilder:
 
     @takes(id=WHOLE)
     def external_size(self, id: int, what: str = "A tensor") -> int:
-        """The number of bytes of an external buffer.
+        """Return the number of bytes of an external buffer.
 
         Args:
             id: the buffer's id.
@@ -184,12 +184,14 @@ class ModelBuilder:
         return self._external.size(id, what)
 
     def external_files(self) -> dict[str, bytes]:
-        """The contents of the external files by name; empty if the model has no external buffers."""
+        """Return the contents of the external files by name; empty if the model has no external buffers."""
         return self._external.files()
 
     @takes(op=OPERATOR, version=VERSION)
     def add_operator_code(self, op: BuiltinOperator | str, version: int = 1) -> int:
-        """The index of an operator code, which is added if it is new; for `tables.Operator` that are made without a builder."""
+        """Return the index of an operator code, which is added if it is new; for `tables.Operator` that are made without a
+        builder.
+        """
         custom = ""
         if isinstance(op, str):
             op, custom = (BuiltinOperator[op], "") if op in BuiltinOperator.__members__ else (BuiltinOperator.CUSTOM, op)
@@ -200,7 +202,7 @@ class ModelBuilder:
         return index
 
     def operator_code(self, op: BuiltinOperator, custom: str, version: int) -> int:
-        """The index of an operator code in the model that is being built, which is added if it is new."""
+        """Return the index of an operator code in the model that is being built; the code is added if it is new."""
         key = int(op), custom, version
         found = self._codes.get(key)
         if found is None:
@@ -285,7 +287,7 @@ class ModelBuilder:
         return self.root
 
     def build(self) -> Model:
-        """The model as it is now, with operator codes and versions assigned.
+        """Build the model as it is now, with operator codes and versions assigned.
 
         Raises:
             ModelError: as `settle` does.
@@ -318,7 +320,9 @@ class ModelBuilder:
 
 
 def _with_options(model: Model, operator: tables.Operator) -> tables.Operator:
-    """A copy of a node with its custom options in the table, if they are after the FlatBuffer in the file; else the node."""
+    """Return a copy of the node with its custom options in the table, if they are after the FlatBuffer in the file; else the
+    node.
+    """
     if operator.large_custom_options_offset <= 1:
         return operator
     operator = copy.copy(operator)

@@ -1,4 +1,4 @@
-"""The options tables of built-in operators."""
+"""The FlatBuffers options table of each built-in operator, and suggestions for misspelt operator names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHARED: dict[type[Table], str] = {
 
 @functools.cache
 def _classes() -> dict[str, type[Table]]:
-    """The table classes by operator, most of them found by name: CONV_2D has Conv2DOptions."""
+    """Map operator names to the classes of their options tables, most of them found by name: CONV_2D has Conv2DOptions."""
     named = {cls.__name__.removesuffix("Options").lower(): cls for cls in (*o.BuiltinOptions.values(), *BuiltinOptions2.values())}
     found = {op.name: cls for op in BuiltinOperator if (cls := named.get(op.name.replace("_", "").lower())) is not None}
     return found | {op: cls for cls, ops in _SHARED.items() for op in ops.split()}
@@ -35,7 +35,7 @@ def _classes() -> dict[str, type[Table]]:
 
 @takes(op=OPERATOR)
 def options_class(op: BuiltinOperator | str) -> type[Table] | None:
-    """The class of the options table of a built-in operator, given by code or name; None if it has no options.
+    """Return the class of the options table of a built-in operator, given by code or name; None if it has no options.
 
     Examples:
         >>> options_class(BuiltinOperator.MAX_POOL_2D).__name__
@@ -45,7 +45,7 @@ def options_class(op: BuiltinOperator | str) -> type[Table] | None:
 
 
 def misspelt_operator(name: str) -> str | None:
-    """The built-in operator of which a name is probably a misspelling; None if it may be a custom op's.
+    """Return the built-in operator of which a name is probably a misspelling; None if it may be a custom op's.
 
     Misspellings are names in capitals that nearly equal a built-in operator's, and names in small letters that equal one but for the
     case. Custom ops may have almost any other name.

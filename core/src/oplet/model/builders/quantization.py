@@ -17,7 +17,7 @@ __all__ = ["check_quantization", "make_quantization"]
 def make_quantization(
     scale: Any, zero_point: Any, quantized_dimension: int, minimum: Any, maximum: Any, details: Table | None
 ) -> QuantizationParameters | None:
-    """The quantization table of the given values; None if none is given."""
+    """Make a quantization table of the given values; None if none is given."""
     if scale is None and details is None and not np.any(zero_point):
         zero_point = None  # 0 is the zero point of unquantized values
     if all(value is None for value in (scale, zero_point, minimum, maximum, details)):

@@ -108,7 +108,7 @@ def _kinds(format: Sequence[DimensionType | str] | None, rank: int) -> list[Dime
 
 
 def _cut(array: NDArray[Any], blocks: list[int], lengths: list[int]) -> NDArray[Any]:
-    """The array with each blocked dimension split in two: the blocks in its place, the elements within a block at the end."""
+    """Split each blocked dimension of the array in two: the blocks in its place, the elements within a block at the end."""
     shape: list[int] = []
     outer: list[int] = []
     inner: list[int] = []
@@ -128,7 +128,9 @@ def _cut(array: NDArray[Any], blocks: list[int], lengths: list[int]) -> NDArray[
 
 
 def _store(array: NDArray[Any], kinds: list[DimensionType]) -> tuple[NDArray[Any], list[DimensionMetadata]]:
-    """The stored values and level metadata, level by level: dense levels store all children, sparse ones those with nonzeros."""
+    """Return the stored values and level metadata, level by level: dense levels store all children, sparse ones those with
+    nonzeros.
+    """
     # By this comparison -0.0 is dropped and NaN is kept.
     nonzero: NDArray[np.bool_] = np.not_equal(array, 0)
     kept = np.zeros((1, 0), np.intp)  # one row per stored node of the tree: its coordinates down to this level
@@ -151,7 +153,7 @@ def _store(array: NDArray[Any], kinds: list[DimensionType]) -> tuple[NDArray[Any
 
 
 def _index_vector(values: NDArray[Any]) -> Table:
-    """The index vector of the narrowest type that can hold the values, as TensorFlow's exporter chooses it."""
+    """Make an index vector of the narrowest type that can hold the values, as TensorFlow's exporter chooses it."""
     highest = int(values.max(initial=0))
     if highest <= 0xFF:
         return Uint8Vector(values=values.astype(np.uint8))
@@ -161,7 +163,7 @@ def _index_vector(values: NDArray[Any]) -> Table:
 
 
 def stored_values(sparsity: SparsityParameters) -> int:
-    """The number of values that a sparse tensor stores."""
+    """Count the values that a sparse tensor stores."""
     count = 1
     for level in sparsity.dim_metadata or []:
         if level.format == DENSE:

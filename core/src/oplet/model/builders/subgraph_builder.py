@@ -313,7 +313,7 @@ class SubgraphBuilder:
 
 
 def _identify(op: BuiltinOperator | str, custom: bool) -> tuple[BuiltinOperator, str]:
-    """The built-in operator (CUSTOM for custom ops) and the custom op's name ("" for others)."""
+    """Return the built-in operator (CUSTOM for custom ops) and the custom op's name ("" for others)."""
     if not isinstance(op, str):
         if op is BuiltinOperator.CUSTOM:
             raise ModelError("A custom op is added by its name.")
@@ -344,7 +344,7 @@ def _set_options(operator: tables.Operator, options: Table, op: BuiltinOperator,
 def _shape(
     shape: Sequence[int | None] | None, signature: Sequence[int] | None, what: str
 ) -> tuple[list[int], Sequence[int] | None]:
-    """The shape with 1 for free dimensions, and the shape signature if there are any."""
+    """Return the shape with 1 for free dimensions, and the shape signature if there are any free ones."""
     free = [-1 if size is None else int(size) for size in (() if shape is None else shape)]
     for size in (*free, *(signature if signature is not None else ())):
         if not -1 <= size < 2**31:

@@ -1,4 +1,4 @@
-"""Files that grow while a program runs and survive its end: appended to, cut where a write was interrupted, moved into place when complete."""
+"""Append-only files that survive a crash: cut where a write was interrupted, moved into place when complete."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class AppendedFile:
             self.sync()
 
     def sync(self) -> None:
-        """Wait until the disk has what was written."""
+        """Wait until everything written is on the disk (fsync)."""
         os.fsync(self._handle)
         self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Synchronize, and let other processes open the file."""
+        """Synchronize, and release the lock, so that other processes can open the file."""
         if self._handle >= 0:
             try:
                 self.sync()
@@ -91,7 +91,8 @@ def make_folder(path: str | os.PathLike[str]) -> None:
 
 
 def move_into_place(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
-    """Let a complete file take the place of another, with its permissions; a symbolic link is replaced, not followed.
+    """Replace the file `target` by the complete file `source`, keeping the target's permissions; a symbolic link is replaced, not
+    followed.
 
     Raises:
         OSError: it cannot be moved; `filename` is `target`.
@@ -113,7 +114,7 @@ def move_into_place(source: str | os.PathLike[str], target: str | os.PathLike[st
 
 
 def remove_folder(path: str | os.PathLike[str], names: Iterable[str]) -> None:
-    """Remove files of these names from a folder, and the folder unless it holds anything else.
+    """Remove files of these names from a folder, then the folder itself unless it holds anything else.
 
     Raises:
         OSError: a file cannot be removed.
@@ -126,7 +127,7 @@ def remove_folder(path: str | os.PathLike[str], names: Iterable[str]) -> None:
 
 
 def _lock(handle: int, path: str) -> None:
-    """Keep other processes from writing too; the lock ends with the process."""
+    """Lock the file against writers in other processes; the lock ends with the process."""
     try:
         if sys.platform == "win32":
             import msvcrt

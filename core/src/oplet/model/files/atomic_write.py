@@ -108,7 +108,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes | bytearray | 
 
 
 def _new_file(folder: str, mode: int) -> tuple[str, int]:
-    """Create a file under a random name; returns its path and descriptor.
+    """Create a file under a random name in the folder; return its path and descriptor.
 
     Unlike `tempfile.mkstemp`, which always uses 0600, the system applies the umask to `mode`. A program can read the umask only by
     changing it for all threads.
@@ -124,12 +124,12 @@ def _new_file(folder: str, mode: int) -> tuple[str, int]:
 
 
 def _is_ours(name: object) -> bool:
-    """Whether an error names the temporary file, whose name the user does not know."""
+    """Return whether an error's file name is the temporary file, whose name the user does not know."""
     return name is None or (isinstance(name, str) and os.path.basename(name).startswith(_PREFIX))
 
 
 def is_special(path: str) -> bool:
-    """Whether a path is a device or a pipe, which is written to and not replaced."""
+    """Return whether a path is a device or a pipe, which is written to and not replaced."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
@@ -138,7 +138,7 @@ def is_special(path: str) -> bool:
 
 
 def permissions(path: str) -> int | None:
-    """The permissions of the regular file at a path; None if there is none, or a symbolic link."""
+    """Return the permissions of the regular file at a path; None if there is none, or a symbolic link."""
     try:
         status = os.lstat(path)
     except (OSError, ValueError):

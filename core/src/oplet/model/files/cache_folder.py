@@ -1,4 +1,4 @@
-"""The folder in which oplet keeps between runs what takes long to find out: choices, plans, machine code.
+"""Cache folder: what takes long to compute is kept there between runs, such as choices of engines, plans and machine code.
 
 What is read back is trusted, and some of it is run. So a file counts only if nobody else can have written it, and lies in a folder to which
 nobody else may add one.
@@ -41,7 +41,7 @@ def cache_folder() -> str:
 
 
 class CacheFolder:
-    """A folder in oplet's cache folder, with files that nobody but the user may write.
+    """A subfolder of oplet's cache folder, whose files only the user can write.
 
     Args:
         name: the folder's name, such as "plans".
@@ -57,7 +57,7 @@ class CacheFolder:
         return folder and os.path.join(folder, self._name)
 
     def open(self, name: str) -> BinaryIO:
-        """Open a file for reading.
+        """Open a file of the cache folder for reading.
 
         Raises:
             OSError: there is none, or it is a link, no regular file, or one that somebody else may have written (`EPERM`).
@@ -65,7 +65,7 @@ class CacheFolder:
         return open(self._opened(name, os.O_RDONLY), "rb")
 
     def update(self, name: str) -> BinaryIO:
-        """Open a file for reading and writing; it is made, empty, where there is none.
+        """Open a file of the cache folder for reading and writing; it is created, empty, if it does not exist.
 
         Raises:
             OSError: as for `open`, or it cannot be written.
@@ -87,7 +87,7 @@ class CacheFolder:
             yield file
 
     def keep_newest(self, start: str, end: str, most: int, most_bytes: int = sys.maxsize) -> None:
-        """Remove the oldest files where there are too many; other processes may do the same at the same time.
+        """Remove the oldest files while there are too many; other processes may do the same at the same time.
 
         Args:
             start: what the names of the files begin with.
@@ -135,5 +135,5 @@ class CacheFolder:
 
 
 def _is_own(status: os.stat_result) -> bool:
-    """Whether nobody else may write a file or into a folder; the administrator can do so anyway."""
+    """Return whether only the user can write the file or into the folder; the administrator can do so anyway."""
     return not hasattr(os, "geteuid") or (status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022)

@@ -30,7 +30,7 @@ class ExternalFiles:
         self._highest = 0
 
     def keep(self, model: ModelSource) -> None:
-        """Add the external files of a model that was read."""
+        """Take over the external files of a model that was read, so that they are written again."""
         names = [group.name or "" for group in self._root.external_buffer_groups or []]
         self._groups = {name: index for index, name in enumerate(names)}
         for buffer in self._root.external_buffers or []:
@@ -47,7 +47,7 @@ class ExternalFiles:
             self._highest = max(self._highest, buffer.id)
 
     def add(self, group: str, data: bytes | NDArray[Any], packing: str) -> int:
-        """Append a buffer to a group's file; returns the buffer's id."""
+        """Append a buffer to a group's file; return the buffer's id."""
         check_name(group, "The model", writing=True)
         raw = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         groups = self._root.external_buffer_groups = self._root.external_buffer_groups or []
@@ -67,7 +67,7 @@ class ExternalFiles:
         return id
 
     def size(self, id: int, what: str) -> int:
-        """The number of bytes of a buffer."""
+        """Return the number of bytes of a buffer."""
         if id not in self._sizes:
             raise ModelError(f"{what} refers to the external buffer {id}, which was not added.")
         return self._sizes[id]
@@ -78,7 +78,7 @@ class ExternalFiles:
         return self._contents
 
     def files(self) -> dict[str, bytes]:
-        """Copies of the contents of the files, by name."""
+        """Return copies of the contents of the files, by name."""
         return {name: bytes(content) for name, content in self._contents.items()}
 
 

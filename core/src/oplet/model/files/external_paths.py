@@ -50,7 +50,7 @@ def check_name(name: str, model: str, *, writing: bool = False) -> None:
 
 
 def _fault(name: str) -> str:
-    """The reason to refuse a name, "" if there is none."""
+    """Return the reason to refuse a file name; "" if there is none."""
     import unicodedata
 
     parts = name.split("/")
@@ -81,7 +81,7 @@ def _fault(name: str) -> str:
 
 
 def locate(folder: str, name: str, model: str, *, writing: bool = False) -> str:
-    """The path of an external file, with symbolic links resolved.
+    """Return the path of an external file, with symbolic links resolved.
 
     Args:
         folder: the model's folder, without symbolic links.
@@ -124,7 +124,7 @@ def open_external(folder: str, name: str, model: str, *, use_mmap: bool = True) 
 
 
 def missing_files(contents: Mapping[str, Content], path: str) -> dict[str, Content]:
-    """The external files of a model that do not exist yet: their contents by path. Nothing is written.
+    """Return the external files of a model that do not exist yet: their contents by path. Nothing is written.
 
     Args:
         contents: the contents of all external files, by their names in the model.
@@ -159,7 +159,7 @@ def missing_files(contents: Mapping[str, Content], path: str) -> dict[str, Conte
 
 
 def _holds(path: str, content: Content) -> bool:
-    """Whether a file exists and has exactly these contents."""
+    """Return whether a file exists and has exactly these contents."""
     view = memoryview(content)
     try:
         descriptor = open_regular(path, follow=False)

@@ -1,4 +1,4 @@
-"""Memory mapping of files, shared between all who open the same file; or reading into memory."""
+"""Read-only access to files: memory mappings that are shared by all who open the same file, or bytes read into memory."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ _TICK, _COARSE_TICK = 50_000_000, 2_100_000_000
 
 
 def _renew_lock() -> None:
-    """A forked process has none of its parent's other threads, one of which may have held the lock."""
+    """Replace the lock in a forked process: a thread of the parent that does not exist there may have held it."""
     global _lock
     _lock = threading.Lock()
 
@@ -181,7 +181,7 @@ def _content(descriptor: int, path: str, use_mmap: bool) -> MappedFile:
 
 
 def _is_settled(status: os.stat_result) -> bool:
-    """Whether a change from now on gives the file another time stamp.
+    """Return whether any change from now on gives the file another time stamp.
 
     Where it was written a moment ago, it might be written once more at the same time, as far as time stamps tell. What was made from
     its bytes before must not be taken for what is in it then.

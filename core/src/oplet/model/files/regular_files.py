@@ -1,4 +1,4 @@
-"""Reading of files that users name: regular files only, up to a maximum size."""
+"""Reading of user-named files: regular files only, up to a maximum size."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def read_file(path: str | os.PathLike[str], most: int = TEXT_BYTES) -> bytes:
-    """The content of a regular file.
+    """Read the content of a regular file.
 
     Args:
         path: the file.

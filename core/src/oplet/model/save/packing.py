@@ -80,7 +80,7 @@ def pack_values(values: Any, type: TensorType) -> bytes:
 
 
 def _converted(values: Any, type: TensorType) -> NDArray[Any]:
-    """The values in the type's numpy dtype; floats may lose precision, others must not change."""
+    """Convert the values to the type's numpy dtype; floats may lose precision, others must not change."""
     try:
         given, dtype = np.asarray(values), numpy_dtype(type)
     except (TypeError, ValueError) as error:

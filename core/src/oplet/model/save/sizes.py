@@ -1,4 +1,4 @@
-"""Sizes of values in a file, and of what can be read."""
+"""Sizes of a tensor's values in a file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ MAX_RANK: int = getattr(np, "MAXDIMS", 64)
 
 
 def bytes_needed(shape: Iterable[int], type: TensorType) -> int | None:
-    """The number of bytes of a tensor's values in a file; None for strings, resources and variants, whose size is not fixed."""
+    """Return the number of bytes of a tensor's values in a file; None for strings, resources and variants, whose size is not
+    fixed.
+    """
     bits = ELEMENT_BITS.get(type)
     if bits is None:
         return None
@@ -36,6 +38,6 @@ def bytes_needed(shape: Iterable[int], type: TensorType) -> int | None:
 
 
 def values_in(size: int, type: TensorType) -> int:
-    """The number of values of a type in `size` bytes; 0 for types whose values have no fixed size."""
+    """Return how many values of a type `size` bytes hold; 0 for types whose values have no fixed size."""
     bits = ELEMENT_BITS.get(type)
     return size * 8 // bits if bits else 0

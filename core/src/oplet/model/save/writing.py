@@ -100,7 +100,7 @@ def pieces(model: ModelSource, constants: Constants | None = None, unreferenced:
 
 
 def unreferenced_bytes(model: ModelSource) -> int:
-    """The number of bytes at the end of the model's file that no table refers to and that are not a zip archive."""
+    """Count the bytes at the end of the model's file that no table refers to and that are not a zip archive."""
     rest, _ = _attached(model)
     return 0 if is_archive(rest) else len(rest)
 
@@ -110,7 +110,7 @@ def _attached(model: ModelSource) -> tuple[bytes, int]:
 
 
 def _compiled_elsewhere(model: ModelSource) -> str:
-    """The description of a node whose compiled code cannot be located in the file; "" if there is none."""
+    """Describe a node whose compiled code cannot be located in the file; "" if there is none."""
     for number, subgraph in enumerate(model.root.subgraphs or []):
         for index, operator in enumerate(subgraph.operators or []):
             if _is_dispatch(model, operator) and bytecode(model.custom_options(operator)) is None:
@@ -168,7 +168,7 @@ def save(
 
 
 def _beside(model: ModelSource, name: str, path: str | os.PathLike[str]) -> memoryview:
-    """The contents of the file of an external buffer group."""
+    """Return the contents of an external buffer group's file."""
     try:
         return model.external_file(name).view
     except ModelError as error:
@@ -178,7 +178,7 @@ def _beside(model: ModelSource, name: str, path: str | os.PathLike[str]) -> memo
 
 
 def _used(model: ModelSource) -> int:
-    """The end of the part of the model's file that its tables, as read, occupy or refer to."""
+    """Return the end of the part of the model's file that its tables, as read, occupy or refer to."""
     root, end = extent(tables.Model, model.data)
     original = type(model)(root, model.data)
     for buffer in root.buffers or []:
@@ -193,7 +193,7 @@ def _used(model: ModelSource) -> int:
 
 
 def _bytecode(model: ModelSource, operator: tables.Operator) -> tuple[int, int] | None:
-    """The position and size of a node's compiled code in the model's file; None if it has none."""
+    """Return the position and size of a node's compiled code in the model's file; None if it has none."""
     if not _is_dispatch(model, operator):
         return None
     found = bytecode(model.custom_options(operator))
@@ -294,7 +294,7 @@ class _Layout:
             self.root.subgraphs = subgraphs
 
     def _placed(self, operator: tables.Operator) -> tables.Operator:
-        """The operator, or a copy of it whose custom options and compiled code are moved to their new places."""
+        """Return the operator, or a copy whose custom options and compiled code are moved to their new places."""
         inside, place = operator.custom_options, operator.large_custom_options_offset
         if inside is None and place <= 1:
             return operator

@@ -48,7 +48,7 @@ def verify_calls(root: tables.Model) -> None:
 
 
 def called_subgraphs(options: Table | None) -> Iterator[tuple[str, int]]:
-    """The subgraphs that a node calls, as pairs of role and index: ("cond", 1)."""
+    """Yield the subgraphs that a node calls, as pairs of role and index: ("cond", 1)."""
     if options is None:
         return
     if isinstance(options, StablehloCaseOptions):

@@ -56,7 +56,7 @@ class _Graph:
         return {index for operator in self.operators for index in _indices(operator.outputs)}
 
     def is_plain(self, constants: Iterable[int]) -> bool:
-        """Whether all nodes pass a fast, vectorized check, as in most models; others may still be valid."""
+        """Return whether all nodes pass a fast, vectorized check, as in most models; others may still be valid."""
         lazy_operators = self.lazy_operators
         if max(lazy_operators.column("opcode_index"), default=-1) >= self.codes or lazy_operators.has_field("intermediates"):
             return False
@@ -134,7 +134,7 @@ class _Graph:
             writers[index] = number
 
     def has_value(self, index: int) -> bool:
-        """Whether a tensor can be read at this point of the graph."""
+        """Return whether a tensor has a value at this point of the check: an input, a constant, or written by an earlier node."""
         if index in self.writers or index in self.inputs:
             return True
         tensor = self.tensors[index]
@@ -146,7 +146,7 @@ class _Graph:
         return empty or self.model.tensor_bytes(tensor) is not None
 
     def never_written(self, number: int, index: int) -> ModelError:
-        """The error for an input that has no value: a cycle, a wrong order, or no node that writes it."""
+        """Return the error for an input that has no value: a cycle, a wrong order, or no node that writes it."""
         late = {i: n for n, op in enumerate(self.operators) if n >= number for i in _indices(op.outputs)}
         writer = late.get(index)
         if writer == number:
@@ -193,7 +193,7 @@ def _indices(vector: object) -> list[int]:
 
 
 def _path(start: int, first: int, reads_from: Callable[[int], Sequence[int]]) -> list[int] | None:
-    """A cycle from `start` via `first` back to `start`, in which each node reads from the next; None if there is none."""
+    """Find a cycle from `start` via `first` back to `start`, in which each node reads from the next; None if there is none."""
     came_from = {first: start}
     waiting = [first]
     while waiting:

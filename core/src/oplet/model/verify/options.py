@@ -13,7 +13,7 @@ _ENUMS: dict[type[Table], tuple[tuple[str, type[IntEnum]], ...]] = {}
 
 
 def unknown_member(options: Table) -> str | None:
-    """A description of a field of a node's options that has no member of its enumeration; None if there is no such field."""
+    """Describe a field of a node's options that has no member of its enumeration; None if there is no such field."""
     cls: Any = type(options)
     for name, known in _enums(cls):
         value = getattr(options, name)
@@ -26,7 +26,7 @@ def unknown_member(options: Table) -> str | None:
 
 
 def _enums(cls: type[Table]) -> tuple[tuple[str, type[IntEnum]], ...]:
-    """The fields that are enumerations, with their types."""
+    """Return the fields of an options table that are enumerations, with their types."""
     enums = _ENUMS.get(cls)
     if enums is None:
         enums = tuple((field.name, field.enum) for field in cls.fields if field.kind == "scalar" and field.enum is not None)

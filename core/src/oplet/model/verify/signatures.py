@@ -36,13 +36,15 @@ def verify_signatures(root: tables.Model) -> None:
 
 
 def named_tensors(entries: Sequence[tables.TensorMap] | None) -> dict[str, int]:
-    """The tensor indices of a signature by name, sorted. Entries without a name are ignored; of equal names the last one counts."""
+    """Map the names in a signature to tensor indices, sorted by name. Entries without a name are ignored; of equal names the last
+    one counts.
+    """
     found = {entry.name: entry.tensor_index for entry in entries or [] if entry.name is not None}
     return dict(sorted(found.items()))
 
 
 def stale_names(signature: tables.SignatureDef, tensors: int) -> list[str]:
-    """Descriptions of a signature's entries for tensors that its subgraph does not have.
+    """Describe the entries of a signature that name tensors which its subgraph does not have.
 
     Args:
         tensors: the number of tensors of the subgraph.
@@ -56,7 +58,7 @@ def stale_names(signature: tables.SignatureDef, tensors: int) -> list[str]:
 
 
 def signature_faults(model: Model) -> Iterator[str]:
-    """A sentence on each signature that cannot be used, with the reason."""
+    """Yield a sentence on each signature that cannot be used, with the reason."""
     seen: set[str] = set()
     subgraphs = model.lazy_root.subgraphs or []
     for signature in model.lazy_root.signature_defs or []:

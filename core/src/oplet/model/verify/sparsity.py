@@ -70,7 +70,7 @@ def _vector(values: NDArray[np.int32] | None, rank: int, name: str, broken: str)
 def _extents(
     order: Sequence[int], block_map: Sequence[int], levels: Sequence[DimensionMetadata], shape: Sequence[int], broken: str
 ) -> list[int]:
-    """The length of each level: for blocked dimensions the number of blocks, for block dimensions the block size."""
+    """Return the length of each level: for blocked dimensions the number of blocks, for block dimensions the block size."""
     rank = len(shape)
     blocks = [levels[order.index(rank + k)].dense_size for k in range(len(block_map))]
     extents = [*shape, *blocks]
@@ -82,7 +82,7 @@ def _extents(
 
 
 def _verify_level(level: DimensionMetadata, depth: int, parents: int, extent: int, is_block: bool, broken: str) -> int:
-    """Check one level; returns the number of its positions."""
+    """Check one level of a sparse tensor; return the number of its positions."""
     if level.format == DimensionType.DENSE:
         if level.dense_size != extent:
             raise ModelError(

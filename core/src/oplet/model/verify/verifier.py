@@ -70,7 +70,7 @@ def _verify_operator_codes(root: tables.Model) -> None:
 
 
 def _users(root: tables.Model, code: int) -> str:
-    """A list of the nodes that use an operator code, for messages."""
+    """List the nodes that use an operator code, for messages."""
     users = [
         f"node {number} of subgraph {index}"
         for index, subgraph in enumerate(root.subgraphs or [])
@@ -84,7 +84,7 @@ def _users(root: tables.Model, code: int) -> str:
 
 
 def _verify_tensors(rules: TensorRules, subgraph: tables.SubGraph, where: str) -> list[int]:
-    """Check the tensors of a subgraph; returns the indices of those that have a value in the file."""
+    """Check the tensors of a subgraph; return the indices of those that have a value in the file."""
     if subgraph.tensors is None:
         raise ModelError(f"Did not get tensors in {where}. The subgraph has no 'tensors'.")
     count = len(subgraph.tensors)

@@ -1,3 +1,4 @@
-"""Kernels that run asynchronously, on buffers that the application registered. Modules here are the contract between such a kernel and the
-application; the runner is in `oplet.runtime.asynchronous`.
+"""Interface of asynchronous kernels, which work on buffers that the application registered.
+
+The runner that calls them is in `oplet.runtime.asynchronous`.
 """

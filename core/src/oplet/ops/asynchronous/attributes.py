@@ -98,7 +98,7 @@ def reconcile_attributes(given: Attributes, wanted: Attributes) -> Reconciliatio
 
 
 def uncovered_attributes(given: Attributes, wanted: Attributes) -> dict[BufferAttribute | SynchronizationAttribute | str, Any]:
-    """The attributes that a kernel wants and the application's do not satisfy.
+    """Return the attributes that a kernel wants and the application's do not satisfy.
 
     A size or padding is satisfied by one that is as large, an alignment by a multiple of it, others by an equal value.
     """

@@ -65,17 +65,17 @@ class AsyncKernel:
         raise NotImplementedError
 
     def get_buffer_attributes(self, buffer: BackendBuffer) -> Attributes:
-        """The attributes of a registered buffer."""
+        """Return the attributes of a registered buffer."""
         raise NotImplementedError
 
     # Negotiation of attributes -------------------------------------------------------------------------------
 
     def supported_buffer_types(self, io: IoType) -> Sequence[str]:
-        """The types of buffers that are supported for inputs or outputs, the preferred one first."""
+        """Return the types of buffers that are supported for inputs or outputs, the preferred one first."""
         raise NotImplementedError
 
     def supported_synchronizations(self, io: IoType) -> Sequence[str]:
-        """The types of synchronization objects that are supported for inputs or outputs."""
+        """Return the types of synchronization objects that are supported for inputs or outputs."""
         return (NO_SYNC_OBJECT,)
 
     def reconcile_restrictions(self, context: Context, node: Node, tensor_index: int, attributes: Attributes) -> Reconciliation:

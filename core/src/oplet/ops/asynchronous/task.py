@@ -42,19 +42,19 @@ class Synchronization:
 
 
 class TaskRunner(Protocol):
-    """The part of the asynchronous runner that its tasks use."""
+    """The methods of the asynchronous runner that tasks call."""
 
     def tensor_index(self, tensor: str | int, io: IoType | None = None) -> int:
-        """The index of an input or output."""
+        """Return the index of an input or output."""
 
     def check_handle(self, handle: int) -> None:
         """Raise TensorError if no buffer is registered under the handle."""
 
     def wait(self, task: ExecutionTask) -> None:
-        """Wait for the task's execution."""
+        """Wait for the task's current execution to end."""
 
     def finish(self, task: ExecutionTask) -> None:
-        """Release the task."""
+        """Release the task and its resources."""
 
 
 class _Execution:
@@ -106,7 +106,7 @@ class ExecutionTask:
         self._buffers[index] = handle
 
     def buffer(self, tensor: str | int, io: IoType | None = None) -> int | None:
-        """The handle of the buffer of an input or output; None if none was set."""
+        """Return the handle of the buffer of an input or output; None if none was set."""
         return self._buffers.get(self._runner.tensor_index(tensor, io))
 
     @property
@@ -123,14 +123,14 @@ class ExecutionTask:
         self._synchronizations[self._runner.tensor_index(tensor, io)] = synchronization
 
     def synchronization(self, tensor: str | int, io: IoType | None = None) -> Synchronization | None:
-        """The synchronization object that was set for an input or output; None if none was."""
+        """Return the synchronization object that was set for an input or output; None if none was."""
         return self._synchronizations.get(self._runner.tensor_index(tensor, io))
 
     # Status --------------------------------------------------------------------------------------------------
 
     @property
     def scheduled(self) -> bool:
-        """Whether an execution was started whose end nobody has awaited yet."""
+        """Whether an execution was started that `wait` was not called for yet."""
         execution = self._execution
         return execution is not None and not execution.ended
 

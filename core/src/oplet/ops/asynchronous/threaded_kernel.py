@@ -41,7 +41,8 @@ class _Registered(NamedTuple):
 
 
 class ThreadedAsyncKernel(AsyncKernel):
-    """Asynchronous kernel that runs a thunk in a thread of its own; executions run one after another, in the order of their start.
+    """Asynchronous kernel that runs a function (from `bind`) in a thread of its own; executions run one after another, in the
+    order of their start.
 
     A buffer is a numpy array of the tensor's dtype and shape, or one of bytes (uint8, one dimension) with at least the tensor's number
     of bytes. The thunk works on the tensors: inputs are copied into them and outputs out of them, so that the tensors' values change
@@ -119,7 +120,7 @@ class ThreadedAsyncKernel(AsyncKernel):
             self._synchronizations[tensor_index] = attributes[SynchronizationAttribute.OBJECT_TYPE_NAME]
 
     def _needs(self, tensor: Tensor, attributes: Attributes) -> Attributes:
-        """The least attributes that the tensor requires, for the kind of object that `attributes` describe."""
+        """Return the attributes that the tensor requires at least, for the kind of object that `attributes` describe."""
         kind = attributes.get(SynchronizationAttribute.OBJECT_TYPE_NAME)
         if kind is not None:
             known = kind in self.supported_synchronizations(IoType.INPUT)
@@ -157,7 +158,7 @@ class ThreadedAsyncKernel(AsyncKernel):
         task.data = None
 
     def _buffer(self, task: ExecutionTask, tensor: Tensor) -> Array:
-        """The task's buffer for a tensor, as an array of the tensor's dtype and shape."""
+        """Return the task's buffer for a tensor, as an array of the tensor's dtype and shape."""
         handle = task.buffers.get(tensor.index)
         if handle is None:
             raise EnsureError(f"the task has no buffer for {tensor}; give it one with set_buffer.")
@@ -174,7 +175,7 @@ class ThreadedAsyncKernel(AsyncKernel):
         return array[: tensor.nbytes].view(tensor.dtype).reshape(tensor.shape)
 
     def _synchronization(self, task: ExecutionTask, tensor: Tensor) -> Any:
-        """The task's synchronization object for a tensor that uses events; None for others."""
+        """Return the task's synchronization object for a tensor that uses events; None for others."""
         agreed = self._synchronizations.get(tensor.index) == THREADING_EVENT
         return task.synchronization(tensor.index) if agreed else None
 
@@ -196,7 +197,7 @@ class ThreadedAsyncKernel(AsyncKernel):
 
 
 def _inputs(node: Node) -> list[Tensor]:
-    """The tensors whose values the application provides."""
+    """Return the tensors whose values the application provides."""
     return [tensor for tensor in node.inputs if tensor is not None and not tensor.is_constant and not tensor.is_variable]
 
 
@@ -222,7 +223,7 @@ def _run(
 
 
 def _part(array: Array, attributes: Attributes) -> Array:
-    """The part of a buffer that the attributes describe: the array itself if they describe all of it, else its bytes."""
+    """Return the part of a buffer that the attributes describe: the array itself if they describe all of it, else its bytes."""
     offset = attributes.get(BufferAttribute.OFFSET) or 0
     size = attributes.get(BufferAttribute.SIZE)
     size = array.nbytes - offset if size is None else size

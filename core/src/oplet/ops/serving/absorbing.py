@@ -1,11 +1,11 @@
-"""Absorbing: a kernel computes, with its own node, nodes whose outputs nothing else reads.
+"""Fusion chosen by a kernel ("absorbing"): it computes, with its own node, producer nodes whose outputs nothing else reads.
 
-Some kernels know a shape so that the nodes alone do not tell (`Registration.absorbs`). A list of which a loop replaces one row is converted as
-the rows before it, the row, and the rows after it, one after the other: how many rows each slice has is known only while the graph runs,
-and yet the whole has the shape of the list. A kernel that absorbs the slices says so when it is prepared, and looks at each run whether
-it is true. Where it is not, the runtime runs the nodes one by one, from the start.
+With `Registration.absorbs` a kernel knows a shape that cannot be inferred node by node. Replacing one row of a tensor in a loop is
+converted to a concatenation of the rows before it, the row, and the rows after it: the size of each slice is known only at run time, and
+yet the whole has the shape of the tensor. A kernel that absorbs the slices declares that shape when it is prepared, and checks it at each
+run. Where it is wrong, the runtime runs the nodes unfused, from the start.
 
-Others are faster so (`Registration.fuses`): a border that is never written, a clamp that is applied before the sum is.
+With `Registration.fuses` the fused node is only faster: padding that is never written, a clamp that is applied in place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["UnforeseenShapeError", "absorb"]
 
 
 class UnforeseenShapeError(Exception):
-    """Raised by the thunk of a node that absorbs others, where they give it another shape than it was prepared for, or are to be refused.
+    """Raised by the function that runs a fused node, if the fused nodes give another shape than was prepared, or must be refused.
 
     Attributes:
         node: the node.
@@ -33,13 +33,13 @@ class UnforeseenShapeError(Exception):
 def absorb(
     nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int], restarts: Callable[[], bool], *, fuse: bool = True
 ) -> list[Node]:
-    """Have nodes absorb those that only they read, as their kernels want it (`Registration.absorbs`, `Registration.fuses`).
+    """Fuse into nodes those producers that only they read, as their kernels ask (`Registration.absorbs`, `Registration.fuses`).
 
     Args:
         nodes: the nodes of a graph, in the order in which they run; none absorbs another one yet.
         read: the tensors that the graph's caller reads.
-        apart: the indices of nodes that are to absorb none.
-        restarts: whether a run may be given up and begun again, as a kernel with `absorbs` may demand; asked where there is one.
+        apart: the indices of nodes that stay unfused.
+        restarts: whether a run may be aborted and restarted, as a kernel with `absorbs` may demand; called only if there is one.
         fuse: whether nodes may absorb others to be faster.
 
     Returns:

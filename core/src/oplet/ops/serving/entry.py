@@ -26,7 +26,8 @@ _SINGLE = 1 << 30
 
 
 def op_key(op: Op | int) -> Op:
-    """The key of an op in resolvers: a built-in operator's code, a custom op's name, a family of custom ops, or a composite.
+    """Return the key of an op in resolvers: a built-in operator's code, a custom op's name, a family of custom ops, or a
+    composite.
 
     Raises:
         ResolverError: the number is not a built-in operator's, or the name is empty.
@@ -56,7 +57,7 @@ def op_key(op: Op | int) -> Op:
 
 
 def op_label(op: Op) -> str:
-    """The name of an op in messages and tables."""
+    """Return the name of an op for messages and tables."""
     return op if isinstance(op, str) else op.name
 
 
@@ -83,16 +84,20 @@ class ResolverEntry:
     family: CustomPrefix | None = None
 
     def serving(self, name: str) -> ResolverEntry:
-        """The entry of a family as one of the custom op of this name, which it serves."""
+        """If this is the entry of a family of custom ops (by prefix), return it as an entry of the op `name`; else return it
+        unchanged.
+        """
         return replace(self, op=name, family=self.op) if isinstance(self.op, CustomPrefix) else self
 
     @property
     def precision(self) -> int:
-        """How precisely the op was named: a single op goes before the families that it belongs to, a longer prefix before a shorter one."""
+        """How precisely the op was named, for sorting: a single op goes before families (prefixes), a longer prefix before a
+        shorter one.
+        """
         return _SINGLE if self.family is None else len(self.family.prefix)
 
     def load(self, version: int) -> Registration:
-        """The registration, imported if necessary, with its identity in this version.
+        """Return the registration, imported if necessary, with its op, version and package filled in.
 
         Raises:
             ResolverError: the module or name does not exist, or it is not a registration.

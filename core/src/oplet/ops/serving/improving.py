@@ -1,4 +1,6 @@
-"""Improving: a thunk may run its node for the time being, until a better one is there, such as machine code that is being compiled."""
+"""Tiered execution ("improving"): an interim function runs a node until a better one is ready, such as machine code being
+compiled.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ __all__ = ["Improving", "can_improve"]
 
 
 class Improving(Protocol):
-    """A thunk that runs its node for the time being. Both thunks use the tensors as they are when the node is bound.
+    """A function that runs its node for the time being. It and its successor use the tensors as they are when the node is bound.
 
     Attributes:
         is_final: whether there will be no better one.
@@ -23,7 +25,7 @@ class Improving(Protocol):
         """Run the node."""
 
     def better(self, wait_for_it: bool = False) -> Thunk | None:
-        """The thunk to run in this one's place from now on; None if it is not there.
+        """Return the function to run in this one's place from now on; None if it is not ready.
 
         Args:
             wait_for_it: whether to wait until it is there, or known not to come.
@@ -31,5 +33,5 @@ class Improving(Protocol):
 
 
 def can_improve(thunk: Any) -> bool:
-    """Whether a thunk may be replaced by a better one."""
+    """Return whether a function may later be replaced by a faster one."""
     return hasattr(thunk, "better") and not thunk.is_final

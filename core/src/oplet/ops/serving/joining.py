@@ -1,4 +1,7 @@
-"""Joining: thunks of neighbouring nodes become one, so that small nodes do not cost a call of Python each."""
+"""Fusion of steps ("joining"): neighbouring nodes run in one compiled call, which saves Python's overhead per node.
+
+A *step*, or thunk, is the function without arguments that runs a node; a *joiner* is a package's object that fuses its steps.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ LONGEST = 5e-3
 
 
 class Touched(NamedTuple):
-    """The memory that a node's thunk may touch.
+    """The memory that a node's step may touch, as arrays.
 
     Attributes:
         reads: its inputs.
@@ -48,41 +51,41 @@ class Touched(NamedTuple):
 
 
 class Joiner(Protocol):
-    """Makes one thunk of several. A thunk that can be joined has it as its attribute `joiner`, which all such thunks of a package share.
+    """Fuses steps: makes one function of several. Steps that can be fused have it as their attribute `joiner`, one per package.
 
-    Thunks that can be joined call nothing in Python, and always do the same with the same arrays. A joined thunk may raise for one of
-    them when it has run all; its attribute `failed_at` is then that one's position among them. A joiner that runs loops, too, is a
-    `LoopJoiner`.
+    Steps that can be fused call nothing in Python, and always do the same with the same arrays. A fused step may raise an error of one
+    of them after it has run all; its attribute `failed_at` is then that one's position among them. A joiner that compiles loops, too, is
+    a `LoopJoiner`.
 
     Examples:
         >>> thunk.joiner = JOINER  # doctest: +SKIP
     """
 
     def adopt(self, thunk: Thunk) -> Thunk | None:
-        """A thunk that does the same as another package's one and can be joined; None if there is none.
+        """Convert another package's step to one that this joiner can fuse; None if that is impossible.
 
-        The one kind that tells what it does is `oplet.kernels.arrays.Copies`.
+        It is possible for `oplet.kernels.arrays.Copies`, the one kind of step that describes what it does.
         """
 
     def join(self, thunks: Sequence[Thunk], touched: Sequence[Touched] | None = None) -> Thunk:
-        """A thunk that does what these thunks do, one after the other, and keeps alive what they keep alive.
+        """Return one function that runs these steps one after the other, and keeps alive what they keep alive.
 
         Args:
-            thunks: the thunks.
-            touched: for each the memory that it touches, given where kernels may use several threads: thunks that do not touch what
-                another one writes may run at the same time.
+            thunks: the steps.
+            touched: for each the memory that it reads and writes, given where kernels may use several threads: independent steps may
+                run at the same time.
         """
 
 
 class Loop(NamedTuple):
-    """A loop whose condition and body are thunks that can be joined, and whose values are copied by `oplet.kernels.arrays.Copies`.
+    """A loop whose condition and body are steps that can be fused, and whose values are copied by `oplet.kernels.arrays.Copies`.
 
     Attributes:
-        before: copies what the first round reads.
+        before: copies the inputs of the first iteration.
         condition: computes `flag`.
-        flag: one value of BOOL: whether there is another round.
-        body: a round.
-        step: copies what the next round reads.
+        flag: one value of BOOL: whether there is another iteration.
+        body: the steps of an iteration.
+        step: copies the inputs of the next iteration.
         after: copies the results, when the condition is false.
     """
 
@@ -95,23 +98,23 @@ class Loop(NamedTuple):
 
 
 class LoopJoiner(Joiner, Protocol):
-    """A joiner that makes one thunk of a loop, too."""
+    """A joiner that can compile a whole loop into one function, too."""
 
     def loop(self, loop: Loop) -> Rounds | None:
-        """A function that runs rounds of a loop, and keeps alive what it needs; None where it cannot be made.
+        """Return a function that runs iterations of a loop, and keeps alive what it needs; None where it cannot be made.
 
-        Its arguments are the most rounds, and whether they are the first ones, before which it runs `before`. It returns the rounds that
-        it ran: if they are fewer than the most, the condition was false, and it ran `after`. When it raises, its attribute `failed_at` is
-        the position of the thunk that failed, among those of the condition and then of the body.
+        Its arguments are the largest number of iterations, and whether they are the first, before which it runs `before`. It returns the
+        number of iterations that it ran: if they are fewer, the condition was false, and it ran `after`. When it raises, its attribute
+        `failed_at` is the position of the step that failed, among those of the condition and then of the body.
         """
 
 
 class RunAnew(Exception):
-    """Raised by a restored thunk that cannot finish: the runtime prepares the nodes, and runs their own thunks from the start."""
+    """Raised by a step from the disk cache that cannot finish: the runtime prepares the nodes and restarts the run with their own steps."""
 
 
 class Places(NamedTuple):
-    """The memory of a plan that is not its joiner's, each piece as its address and its size in bytes.
+    """The memory blocks that fused steps may refer to and that another process has as well, each as (address, size in bytes).
 
     Attributes:
         arena: the arena.
@@ -123,14 +126,14 @@ class Places(NamedTuple):
 
 
 class StoredThunks(NamedTuple):
-    """Joined thunks as data, for other processes.
+    """Fused steps in serialized form, for other processes.
 
     Attributes:
-        restores: the "module:NAME" of the function that makes them thunks again: restore(facts, memory, places) returns them, or None where
+        restores: the "module:NAME" of the function that deserializes them: restore(facts, memory, places) returns the steps, or None where
             they cannot run. Importing the module should import little else.
-        facts: what that function needs to know: dictionaries, lists, numbers, strings and bytes.
-        memory: the memory that they have, for which the function gets a private copy, aligned to 64 bytes.
-        offsets: where the arrays are in it that the joiner was given.
+        facts: the data for that function: dictionaries, lists, numbers, strings and bytes.
+        memory: the contents of their own memory, of which the function gets a private copy, aligned to 64 bytes.
+        offsets: the offsets in `memory` of the arrays that the joiner was given.
     """
 
     restores: str
@@ -140,20 +143,20 @@ class StoredThunks(NamedTuple):
 
 
 class StoringJoiner(Joiner, Protocol):
-    """A joiner whose thunks can be stored, too."""
+    """A joiner whose fused steps can be serialized, too."""
 
     def store(self, runs: Sequence[Sequence[Thunk]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
-        """What `join` makes of each of the runs, as data; None where that is impossible.
+        """Serialize the fused step of each run of steps; None where that is impossible.
 
         Args:
-            runs: the thunks, each run to become one; one that cannot be joined is alone.
-            places: the memory that is there in the other process, too.
-            arrays: arrays outside of it that the runtime needs, too.
+            runs: groups of steps, each to be fused into one; a step that cannot be fused is a group of its own.
+            places: the memory blocks that exist in the other process, too.
+            arrays: arrays outside of these that the runtime needs, too.
         """
 
 
 def looped(loop: Loop) -> Rounds | None:
-    """The function that a joiner makes of a loop; None where a thunk cannot be joined, or the joiner runs no loops."""
+    """Return a compiled function that runs a loop; None where a step cannot be fused, or the joiner compiles no loops."""
     thunks = *loop.condition, *loop.body
     joiner = _joiner_of(thunks)
     if not hasattr(joiner, "loop"):
@@ -169,11 +172,11 @@ def looped(loop: Loop) -> Rounds | None:
 
 
 class _Run(NamedTuple):
-    """Neighbours that become one step.
+    """Neighbouring steps that are fused into one.
 
     Attributes:
         first: the position of the first one.
-        thunks: the thunks as the joiner takes them; none where the one at `first` cannot be joined.
+        thunks: the steps as the joiner takes them; empty where the one at `first` cannot be fused.
     """
 
     first: int
@@ -181,7 +184,7 @@ class _Run(NamedTuple):
 
 
 def _runs(thunks: Sequence[Thunk], seconds: Sequence[float], joiner: Any) -> list[_Run]:
-    """The steps that thunks become."""
+    """Group steps into runs of neighbours, each of which is fused into one step."""
     found: list[_Run] = []
     spent = 0.0
     ends = True
@@ -206,12 +209,12 @@ def _joiner_of(thunks: Sequence[Thunk]) -> Any:
 def joined(
     thunks: Sequence[Thunk], seconds: Sequence[float], touched: Callable[[int], Touched] | None = None
 ) -> tuple[list[Thunk], list[int]]:
-    """The thunks with neighbours joined, and for each the position of the first of its nodes.
+    """Fuse neighbouring steps; return the new steps, and for each the position of the first of its nodes.
 
     Args:
-        thunks: a thunk per node.
-        seconds: about how long each takes.
-        touched: returns the memory that the thunk at a position touches; given where kernels may use several threads.
+        thunks: a step per node.
+        seconds: the approximate duration of each.
+        touched: returns the memory that the step at a position reads and writes; given where kernels may use several threads.
     """
     joiner = _joiner_of(thunks)
     if joiner is None:
@@ -229,11 +232,11 @@ def joined(
 
 
 def storable(thunks: Sequence[Thunk], seconds: Sequence[float], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
-    """The steps that thunks become, as data; None where one cannot be stored, or there is nothing to store them.
+    """Serialize the fused steps of a graph; None where one cannot be serialized, or no joiner does it.
 
     Args:
-        thunks: a thunk per node.
-        seconds: about how long each takes.
+        thunks: a step per node.
+        seconds: the approximate duration of each.
         places: as for `StoringJoiner.store`.
         arrays: as for `StoringJoiner.store`.
     """

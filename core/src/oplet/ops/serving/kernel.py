@@ -1,4 +1,4 @@
-"""The interfaces by which nodes know what serves them, for type checkers: no module imports this one when it runs."""
+"""Protocols of kernels and of their order, as nodes see them; for type checkers: no module imports this one when it runs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Kernel(Protocol):
 
 
 class ProviderChain(Protocol):
-    """The providers of a node, in order; a protocol, as `Providers` imports `oplet.ops.node`."""
+    """The kernels that may serve a node, in order; a protocol, as `Providers` imports `oplet.ops.node`."""
 
     @property
     def declined(self) -> Sequence[tuple[Kernel, str]]: ...

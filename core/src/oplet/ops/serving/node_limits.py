@@ -20,7 +20,7 @@ __all__ = ["NodeLimits"]
 
 @dataclass(frozen=True)
 class NodeLimits:
-    """The nodes that a kernel serves. The runtime checks them before each `prepare`, and gives other nodes to the next provider.
+    """The nodes that a kernel serves. The runtime checks them before each `prepare`, and offers other nodes to the next kernel.
 
     Attributes without a value set no limit. Optional inputs that a node omits are not checked.
 
@@ -100,7 +100,9 @@ class NodeLimits:
             )
 
     def refusal(self, node: Node) -> str:
-        """The reason why a node is beyond these limits, "" if it is within. Its inputs must have their present types and shapes."""
+        """Return the reason why a node is beyond these limits; "" if it is within. Its inputs must have their present types and
+        shapes.
+        """
         inputs = node.inputs
         for position, (tensor, types) in enumerate(zip(inputs, self.inputs)):
             if types and tensor is not None and tensor.type not in types:
@@ -127,7 +129,7 @@ class NodeLimits:
         return ""
 
     def _values(self, node: Node) -> dict[str, Any]:
-        """The node's values of the options that are limited."""
+        """Return the node's values of the options that are limited."""
         if self.table is not None:
             table = node.options(self.table)
             return {name: getattr(table, name) for name in self.options}
@@ -135,7 +137,7 @@ class NodeLimits:
         return {name: given.get(name) for name in self.options}
 
     def __str__(self) -> str:
-        """The limits in words, for messages and tables."""
+        """Describe the limits in words, for messages and tables."""
         parts: list[str] = []
         for position in range(max(len(self.inputs), len(self.ranks), *(at + 1 for at in self.constant), 0)):
             types, ranks = (row[position] if position < len(row) else () for row in (self.inputs, self.ranks))
@@ -150,7 +152,7 @@ class NodeLimits:
 
 @lru_cache(maxsize=1024)
 def _of_another_type(kind: str, position: int, type: TensorType, types: tuple[TensorType, ...]) -> str:
-    """The reason for refusing a tensor's type; cached, as a model with constants of halves has hundreds of such nodes."""
+    """Format the reason for refusing a tensor's type; cached, as a model with float16 constants has hundreds of such nodes."""
     return f"{kind} {position} is of type {type.name}, and it serves {_or(t.name for t in types)} there"
 
 
@@ -159,7 +161,7 @@ def _is_count(value: object) -> bool:
 
 
 def _equal(value: Any, allowed: Any) -> bool:
-    """Whether an option has an allowed value; floats are compared in single precision, as models store them."""
+    """Return whether an option has an allowed value; floats are compared in single precision, as models store them."""
     if isinstance(value, float) and isinstance(allowed, float):
         return bool(np.float32(value) == np.float32(allowed))
     if isinstance(value, np.ndarray) or isinstance(allowed, np.ndarray):

@@ -30,7 +30,7 @@ class Provenance(NamedTuple):
 
 
 def import_registered(target: Any, what: str, provenance: Provenance) -> Any:
-    """The object that a plugin registered, imported if it registered "module:NAME".
+    """Return the object that a plugin registered, imported if it registered "module:NAME".
 
     Args:
         target: the object, or where it is.

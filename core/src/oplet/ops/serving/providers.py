@@ -1,4 +1,4 @@
-"""Providers of a node: where one declines, the next in the order of precedence serves it."""
+"""The order of kernels ("providers") for a node: if one declines, the next in the order of precedence serves it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOTHING: KernelCache = None, None
 
 
 class Chain:
-    """The providers of an op in the order of precedence, for all of its nodes: each is asked for when a node needs it first.
+    """The kernels for an op in the order of precedence, shared by all of its nodes; each is loaded when a node first needs it.
 
     Args:
         ask: asks for the providers from the first one on.
@@ -34,7 +34,7 @@ class Chain:
         self._rest: Iterator[Kernel] | None = None
 
     def at(self, number: int) -> Kernel | None:
-        """The provider of a number; None if there are fewer.
+        """Return the kernel at a position in the order of precedence; None if there are fewer.
 
         Raises:
             OpConflictError: several packages come next.
@@ -55,7 +55,7 @@ class Chain:
 
 
 class _Provider:
-    """One provider, and the state that its kernel keeps for the node."""
+    """One kernel that may serve the node, and the state that it keeps for the node."""
 
     __slots__ = ("kernel_cache", "registration", "started", "user_data")
 
@@ -67,7 +67,7 @@ class _Provider:
 
 
 class Providers:
-    """The providers of one node, in the order of precedence; each is loaded when it is first asked.
+    """The kernels that may serve one node, in the order of precedence; each is loaded when it is first tried.
 
     The `user_data` and cache of each provider are kept, as the node may go back and forth between them when its shapes change.
 
@@ -105,7 +105,7 @@ class Providers:
             self._take(0)
 
     def advance(self, reason: str) -> bool:
-        """Give the node to the next provider; returns False if there is none.
+        """Give the node to the next kernel in the order of precedence; return False if there is none.
 
         Args:
             reason: why the present provider declined.
@@ -124,7 +124,7 @@ class Providers:
         self._node = node
 
     def initialized(self) -> list[tuple[Kernel, Any]]:
-        """The providers whose `init` was called, with its results."""
+        """Return the kernels whose `init` was called, with its results."""
         self._keep()
         return [(each.registration, each.user_data) for each in self._asked if each.started]
 

@@ -94,11 +94,11 @@ class Registration:
 
     @property
     def source(self) -> str:
-        """Who serves it, as reports say it: its package, and the compiled library if it has one."""
+        """Package that serves the op, and the compiled library if it has one, as reports show them."""
         return f"{self.provenance} ({os.path.basename(self.library)})" if self.library else str(self.provenance)
 
     def stamped(self, op: BuiltinOperator | str | Composite | CustomPrefix, version: int, provenance: Provenance) -> Registration:
-        """A copy with the identity under which a resolver serves it."""
+        """Return a copy with the op, version and package under which a resolver serves it."""
         if isinstance(op, Composite):
             code = BuiltinOperator.STABLEHLO_COMPOSITE
             return replace(self, builtin_code=code, custom_name=op.name, version=version, provenance=provenance)

@@ -24,7 +24,7 @@ class OpResolver:
     """Base of resolvers, which find the registrations of ops."""
 
     def find_op(self, op: Op | int, version: int) -> Registration | None:
-        """The registration that serves `op` in exactly this version; None if there is none.
+        """Return the registration that serves `op` in exactly this version; None if there is none.
 
         Args:
             op: a built-in operator's code, a custom op's name, a composite, or a family of custom ops.
@@ -33,11 +33,12 @@ class OpResolver:
         raise NotImplementedError
 
     def find_composite(self, name: str, version: int = 0) -> Registration | None:
-        """The registration that serves the composite of this name in exactly this version; None if there is none."""
+        """Return the registration that serves the composite of this name in exactly this version; None if there is none."""
         return self.find_op(Composite(name), version)
 
     def candidates(self, op: Op | int, version: int) -> Iterator[Registration]:
-        """The registration that `find_op` returns, then those that are asked where it declines a node; each is loaded when it is its turn.
+        """Yield the registration that `find_op` returns, then those that are tried where it declines a node; each is loaded when
+        it is its turn.
 
         Raises:
             OpConflictError: several plugins are next in order, and no preference decides.
@@ -48,28 +49,28 @@ class OpResolver:
             yield found
 
     def entries(self, op: Op | int | None = None) -> Iterator[ResolverEntry]:
-        """All entries, or those of one op, in the order of registration."""
+        """Return all entries, or those of one op, in the order of registration."""
         if type(self).claims is not OpResolver.claims:  # a resolver that was written when this method was called `claims`
             return self.claims(op)
         raise NotImplementedError
 
     def claims(self, op: Op | int | None = None) -> Iterator[ResolverEntry]:
-        """The former name of `entries`."""
+        """Return `entries(op)`; a former name of that method."""
         return self.entries(op)
 
     def in_order(self, op: Op | int, version: int) -> Iterator[ResolverEntry]:
-        """The entries for `op` in this version, in the order in which they are asked to serve a node."""
+        """Return the entries for `op` in this version, in the order in which they are asked to serve a node."""
         return (entry for entry in self.entries(op) if entry.min_version <= version <= entry.max_version)
 
     def versions(self, op: Op | int) -> list[int]:
-        """The versions in which an op is served, ascending."""
+        """Return the versions in which an op is served, ascending."""
         served: set[int] = set()
         for entry in self.entries(op):
             served.update(range(entry.min_version, entry.max_version + 1))
         return sorted(served)
 
     def why(self, op: Op | int, version: int) -> str:
-        """The reason for the result of `find_op` in a few words, for `explain()`."""
+        """Return the reason for the result of `find_op` in a few words, for `explain()`."""
         return "registered" if self.find_op(op, version) else "nobody registered it"
 
 
@@ -258,22 +259,24 @@ class MutableOpResolver(OpResolver):
             yield from self.fallbacks(entry, version)
 
     def heads(self, op: Op | int, version: int) -> Iterator[ResolverEntry]:
-        """The entry that names `op` and those of the families that it belongs to, the most precise first; without their fallbacks."""
+        """Yield the entry that names `op`, then those of the families (prefixes) that it belongs to, the longest first; without
+        their fallbacks.
+        """
         for key in self._keys(op_key(op)):
             if (entry := self._by_version.get((key, version))) is not None:
                 yield entry.serving(op) if isinstance(op, str) else entry
 
     def fallbacks(self, entry: ResolverEntry, version: int) -> Iterator[ResolverEntry]:
-        """The entries that are asked, in order, where one of `heads` declines a node, before the next of `heads` is."""
+        """Return the fallbacks of an entry, in order: they are tried when it declines a node, before the next of `heads` is."""
         fallbacks = self._fallbacks.get((entry.family or entry.op, version), ())
         return iter(fallbacks) if entry.family is None else (each.serving(str(entry.op)) for each in fallbacks)
 
     def entry_of(self, op: Op | int, version: int) -> ResolverEntry | None:
-        """The entry that serves `op` in this version; its kernel is not imported."""
+        """Return the entry that serves `op` in this version; its kernel is not imported."""
         return next(self.heads(op, version), None)
 
     def _keys(self, op: Op) -> Iterator[Op]:
-        """The keys under which entries for an op may be, the most precise first."""
+        """Yield the keys under which entries for an op may be stored: its own, then matching prefixes, the longest first."""
         yield op
         if self._prefixes and isinstance(op, str):
             yield from (key for key in self._prefixes if op.startswith(key.prefix))
@@ -282,7 +285,7 @@ class MutableOpResolver(OpResolver):
     claim_of = entry_of
 
     def overridden(self) -> list[ResolverEntry]:
-        """The entries that later ones replaced, wholly or in part, in the order of registration."""
+        """Return the entries that later ones replaced, wholly or in part, in the order of registration."""
         newer: set[tuple[Op, int]] = set()
         found = []
         for entry in reversed(self._entries):

@@ -44,7 +44,7 @@ class TypeLimit:
 
 
 def limited(registration: Registration, types: Iterable[TensorType], build: str = "", remedy: str = "") -> Registration:
-    """A copy of the registration that declines nodes which read or write tensors of other types.
+    """Return a copy of the registration that declines nodes which read or write tensors of other types.
 
     Args:
         registration: the registration.

@@ -22,7 +22,7 @@ _Key = BuiltinOperator | str | Composite
 
 
 class Work(NamedTuple):
-    """What a node has to do, counted from its shapes.
+    """Work of one run of a node, counted from its tensors' shapes: multiply-adds, other operations and bytes.
 
     Attributes:
         macs: multiply-adds, those of convolutions and other products; None if unknown.
@@ -100,7 +100,7 @@ class WorkTable:
             self.rows.setdefault(key, count)
 
     def work(self, node: Node) -> Work:
-        """The work of one run of a node.
+        """Return the work of one run of a node.
 
         Its bytes are those of its inputs and outputs in memory, each tensor once, where its function does not say otherwise.
         Multiply-adds and operations are None for an op without a function here, and where the function fails.
@@ -124,7 +124,7 @@ class WorkTable:
 
 
 def bytes_of(tensors: Iterable[Tensor | None]) -> int:
-    """The bytes of the tensors in memory, each once."""
+    """Return the bytes of the tensors in memory, each counted once."""
     return sum(tensor.nbytes for tensor in {id(tensor): tensor for tensor in tensors if tensor is not None}.values())
 
 

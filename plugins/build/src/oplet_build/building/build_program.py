@@ -22,7 +22,7 @@ __all__ = ["BuiltProgram", "build_program"]
 
 @dataclass
 class BuiltProgram(BuiltWheel):
-    """A wheel or a program, with the core, that was built.
+    """A wheel or program, with the core, that was built.
 
     Attributes:
         path: the wheel or the program.
@@ -42,7 +42,7 @@ class BuiltProgram(BuiltWheel):
         return [requirement for _, requirement in self.payload.requires]
 
     def as_dict(self) -> dict[str, Any]:
-        """A dictionary of it, for JSON."""
+        """Return a dictionary of the build, for JSON."""
         told = super().as_dict()
         if self.is_archive:
             told["program"] = told.pop("wheel")

@@ -1,4 +1,4 @@
-"""`oplet build`: a wheel of the kernels that some models need."""
+"""`oplet build`: makes a wheel of only those kernels that some models need."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BuiltWheel:
         return requirements(self.cut)
 
     def as_dict(self) -> dict[str, Any]:
-        """A dictionary of it, for JSON."""
+        """Return a dictionary of the build, for JSON."""
         kernels = [
             {
                 "op": k.op,

@@ -41,7 +41,7 @@ class Distribution:
 
 
 def op_packages() -> dict[str, str]:
-    """The top-level packages of all installed plugins, each with the distribution that it belongs to."""
+    """Map the top-level packages of all installed plugins to the distributions that they belong to."""
     found: dict[str, str] = {}
     for entry_point in importlib_metadata.entry_points(group=GROUP):
         dist = entry_point.dist
@@ -57,7 +57,7 @@ def op_packages() -> dict[str, str]:
 
 
 def distribution(name: str) -> Distribution:
-    """Metadata of an installed package.
+    """Read the metadata of an installed package.
 
     Raises:
         BuildError: the package is not installed.
@@ -91,7 +91,7 @@ def _platforms(wheel: str) -> tuple[str, ...]:
 
 @functools.cache
 def requirements_beyond(name: str, op_packages: frozenset[str]) -> frozenset[str]:
-    """Names of the distributions that an op package requires, besides oplet and oplet's own requirements.
+    """Return the names of the distributions that an op package requires, besides oplet and oplet's own requirements.
 
     Requirements on other op packages are followed; those packages themselves do not count.
     """
@@ -119,6 +119,6 @@ def _required(name: str) -> set[str]:
 
 
 def licence_texts(sources: Iterable[Distribution]) -> dict[str, bytes]:
-    """Licence files of packages by path, each in a folder named after its package; of equal texts only the first."""
+    """Return the licence files of packages by path, each in a folder named after its package; of equal texts only the first."""
     texts = {data: f"{source.name}/{name}" for source in [*sources][::-1] for name, data in source.license_files[::-1]}
     return {path: data for data, path in texts.items()}

@@ -1,4 +1,4 @@
-"""The error of selective builds."""
+"""The error that selective builds raise."""
 
 from __future__ import annotations
 

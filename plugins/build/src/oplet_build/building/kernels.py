@@ -1,4 +1,4 @@
-"""Kernels: where in an installed package the registration of an op stands."""
+"""Locates kernels: the module and name of the registration of an op in an installed package."""
 
 from __future__ import annotations
 
@@ -71,16 +71,16 @@ class Kernel:
         return Origin(self.key, self.distribution, self.plugin)
 
     def with_versions(self, first: int, last: int) -> Kernel:
-        """A copy for other versions."""
+        """Return a copy for other versions."""
         return replace(self, min_version=first, max_version=last)
 
     def as_fallback(self, fallback: bool) -> Kernel:
-        """A copy that is asked first (False), or after another kernel declined (True)."""
+        """Return a copy that is tried first (False), or after another kernel declined (True)."""
         return replace(self, fallback=fallback)
 
 
 def kernel_of(need: OpNeed, version: int, entry: ResolverEntry, infos: Iterable[PluginInfo]) -> Kernel:
-    """The kernel of a plugin's entry, for one version.
+    """Locate the kernel of a plugin's entry, for one version.
 
     Raises:
         BuildError: the entry comes from no installed package.
@@ -121,7 +121,7 @@ def kernel_of(need: OpNeed, version: int, entry: ResolverEntry, infos: Iterable[
 
 
 def _place(registration: Registration, provenance: Provenance) -> tuple[str, str] | None:
-    """The module and the name under which a registration object is found, None if no module has it."""
+    """Return the module and the name under which a registration object is found; None if no module has it."""
     top = provenance.module.partition(".")[0]
     names = [name for name in sys.modules if name == top or name.startswith(f"{top}.")]
     for name in sorted(names, key=lambda name: (name != provenance.module, name)):

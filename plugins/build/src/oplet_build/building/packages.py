@@ -46,7 +46,7 @@ class Package:
         return [path for path in self.data if is_library(path)]
 
     def reference(self, text: str) -> tuple[str, str] | None:
-        """Module and attribute named by a text such as "package.module:NAME", None if it names no module of this package.
+        """Parse a text such as "package.module:NAME" into module and attribute; None if it names no module of this package.
 
         A text that ends in "." is a prefix of such a name. The bare name of the package is not a reference: it may be any word.
         """
@@ -57,7 +57,7 @@ class Package:
 
 
 def find_package(name: str) -> Package:
-    """The package that Python would import as `name`.
+    """Return the package that Python would import as `name`.
 
     Raises:
         BuildError: there is none, or it does not consist of files.
@@ -81,12 +81,12 @@ def find_package(name: str) -> Package:
 
 
 def is_library(path: str) -> bool:
-    """Whether a data file is a shared library, by its name."""
+    """Return whether a data file is a shared library, by its name."""
     return _LIBRARY.fullmatch(path) is not None
 
 
 def _is_extension_module(path: Path) -> bool:
-    """Whether Python can import a file that it did not compile; a shared library that C alone can open ends in .so too."""
+    """Return whether a compiled file is an extension module of Python; a shared library that only C can open ends in .so too."""
     suffix = next((suffix for suffix in sorted(EXTENSION_SUFFIXES, key=len, reverse=True) if path.name.endswith(suffix)), "")
     return suffix.count(".") > 1 or (bool(suffix) and f"PyInit_{path.stem}".encode() in path.read_bytes())
 

@@ -1,4 +1,4 @@
-"""Choice of the provider of each op, where several installed packages serve it.
+"""Choice of the package that each op is cut from, where several installed packages serve it.
 
 A build takes the first provider in the order of precedence, as an interpreter does, with two exceptions. A provider is passed over if it
 cannot be cut out of its package, or if its package requires more than a later provider's and no preference names it. After a provider that
@@ -51,12 +51,12 @@ class PassedOver:
     preferable: str = ""
 
     def as_dict(self) -> dict[str, str]:
-        """A dictionary of it, for JSON."""
+        """Return a dictionary of it, for JSON."""
         return {"op": self.op, "package": self.provider, "instead": self.instead, "reason": self.reason}
 
 
 def passed_over_sentences(passed: Iterable[PassedOver]) -> list[str]:
-    """Sentences about providers that were passed over, one for each reason."""
+    """Return sentences about providers that were passed over, one for each reason."""
     ops: dict[tuple[str, str, str, str], dict[str, None]] = {}
     for each in passed:
         ops.setdefault((each.provider, each.instead, each.reason, each.preferable), {})[each.op] = None
@@ -72,7 +72,7 @@ def _sentence(ops: str, provider: str, instead: str, reason: str, preferable: st
 
 @dataclass
 class ProviderChoice:
-    """The chosen providers of a build.
+    """The packages and kernels that a build takes for its ops.
 
     Attributes:
         kernels: the kernels; a `fallback` comes after the kernels that are asked before it.
@@ -85,7 +85,7 @@ class ProviderChoice:
     passed_over: list[PassedOver]
 
     def resolver(self) -> OpResolver:
-        """A resolver that serves what the build will serve, with the kernels of the installed packages."""
+        """Return a resolver that serves what the build will serve, with the kernels of the installed packages."""
         return _Entries(self.entries)
 
 
@@ -155,7 +155,7 @@ class _ProviderChooser:
         self._op_packages = frozenset(map(normalised, op_packages().values()))
 
     def take(self, need: OpNeed) -> None:
-        """Choose the kernels of one op: for each version the first, and those that are asked when it declines."""
+        """Choose the kernels of one op: for each version the first, and those that are tried when it declines."""
         resolver = self._resolver
         versions = need.versions or tuple(resolver.versions(need.op))
         if not versions and not need.composite:
@@ -170,7 +170,7 @@ class _ProviderChooser:
         self.kernels += [kernel for place in places for kernel in place]
 
     def _in_order(self, need: OpNeed, version: int) -> Iterator[tuple[ResolverEntry, Kernel]]:
-        """The chosen entries and kernels for one version, in the order in which they are asked."""
+        """Yield the chosen entries and kernels for one version, in the order in which they are asked."""
         found, unable = self._able_and_unable(need, version)
         if not found:
             if unable:
@@ -196,7 +196,7 @@ class _ProviderChooser:
     def _able_and_unable(
         self, need: OpNeed, version: int
     ) -> tuple[list[tuple[ResolverEntry, Kernel]], list[tuple[ResolverEntry, str]]]:
-        """The providers that can be cut, in order, and those that cannot, with the reasons."""
+        """Return the providers that can be cut, in order, and those that cannot, with the reasons."""
         able: list[tuple[ResolverEntry, Kernel]] = []
         unable: list[tuple[ResolverEntry, str]] = []
         for entry in self._resolver.in_order(need.op, version):
@@ -215,7 +215,7 @@ class _ProviderChooser:
         return able, unable
 
     def _extra_requirements(self, need: OpNeed, entry: ResolverEntry, others: Iterable[ResolverEntry]) -> str:
-        """Names of the requirements that another provider would avoid, joined; "" if this provider is to be taken."""
+        """Return the names of the requirements that another provider would avoid, joined; "" if this provider is to be taken."""
         if self._resolver.is_preferred(need.op, entry) or _origin(need, entry) in self._costly:
             return ""
         more = requirements_beyond(entry.provenance.distribution, self._op_packages)
@@ -260,7 +260,7 @@ class _ProviderChooser:
 def indispensable_providers(
     models: Sequence[Model], choice: ProviderChoice, again: Callable[[Iterable[Origin]], ProviderChoice], installed: OpResolver
 ) -> set[Origin]:
-    """Providers that were passed over for their requirements, but without which a model cannot be prepared.
+    """Return providers that were passed over for their requirements, but without which a model cannot be prepared.
 
     Args:
         models: the models of the build.

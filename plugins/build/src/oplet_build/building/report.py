@@ -1,4 +1,4 @@
-"""Report of what a selective build saves: ops, modules, bytes, import time, and time from process start to an answer.
+"""Report of what a selective build saves: ops, modules, bytes, import time, and time from process start to the first result.
 
 Times are measured in fresh processes that alternate between the installed packages and the build, so that changes in the machine's speed affect
 both alike; the ratios are reliable, the milliseconds less so. Both sides register the same ops and import their kernels from compiled modules,
@@ -90,7 +90,7 @@ class BeforeAfter:
         return self.after / self.before if self.before else 1.0
 
     def as_dict(self) -> dict[str, float]:
-        """A dictionary of it, for JSON."""
+        """Return a dictionary of the numbers, for JSON."""
         return {"before": self.before, "after": self.after, "ratio": round(self.ratio, 4)}
 
 
@@ -125,7 +125,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """A dictionary of it, for JSON; without what was not measured."""
+        """Return a dictionary of the report, for JSON; without what was not measured."""
         result = {name: value for name, value in asdict(self).items() if value is not None}
         for name, value in vars(self).items():
             if isinstance(value, BeforeAfter):
@@ -133,7 +133,7 @@ class Report:
         return result
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Rows of a table: what is counted, before, after, ratio."""
+        """Return the rows of a table: what is counted, before, after, ratio."""
         ops = BeforeAfter(len(self.kept) + len(self.dropped), len(self.kept))
         counted: list[tuple[str, BeforeAfter | None]] = [
             ("ops", ops),
@@ -210,7 +210,7 @@ def _needs(payload: Payload) -> str:
 
 
 def _compared(sources: Sequence[str], payload: Payload | None) -> str:
-    """The sentence on what the times compare."""
+    """Return a sentence on what the times compare."""
     what = (
         "oplet, these ops registered, their kernels imported"
         if payload is not None
@@ -223,7 +223,7 @@ def _compared(sources: Sequence[str], payload: Payload | None) -> str:
 
 
 def _installed(tops: Iterable[str]) -> tuple[int, int]:
-    """Modules and bytes of installed packages."""
+    """Count the modules and bytes of installed packages."""
     packages = [find_package(top) for top in tops]
     modules = [path for package in packages for path in package.modules.values() if path is not None]
     files = [*modules, *(path for package in packages for path in package.data.values())]
@@ -239,7 +239,7 @@ def _size(files: Mapping[str, bytes]) -> int:
 
 
 def _environment(infos: Iterable[PluginInfo], cache: str) -> dict[str, str]:
-    """Environment variables that make both sides comparable.
+    """Return environment variables that make both sides comparable.
 
     Installed packages have compiled modules, a fresh build has none, and Python may be told not to write any: both sides get a cache.
     Other plugins are switched off: only the installed oplet would load them.
@@ -285,7 +285,9 @@ def _answer_seconds(
 def _interleaved(
     commands: Mapping[str, Sequence[str]], environment: Mapping[str, str], tell: Callable[[float], None], *, reported: bool
 ) -> dict[str, float]:
-    """Median seconds of alternating Python processes: the number that they print (`reported`), or their running time."""
+    """Time alternating Python processes; return their median seconds: the number that they print (`reported`), or their running
+    time.
+    """
     times: dict[str, list[float]] = {name: [] for name in commands}
     tell(0.0)
     for number in range(_ROUNDS + 1):

@@ -1,4 +1,4 @@
-"""Check of models and of installed packages against a lock file."""
+"""Checks models and installed packages against a lock file."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Problem:
     node: int = -1
 
     def as_dict(self) -> dict[str, Any]:
-        """A dictionary of it, for JSON."""
+        """Return a dictionary of it, for JSON."""
         return asdict(self)
 
 
 def check_models(lock: Lock, models: Iterable[Model], *, all_codes: bool = False) -> list[Problem]:
-    """Needs of models that the lock lacks: for each op, version and type the first node that needs it.
+    """Return the needs of models that the lock lacks: for each op, version and type the first node that needs it.
 
     Raises:
         ModelError: a model breaks a rule of the format.
@@ -91,7 +91,7 @@ def _lacking(need: NodeNeed, versions: set[int] | None, types: set[TensorType] |
 
 
 def check_installed(lock: Lock, plugins: PluginManager | None = None, prefer: Iterable[str] | None = None) -> list[Problem]:
-    """Differences of the installed distributions from those of the lock.
+    """Return how the installed distributions differ from those of the lock.
 
     Args:
         plugins: if given, also check whether another package would now serve an op.
@@ -146,7 +146,7 @@ def _served_by_others(lock: Lock, resolver: OpResolver) -> Iterator[Problem]:
 
 
 def _other_library(op: LockedOp, entry: ResolverEntry) -> str:
-    """How the compiled library that serves an op differs from the one of the lock, in a sentence; "" where it does not."""
+    """Explain in a sentence how the compiled library that serves an op differs from the one of the lock; "" where it does not."""
     if not op.library and not isinstance(entry.target, Registration):
         return ""  # a kernel that is imported by its name, which is not done to tell this
     path = entry.load(entry.min_version).library

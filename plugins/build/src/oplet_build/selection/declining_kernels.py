@@ -1,4 +1,4 @@
-"""Detection, in a plugin's source, of kernels that may decline nodes: the next provider must then be included too."""
+"""Detection, in a plugin's source, of kernels that may decline nodes: the next kernel for the op must then be included too."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _IMPORT = re.compile(r"^[ \t]*import\s+([^\n]*)", re.MULTILINE)
 
 
 def may_decline(entry: ResolverEntry) -> bool:
-    """Whether a provider may leave nodes to the next one.
+    """Return whether a kernel may decline nodes, which then go to the next provider of the op.
 
     That is so if the kernel's module, or a module of the same package that it imports, mentions declining. If these modules are not known or
     cannot be read, or if the registration is an object, all modules of the package count.

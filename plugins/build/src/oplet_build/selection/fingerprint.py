@@ -38,7 +38,7 @@ class Installed(NamedTuple):
 
 
 def installed(name: str) -> Installed | None:
-    """The installed distribution of a name, None if there is none.
+    """Return the installed distribution of a name, with a hash of its code; None if there is none.
 
     The hash is SHA-256 over the sorted lines "path,sha256=..." of the wheel's RECORD, without `*.dist-info`, scripts and compiled files. An
     editable install has no such lines; they are computed from the files of its import packages.
@@ -101,7 +101,7 @@ def _files(root: Path, files: Iterable[Path]) -> Iterator[str]:
 
 
 def _counts(path: str) -> bool:
-    """Whether a file is code or data of the package, not made by an installer or by Python."""
+    """Return whether a file is code or data of the package, not made by an installer or by Python."""
     return not path.endswith((".pyc", ".pyo", ".pth")) and "__pycache__" not in path
 
 

@@ -1,4 +1,4 @@
-"""Writing of the files that `oplet select` generates, and names of models in them."""
+"""Writer of the files that `oplet select` generates, and of models' names in them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MARK = b"oplet select"
 
 
 def file_labels(paths: Iterable[str]) -> list[str]:
-    """Names of files without folders, sorted, and with characters that are safe in a comment."""
+    """Return names of files without folders, sorted, and with characters that are safe in a comment."""
     return sorted({re.sub(r"[^\w .,+()@<>-]", "?", os.path.basename(path), flags=re.ASCII) for path in paths})
 
 

@@ -87,7 +87,7 @@ class Lock:
     distributions: tuple[Installed, ...]
 
     def to_json(self) -> str:
-        """The text of the file; the same lock gives the same text."""
+        """Return the text of the lock file; the same lock gives the same text."""
         packages = {package.name: package for package in self.distributions}
         ops = [
             {
@@ -184,7 +184,7 @@ def _type(name: Any) -> TensorType:
 
 
 def lock_of(served: Sequence[ServedOp], models: Iterable[Model]) -> Lock:
-    """Lock the present providers of needs.
+    """Make a lock of the packages that serve the needs now.
 
     Args:
         served: the ops with their providers.
@@ -227,7 +227,7 @@ def lock_of(served: Sequence[ServedOp], models: Iterable[Model]) -> Lock:
 
 
 def hash_of(library: str) -> str:
-    """ "sha256:..." over the file of a compiled library.
+    """Return "sha256:..." over the file of a compiled library.
 
     Raises:
         LockError: it cannot be read.
@@ -243,7 +243,7 @@ def _digest(model: Model) -> str:
 
 
 def requirements(lock: Lock) -> str:
-    """The text of a requirements.txt that installs exactly the locked distributions."""
+    """Return the text of a requirements.txt that installs exactly the locked distributions."""
     models = ", ".join(file_labels(name for name, _ in lock.models))
     pins = {"oplet": lock.oplet} | {package.name: package.version for package in lock.distributions}
     head = "# Made by `oplet select`" + (f" for {models}" if models and len(models) < 100 else "") + "."

@@ -1,4 +1,4 @@
-"""Operators that models need: names, versions, tensor types and uses."""
+"""Collects the operators that models need: names, versions, tensor types and uses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SelectionError(OpletError, ValueError):
 
 
 class Use(NamedTuple):
-    """How a node uses its op, as far as variants of kernels depend on it.
+    """Types and sparsity of a node's inputs, on which variants of kernels depend.
 
     Attributes:
         inputs: the type of each input, None for an input that is left out.
@@ -124,7 +124,7 @@ class _Gathered:
 def needs_of(
     models: Iterable[Model | str | os.PathLike[str]], *, ops: Iterable[str] = (), all_codes: bool = False
 ) -> list[OpNeed]:
-    """The needs of models together, sorted by name.
+    """Collect the operators that all these models need, sorted by name.
 
     Args:
         models: the models, or their files.
@@ -169,7 +169,7 @@ def needs_of(
 
 
 def node_needs(model: Model, *, all_codes: bool = False) -> Iterator[NodeNeed]:
-    """The need of each node in the subgraphs that can run, in order.
+    """Yield the need of each node in the subgraphs that can run, in order.
 
     Args:
         all_codes: include the nodes of all subgraphs.
@@ -199,7 +199,7 @@ def node_needs(model: Model, *, all_codes: bool = False) -> Iterator[NodeNeed]:
 
 
 def _live(model: Model) -> set[int]:
-    """Indices of the subgraphs that can run; all of them if an unknown custom op may call any of them."""
+    """Return the indices of the subgraphs that can run; all of them if an unknown custom op may call any of them."""
     subgraphs = model.root.subgraphs or ()
     live = reachable_subgraphs(subgraphs, entry_subgraphs(model.root))
     nodes = (node for index in live for node in subgraphs[index].operators or [])

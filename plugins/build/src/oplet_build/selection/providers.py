@@ -1,4 +1,4 @@
-"""Providers of the ops that models need, among the installed packages."""
+"""Finds the installed packages that serve ("provide") the ops that models need."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def find_providers(
 
 
 def _fallbacks(resolver: MergedResolver, need: OpNeed, versions: Sequence[int]) -> Iterator[tuple[ResolverEntry, ...]]:
-    """The providers that are asked after those that may decline, in the order of precedence; a conflict ends the order."""
+    """Yield the kernels that are tried after those that may decline, in the order of precedence; a conflict ends the order."""
     places: list[dict[int, ResolverEntry]] = []
     for version in versions:
         before: ResolverEntry | None = None
@@ -109,7 +109,7 @@ def _fallbacks(resolver: MergedResolver, need: OpNeed, versions: Sequence[int]) 
 
 
 def _ranges(versions: Sequence[int], by_version: dict[int, ResolverEntry]) -> Iterator[ResolverEntry]:
-    """The entries restricted to these versions; consecutive versions of one entry form one range."""
+    """Yield the entries restricted to these versions; consecutive versions of one entry form one range."""
     current: ResolverEntry | None = None
     for version in versions:
         entry = by_version[version]
@@ -128,7 +128,7 @@ def _same(a: ResolverEntry, b: ResolverEntry) -> bool:
 
 
 def kernel_path(entry: ResolverEntry) -> str:
-    """The "module:NAME" of a entry's registration.
+    """Return the "module:NAME" of an entry's registration.
 
     Raises:
         SelectionError: it is an object without a name in any module of its package.
@@ -153,7 +153,9 @@ def kernel_path(entry: ResolverEntry) -> str:
 
 
 def _modules(entry: ResolverEntry, target: Registration) -> Iterator[ModuleType]:
-    """The modules in which to look for the registration's name: the plugin's module, those of its methods, the rest of the package."""
+    """Yield the modules in which to look for the registration's name: the plugin's module, those of its methods, the rest of the
+    package.
+    """
     home = entry.provenance.module
     methods = (target.prepare, target.bind, target.invoke, target.init)
     top = home.partition(".")[0]

@@ -1,4 +1,4 @@
-"""Generated code that registers only the ops that models need; it is a plugin module and a resolver in one."""
+"""Generator of code that registers only the ops that models need; the code is a plugin module and a resolver in one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _IMPORTS_WITH_TYPES = "from oplet import MutableOpResolver, TensorType, TypeLimi
 
 
 def resolver_code(served: Sequence[ServedOp], *, types: bool = False) -> str:
-    """Source of a module with `register_ops(resolver)` and `resolver()`; the same needs give the same text.
+    """Return the source of a module with `register_ops(resolver)` and `resolver()`; the same needs give the same text.
 
     Args:
         served: the ops with their providers.
@@ -46,7 +46,7 @@ def _template(name: str) -> Template:
 
 
 def _what(needs: Sequence[OpNeed]) -> str:
-    """The first line of the generated docstring."""
+    """Return the first line of the generated docstring."""
     models = file_labels(model for need in needs for model in need.models)
     more = ", and others asked for by name" if any(not need.models for need in needs) else ""
     if not models:
@@ -58,7 +58,7 @@ def _what(needs: Sequence[OpNeed]) -> str:
 
 
 def _registrations(served: Sequence[ServedOp], types: bool) -> list[str]:
-    """Blocks of registrations: one for each package, then those of the fallbacks."""
+    """Return blocks of registrations: one for each package, then those of the fallbacks."""
     lines = _blocks([(each.need, each.entries) for each in served], types)
     for place in range(max((len(each.fallbacks) for each in served), default=0)):
         behind = [(each.need, each.fallbacks[place]) for each in served if place < len(each.fallbacks)]
@@ -87,13 +87,13 @@ def _blocks(served: Sequence[tuple[OpNeed, tuple[ResolverEntry, ...]]], types: b
 
 
 def _call(function: str, arguments: Sequence[str]) -> list[str]:
-    """A call as a code formatter writes it: on one line, or one argument per line."""
+    """Format a call as a code formatter writes it: on one line, or one argument per line."""
     line = f"    {function}({', '.join(arguments)})"
     return [line] if len(line) <= _WIDTH else [f"    {function}(", *(f"        {a}," for a in arguments), "    )"]
 
 
 def _quoted(text: str) -> str:
-    """An ASCII string literal, in double quotes unless it contains some."""
+    """Format an ASCII string literal, in double quotes unless it contains some."""
     literal = ascii(text)
     if literal.startswith("'") and '"' not in literal and "\\'" not in literal:
         literal = f'"{literal[1:-1]}"'

@@ -54,7 +54,7 @@ class AppContents:
     loader: Any = field(default=None, compare=False)
 
     def missing(self) -> list[str]:
-        """The pip requirements of packages that are not installed."""
+        """Return the pip requirements of packages that are not installed."""
         if not self.requires:
             return []
         import importlib.util
@@ -62,11 +62,11 @@ class AppContents:
         return [package for module, package in self.requires if importlib.util.find_spec(module) is None]
 
     def model(self, name: str) -> AppModel | None:
-        """The model of this name, None if there is none."""
+        """Return the model of this name; None if there is none."""
         return next((model for model in self.models if model.name == name), None)
 
     def read(self, model: AppModel) -> memoryview:
-        """A model's bytes: mapped from the archive or folder, or read if they cannot be mapped.
+        """Return a model's bytes: mapped from the archive or folder, or read if they cannot be mapped.
 
         Raises:
             ModelError: the archive does not have the model any more.
@@ -85,7 +85,7 @@ class AppContents:
             raise ModelError(f"The model '{model.name}' is not in '{self.root}' any more; build the program again.") from error
 
     def _mapped(self, model: AppModel) -> memoryview | None:
-        """The model's part of the mapped archive; None if the archive was repacked."""
+        """Map the model's part of the archive into memory; None if the archive was repacked."""
         archive = map_file(self.root).view
         start = 0
         if bytes(archive[:2]) == b"#!":

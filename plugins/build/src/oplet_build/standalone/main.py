@@ -53,7 +53,7 @@ def main(contents: AppContents, arguments: Sequence[str] | None = None) -> int:
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Help of a fixed width: argparse would import modules at every start to find the terminal's width."""
+    """Help formatter of a fixed width: argparse would import modules at every start to find the terminal's width."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=_WIDTH)
@@ -117,7 +117,7 @@ def _list(contents: AppContents) -> None:
 
 
 def _chosen(contents: AppContents, given: argparse.Namespace, parser: argparse.ArgumentParser) -> memoryview | str:
-    """The model to run: its bytes, or its file's path."""
+    """Return the model to run: its bytes, or its file's path."""
     wanted: str | None = given.model
     if wanted is None:
         if len(contents.models) == 1:

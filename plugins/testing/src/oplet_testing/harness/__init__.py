@@ -1,3 +1,4 @@
-"""The test harness behind the contracts: it runs interpreters, poisons memory, injects faults and measures what is left behind.
-What comes in knows the runtime's inside, so that contracts and packages that use them need not.
+"""The test harness behind the contracts: it runs interpreters, poisons memory, injects faults and measures leaks.
+
+Modules here use the runtime's internals, so that contracts and packages that use them need not.
 """

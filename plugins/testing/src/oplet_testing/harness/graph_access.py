@@ -29,31 +29,33 @@ __all__ = [
 
 
 def graph(interpreter: Interpreter) -> Subgraph:
-    """The primary subgraph."""
+    """Return the interpreter's primary subgraph."""
     return interpreter._subgraphs[0]
 
 
 def keep_plan(interpreter: Interpreter) -> Interpreter:
-    """The interpreter, which neither takes over the bound plan of another one nor leaves its own, whose parts a test may change."""
+    """Stop the interpreter from taking a prepared plan out of the plan cache or putting its own there, as a test may change parts
+    of it.
+    """
     interpreter._shares_plans = False
     interpreter._rebind()
     return interpreter
 
 
 def plan(interpreter: Interpreter) -> list[Node]:
-    """The nodes of the execution plan, in order."""
+    """Return the nodes of the execution plan, in order."""
     subgraph = graph(interpreter)
     return [subgraph.nodes[index] for index in subgraph.execution_plan]
 
 
 def graph_inputs(interpreter: Interpreter) -> list[Tensor]:
-    """The subgraph's input tensors."""
+    """Return the primary subgraph's input tensors."""
     subgraph = graph(interpreter)
     return [subgraph.tensors[index] for index in subgraph.inputs]
 
 
 def node_state(interpreter: Interpreter) -> list[Any]:
-    """What `prepare` decides of each node: types and shapes of its outputs and of its temporaries."""
+    """Return what `prepare` decides of each node: types and shapes of its outputs and of its temporaries."""
     return [
         ([(t.type.name, t.shape) for t in node.outputs], [(t.type.name, t.shape) for t in node.temporaries])
         for node in plan(interpreter)
@@ -61,13 +63,13 @@ def node_state(interpreter: Interpreter) -> list[Any]:
 
 
 def writeable_arrays(interpreter: Interpreter) -> list[NDArray[Any]]:
-    """The arrays that the subgraph's inputs and the nodes' outputs have now, but for constants and arrays of objects."""
+    """Return the present arrays of the subgraph's inputs and the nodes' outputs, except constants and arrays of objects."""
     tensors = [*graph_inputs(interpreter), *(t for node in plan(interpreter) for t in node.outputs)]
     return [t.data for t in tensors if t.has_data and t.data.flags.writeable and not t.data.dtype.hasobject]
 
 
 def prepare_again(interpreter: Interpreter) -> None:
-    """Prepare, plan and bind once more, for the same shapes."""
+    """Prepare all nodes, plan memory and bind once more, for the same shapes."""
     graph(interpreter).invalidate()
     interpreter.allocate_tensors()
 
@@ -78,7 +80,7 @@ def replace_memory(interpreter: Interpreter) -> None:
 
 
 def make_constant(tensor: Tensor, value: NDArray[Any]) -> bool:
-    """Turn an input into a constant; False where that is impossible: a variable, or another shape."""
+    """Turn an input into a constant; return False where that is impossible: a variable, or another shape."""
     if tensor.is_variable or tensor.shape != value.shape:
         return False
     # An array that owns its memory: a kernel that sets its flag to write again would succeed, and be found out.
@@ -90,7 +92,8 @@ def make_constant(tensor: Tensor, value: NDArray[Any]) -> bool:
 
 
 def write_over(interpreter: Interpreter, values: Values, number: int) -> bool:
-    """Allocate a model of one node with its output in the memory of an input that `node.in_place` offers, and set the inputs.
+    """Allocate a model of one node so that its output shares the memory of an input that `node.in_place` offers, and set the
+    inputs.
 
     Args:
         number: which of the inputs that the runtime might take, counted from 0.

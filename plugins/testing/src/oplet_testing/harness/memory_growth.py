@@ -1,4 +1,4 @@
-"""The growth of Python's memory over many runs, as `tracemalloc` counts it."""
+"""Growth of Python's memory over many runs, as `tracemalloc` counts it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_HALF = 1.0
 
 
 def memory_growth(invoke: Callable[[], None]) -> int:
-    """Bytes by which a second half of many runs exceeds the first, in what is left or in the peak of one run."""
+    """Return by how many bytes the second half of many runs exceeds the first, in memory left or in the peak of one run."""
     ours = not tracemalloc.is_tracing()
     if ours:
         tracemalloc.start()
@@ -30,7 +30,7 @@ def memory_growth(invoke: Callable[[], None]) -> int:
 
 
 def _measure(invoke: Callable[[], None], count: int) -> tuple[int, int]:
-    """The bytes that are left after many runs, and the peak during one more."""
+    """Return the bytes that are left after many runs, and the peak during one more."""
     end = time.monotonic() + _LONGEST_HALF
     for _ in range(count):
         invoke()

@@ -1,4 +1,6 @@
-"""Memory poisoning: fill memory that kernels have to write with values that no kernel computes, to find what was not written."""
+"""Memory poisoning: outputs and scratch are filled with values that no kernel computes, to find elements that a kernel does not
+write.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def _is_transient(tensor: Tensor) -> bool:
 
 
 def _poison_new_arrays(context: KernelContext, byte: int) -> None:
-    """Have the context poison each array that it gives a tensor of dynamic shape."""
+    """Make the context poison each array that it gives a tensor of dynamic shape."""
 
     def poisoned(tensor: Tensor, *, zeroed: bool = True) -> NDArray[Any]:
         array = type(context).new_array(context, tensor, zeroed=zeroed)

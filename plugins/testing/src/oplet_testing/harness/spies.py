@@ -1,4 +1,4 @@
-"""Spies: registrations and resolvers that count the calls of their methods, and inject faults where a test wants them."""
+"""Spies: registrations and resolvers that count the calls of kernel methods, and inject faults where a test wants them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class InjectedFault(Exception):
 
 
 class RegistrationSpy:
-    """Counts the calls of registrations' methods, and makes one of them fail.
+    """Counts the calls of a kernel's methods, and makes one of them fail.
 
     Attributes:
         live: user data that `init` returned and `free` was not called with yet.
@@ -42,7 +42,7 @@ class RegistrationSpy:
         self.strays: list[Any] = []
 
     def spy_on(self, registration: Registration) -> Registration:
-        """A copy of the registration whose methods are counted, and fail where they are to."""
+        """Return a copy of the registration whose methods are counted, and fail if the test asks for it."""
         return replace(
             registration,
             init=self._init(registration),
@@ -107,7 +107,7 @@ class RegistrationSpy:
 
 
 class SpyResolver(RegistrationSpy, OpResolver):
-    """A resolver that gives out another one's registrations with `spy_on` applied."""
+    """A resolver that returns another resolver's registrations with `spy_on` applied."""
 
     def __init__(self, inner: OpResolver, fail_in: str = "") -> None:
         super().__init__(fail_in)

@@ -1,1 +1,3 @@
-"""`oplet behind`: programs that were written for LiteRT run unmodified on oplet. What comes in intercepts their imports, or starts them."""
+"""`oplet behind`: programs that were written for LiteRT run unmodified on oplet. Modules here intercept their imports, or start
+them.
+"""

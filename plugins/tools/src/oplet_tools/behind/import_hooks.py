@@ -73,7 +73,9 @@ class _ImportHooks(MetaPathFinder, Loader):
         self.used: dict[str, None] = {}
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """The spec of an intercepted module, of a missing package that encloses one, or of a module to patch; else None."""
+        """Return the spec of an intercepted module, of a missing package that encloses one, or of a module to patch; else
+        None.
+        """
         if fullname in INTERCEPTED:  # its package is installed, or was made up before
             return ModuleSpec(fullname, self, origin="oplet")
         if fullname in _LITE_NAMES:
@@ -89,13 +91,13 @@ class _ImportHooks(MetaPathFinder, Loader):
         return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """A made-up package if the spec is that of a package, else an intercepted module."""
+        """Create a made-up package if the spec is that of a package, else an intercepted module."""
         if spec.submodule_search_locations is None:
             return _InterceptedModule(spec.name, self._names, self._exempt, self)
         return _EnclosingPackage(spec.name, {name: self._names[name] for name in _LITE_STUBS.get(spec.name, ())})
 
     def exec_module(self, module: ModuleType) -> None:
-        """Note that the module was imported; there is nothing to run."""
+        """Record that the module was imported; there is nothing to run."""
         if isinstance(module, _InterceptedModule) or module.__name__ in _LITE_STUBS:
             self.used[module.__name__] = None
 
@@ -111,7 +113,7 @@ class _ImportHooks(MetaPathFinder, Loader):
             vars(module).update(values)
 
     def installed(self, name: str) -> ModuleType:
-        """The installed module of an intercepted name.
+        """Return the installed module of an intercepted name.
 
         Raises:
             ModuleNotFoundError: it is not installed.
@@ -162,12 +164,12 @@ class _PatchingLoader(Loader):
         self._hooks = hooks
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Delegates to the module's own loader."""
+        """Let the module's own loader create it."""
         module: ModuleType | None = self._loader.create_module(spec)
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Delegates to the module's own loader, then patches the names."""
+        """Let the module's own loader run it, then patch the names."""
         self._loader.exec_module(module)
         self._hooks.patch(module)
         self._hooks.used["tensorflow.lite"] = None
@@ -177,7 +179,8 @@ class _PatchingLoader(Loader):
 def intercept_imports(
     names: Mapping[str, Any], exempt: Collection[str], *, without_tensorflow: bool = False
 ) -> Iterator[Mapping[str, None]]:
-    """Intercept imports of LiteRT's interpreter; yields the names of the modules that were imported, which grow meanwhile.
+    """Intercept imports of LiteRT's interpreter while the block runs; yield the names of the intercepted modules that were
+    imported so far.
 
     Args:
         names: the contents of intercepted modules: LiteRT's names and what they stand for.

@@ -108,7 +108,9 @@ def _run_script(path: str) -> None:
 
 @contextmanager
 def _join_threads() -> Iterator[None]:
-    """At the end, wait for the threads that the program left running, as Python does; their imports are still intercepted."""
+    """Wait at the end of the block for the threads that the program left running, as Python does; their imports are still
+    intercepted.
+    """
     before = set(threading.enumerate())
     try:
         yield
@@ -119,7 +121,7 @@ def _join_threads() -> Iterator[None]:
 
 
 def _script(program: str) -> str:
-    """The path of a script or of a command's script.
+    """Return the path of a script or of a command's script.
 
     Raises:
         ModelError: there is no such program, or it is not a Python script.

@@ -41,18 +41,18 @@ class UsageReport:
         return dict(total.most_common())
 
     def add_interpreter(self, interpreter: Interpreter) -> int:
-        """Count a new interpreter; returns its number."""
+        """Count a new interpreter; return its number."""
         self.models[interpreter._model.name] += 1
         number = len(self._nodes)
         self.update_nodes(number, interpreter)
         return number
 
     def update_nodes(self, number: int, interpreter: Interpreter) -> None:
-        """Note who serves the interpreter's nodes now."""
+        """Record which packages and delegates serve the interpreter's nodes now."""
         self._nodes[number] = providers_of(interpreter)
 
     def __str__(self) -> str:
-        """The report in one line."""
+        """Return the report in one line."""
         if not self.answered:
             return "the program imported no interpreter that oplet answers"
         if not self.models:
@@ -65,7 +65,7 @@ class UsageReport:
 def litert_names(
     report: UsageReport, plugins: PluginManager, delegates: Sequence[str], num_threads: int | None
 ) -> dict[str, Any]:
-    """LiteRT's names with oplet's classes; interpreters take the command line's defaults and are counted in `report`."""
+    """Map LiteRT's names to oplet's classes, whose interpreters take the command line's defaults and are counted in `report`."""
 
     class Accounted(Interpreter):
         def __init__(self, *given: Any, **named: Any) -> None:
@@ -96,7 +96,7 @@ def litert_names(
 
 
 def plugin_packages() -> set[str]:
-    """The top-level packages of all installed plugins, whose imports of LiteRT are not intercepted."""
+    """Return the top-level packages of all installed plugins, whose imports of LiteRT are not intercepted."""
     import importlib_metadata
 
     return {point.value.partition(":")[0].partition(".")[0].strip() for point in importlib_metadata.entry_points(group=GROUP)}

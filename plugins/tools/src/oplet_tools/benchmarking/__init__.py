@@ -1,1 +1,1 @@
-"""Time and memory: repeated runs, profiles of nodes, comparison with LiteRT. What comes in measures, or shows what was measured."""
+"""Time and memory: repeated runs, profiles of nodes, comparison with LiteRT. Modules here measure, or show what was measured."""

@@ -297,7 +297,7 @@ def benchmark_model(
 
 
 def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
-    """The name and shape in a text NAME:SHAPE. The name ends at the last colon, because names may contain colons.
+    """Parse a text NAME:SHAPE into name and shape. The name ends at the last colon, because names may contain colons.
 
     Raises:
         TensorError: the text is malformed.
@@ -337,7 +337,7 @@ def _rounds(
     report_progress: Progress,
     most: int | None = None,
 ) -> list[list[float]]:
-    """Run the callables in turn, round by round, and return the seconds of each; the order rotates.
+    """Run the callables in turn, repeatedly; the order rotates. Return the seconds of each call, by callable.
 
     Args:
         most: the most rounds, however short they are; None for any number.
@@ -362,7 +362,9 @@ def _rounds(
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Switch the garbage collector off: it would add the cleaning up after earlier runs to the time of a run."""
+    """Switch the garbage collector off while the block runs, so that collecting what earlier runs left does not count as time of
+    a run.
+    """
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()

@@ -1,4 +1,4 @@
-"""The number of threads of numpy's BLAS, which environment variables set before numpy is imported."""
+"""Sets the number of threads of numpy's BLAS, by environment variables that are read when numpy is imported."""
 
 from __future__ import annotations
 

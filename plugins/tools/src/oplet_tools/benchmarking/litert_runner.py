@@ -73,7 +73,7 @@ class LiteRTRunner:
 
 
 def import_litert() -> Any:
-    """The module `ai_edge_litert.interpreter`.
+    """Import `ai_edge_litert.interpreter`.
 
     Raises:
         LiteRTError: ai-edge-litert is not installed.

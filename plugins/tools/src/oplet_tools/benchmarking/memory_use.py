@@ -12,7 +12,7 @@ _STATM = Path("/proc/self/statm")
 
 
 def resident_bytes() -> int | None:
-    """Resident set size of the process, in bytes; None if the system does not report it."""
+    """Return the resident set size of the process, in bytes; None if the system does not report it."""
     try:
         return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, AttributeError):
@@ -20,7 +20,7 @@ def resident_bytes() -> int | None:
 
 
 def peak_bytes() -> int | None:
-    """Largest resident set size that the process ever had, in bytes; None if the system does not report it."""
+    """Return the largest resident set size that the process ever had, in bytes; None if the system does not report it."""
     try:
         import resource
     except ModuleNotFoundError:

@@ -192,7 +192,7 @@ def _facts(key: _Key, names: Mapping[Place, str] | None, facts: Mapping[Place, N
 
 
 def _samples(events: Sequence[Event], away: Sequence[float] | None) -> tuple[dict[_Key, _Samples], int]:
-    """The seconds of each node in each inference, and the number of inferences."""
+    """Return the seconds of each node in each inference, and the number of inferences."""
     absent = dict(zip(map(id, events), away or ()))
     levels = list(nested(events))
     opening = min((event for event, _, depth in levels if depth == 0), key=lambda event: event.start)
@@ -288,7 +288,7 @@ def _kinds(costs: Sequence[NodeCost]) -> list[OpCost]:
 
 
 def nested(events: Sequence[Event]) -> Iterator[tuple[Event, float, int]]:
-    """Events in the order of their starts, each with its own seconds (without events inside it) and its nesting depth.
+    """Yield events in the order of their starts, each with its own seconds (without events inside it) and its nesting depth.
 
     Events are nested where control flow, or a delegate that profiles its operators, runs nodes inside a node.
     """

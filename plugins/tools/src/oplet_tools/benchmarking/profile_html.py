@@ -33,7 +33,7 @@ def profile_page(
     names: Mapping[Place, str] | None = None,
     peaks: Peaks | None = None,
 ) -> str:
-    """The HTML page of a profile.
+    """Make the HTML page of a profile.
 
     Args:
         title: the page's title.
@@ -54,7 +54,7 @@ def profile_page(
 
 
 def _text(text: str) -> str:
-    """Text escaped for HTML; control characters and lone surrogates, which HTML cannot hold, become escape sequences."""
+    """Escape a text for HTML; control characters and lone surrogates, which HTML cannot hold, become escape sequences."""
     return escape(plain(text))
 
 
@@ -133,12 +133,14 @@ def _table(columns: Sequence[_Column], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _cell(text: str, kind: str = "") -> str:
-    """A text's cell; of the kinds "long" and "long shapes" one that is wrapped, and scrolls where that does not suffice."""
+    """Return a table cell with a text; with kind "long" or "long shapes" the text is wrapped, and scrolls if it still does not
+    fit.
+    """
     return f'<td class="{kind}"><div>{_text(text)}</div></td>' if kind else f"<td>{_text(text)}</td>"
 
 
 def _number(value: float | None, shape: str, scale: float = 1.0) -> str:
-    """A number's cell, times `scale`; an empty one, which is sorted as the least, where it is unknown."""
+    """Return a table cell with a number times `scale`; an empty one, which is sorted as the least, if the number is unknown."""
     if value is None:
         return '<td class="number" data-value="-1"></td>'
     return f'<td class="number" data-value="{value * scale!r}">{shape.format(value * scale)}</td>'
@@ -175,5 +177,5 @@ def _flame(events: Sequence[Event], names: Mapping[Place, str]) -> str:
 
 
 def _colour(label: str) -> str:
-    """The colour of an op, the same in every page."""
+    """Return the colour of an op as CSS, the same in every page."""
     return f"hsl({zlib.crc32(label.encode('utf-8', 'surrogatepass')) % 360} 60% 72%)"

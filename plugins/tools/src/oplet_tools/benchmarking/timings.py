@@ -41,7 +41,7 @@ class Timings:
 
     @classmethod
     def of(cls, seconds: Sequence[float]) -> Timings:
-        """The statistics of at least one run."""
+        """Compute the statistics of at least one run."""
         values = np.asarray(seconds, np.float64)
         percentiles = np.percentile(values, [25, 50, 75, 90, 95, 99]).tolist()
         numbers = (float(values[0]), float(values.min()), float(values.max()), float(values.mean()), float(values.std()))
@@ -70,7 +70,7 @@ class Ratio:
 
     @classmethod
     def of(cls, seconds: Sequence[float], others: Sequence[float]) -> Ratio:
-        """The statistics of at least one pair; times of zero count as the clock's resolution."""
+        """Compute the statistics of at least one pair; times of zero count as the clock's resolution."""
         ratios = np.maximum(seconds, 1e-9) / np.maximum(others, 1e-9)
         median, low, high = np.percentile(ratios, [50, 25, 75]).tolist()
         return cls(len(ratios), median, low, high, float(ratios.min()), float(ratios.max()))

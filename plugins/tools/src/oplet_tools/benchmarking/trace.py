@@ -1,4 +1,4 @@
-"""A profiler's events in the trace event format, which ui.perfetto.dev and chrome://tracing show.
+"""Writes a profiler's events in the trace event format, which ui.perfetto.dev and chrome://tracing show.
 
 Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
@@ -37,7 +37,7 @@ class Span(NamedTuple):
 def trace_events(
     events: Sequence[Event], *, spans: Sequence[Span] = (), names: Mapping[Place, str] | None = None, title: str = "oplet"
 ) -> dict[str, Any]:
-    """The trace of a run, ready for JSON.
+    """Convert a profiler's events to a trace, ready for JSON.
 
     Args:
         events: `Profiler.events`.

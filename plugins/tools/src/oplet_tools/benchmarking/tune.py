@@ -1,4 +1,4 @@
-"""Measurement of all installed ways of running a model (engines), on the user's values."""
+"""`oplet tune`: measures all installed ways of running a model (engines), on the user's values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warming: a model is opened, so that packages compile, and store, what its first run needs."""
+"""Warm-up before deployment: a model is opened, so that packages compile, and store, what its first run needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMPILING = "compiling kernels, first run only"
 
 @dataclass(frozen=True)
 class Warmed:
-    """What was waited for.
+    """The result of warming a model up.
 
     Attributes:
         model: the model's name.
@@ -66,7 +66,7 @@ def warm_up(
 
 
 def with_progress(interpreter: Interpreter, progress: Callable[[str, float], None] | None = None) -> int:
-    """Wait until the nodes of an interpreter have their best kernels; returns the number of those that were waited for."""
+    """Wait until the nodes of an interpreter have their best kernels; return the number of nodes that were waited for."""
     waited = 0
 
     def told(done: int, total: int) -> None:

@@ -109,7 +109,7 @@ def _print_bisection(printer: Printer, found: Bisection, passed: bool) -> None:
 
 
 def _growth(found: Bisection) -> list[tuple[str, ...]]:
-    """Rows of the tensors at which the difference has grown by `_GROWTH`, and of the first that departs."""
+    """Return rows of the tensors at which the difference has grown by `_GROWTH`, and of the first that exceeds the tolerance."""
     rows: list[tuple[str, ...]] = []
     height = 0.0
     for step in found.growth:
@@ -203,7 +203,7 @@ def _nodes(subgraph: int, nodes: Sequence[int]) -> str:
 
 
 def as_json(result: Comparison, layers: bool) -> dict[str, Any]:
-    """The result of a comparison, for JSON: numbers that JSON lacks (NaN, infinity) are texts."""
+    """Return the result of a comparison, for JSON: numbers that JSON lacks (NaN, infinity) become texts."""
     described: dict[str, Any] = {
         "passed": result.passed,
         "trivial": result.trivial,

@@ -1,4 +1,4 @@
-"""The commands of plugins behind `oplet`: looked for when a name is none of oplet's own, and for `oplet --help`."""
+"""Subcommands that plugins add to `oplet`: searched when a name is none of oplet's own, and for `oplet --help`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _logger = logger_of("oplet.commands")
 
 
 class Command(TyperCommand):
-    """A command whose numbers are finite: "nan" and "1e999" are refused like other nonsense."""
+    """A command whose numeric options must be finite: "nan" and "1e999" are refused."""
 
     def parse_args(self, context: Any, args: list[str]) -> list[str]:
         rest: list[str] = super().parse_args(context, args)
@@ -38,7 +38,9 @@ class Command(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """The commands of this package, and behind them those of plugins; no plugin is imported where a command of this package is named."""
+    """The command group `oplet`: its own commands, then those of plugins; no plugin is imported when a command of its own is
+    named.
+    """
 
     def get_command(self, context: Any, name: str) -> Any:
         own = super().get_command(context, name)
@@ -61,7 +63,7 @@ class Commands(TyperGroup):
                 formatter.write_dl(rows)
 
     def _registry(self, context: Any) -> CommandRegistry:
-        """Return the commands of the plugins that -p leaves, looked for once."""
+        """Return the registry of commands of the plugins that are not switched off by -p; it is made once."""
         found: CommandRegistry | None = context.meta.get(_FOUND)
         if found is None:
             settings = Settings()
@@ -86,7 +88,7 @@ def _is_installed(package: str) -> bool:
 
 
 def _made(entry: CommandEntry) -> Any:
-    """What typer makes of a plugin's command, plain as oplet's own are.
+    """Convert a plugin's command to a click command, styled as oplet's own.
 
     Raises:
         PluginError: the plugin's command is none.

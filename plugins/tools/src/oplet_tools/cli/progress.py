@@ -58,7 +58,8 @@ def progress_bars() -> Iterator[Callable[[str, float], None] | None]:
 
 @contextmanager
 def held_lines() -> Iterator[tuple[TextIO, Callable[[], list[str]]]]:
-    """Hold back what is written to standard error, by Python and by native code, until somebody has a place for it.
+    """Capture what Python and native code write to standard error, so that a progress bar is not broken; yield a screen and a
+    reader of lines.
 
     Yields:
         A file to draw on the screen with; a callable that returns the lines that are complete since its last call. What nobody asked
@@ -109,7 +110,9 @@ def _is_own(stream: TextIO) -> bool:
 
 
 def width_of(screen: TextIO) -> int | None:
-    """The terminal's width, None to let rich find it, which asks standard error first: no terminal while that is held back."""
+    """Return the terminal's width; None to let rich find it, which asks standard error first: no terminal while that is
+    captured.
+    """
     try:
         return None if "COLUMNS" in os.environ else os.get_terminal_size(screen.fileno()).columns
     except (OSError, ValueError, AttributeError):

@@ -1,4 +1,6 @@
-"""What is told on standard error of a run on many rows: what was done to values, rows that failed, a progress bar, and the sum of it."""
+"""Reports on standard error during a run on many rows: what was done to values, rows that failed, a progress bar, and a
+summary.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ _REFRESH_SECONDS = 0.1
 
 
 class RowReport:
-    """Tells of a run. Of what is done to each row the first is told, and in the end how many there were.
+    """Prints messages about a run. Of what is done to each row the first is printed, and in the end the count.
 
     Args:
         quiet: whether to tell of nothing but rows that failed.
@@ -42,7 +44,7 @@ class RowReport:
         self._failed = 0
 
     def notify(self, notice: Notice) -> None:
-        """Note what was done to a value."""
+        """Report what was done to a value: print the first of its kind, count the others."""
         key = notice.kind, notice.input
         self._notices[key] += 1
         if self._notices[key] == 1:
@@ -58,7 +60,7 @@ class RowReport:
         self.say(f"warning: {text}")
 
     def failed(self, name: str, error: str) -> None:
-        """Print the error of a row, if there were not too many."""
+        """Print the error of a row, unless too many were printed already."""
         self._failed += 1
         if self._failed <= _MOST_ERRORS:
             self._write(f"{shown(name)}: {error}")
@@ -76,7 +78,7 @@ class RowReport:
             self._draw(done, total)
 
     def end(self, summary: Summary) -> None:
-        """Print the sum of it."""
+        """Print the summary of the run."""
         for (kind, name), number in self._notices.items():
             if number > 1:
                 self.say(f"input '{shown(name)}': {_SUMS.get(kind, kind)} in {counted(number, 'row')}")
@@ -99,7 +101,7 @@ _SUMS = {
 
 @contextmanager
 def row_report(quiet: bool, bar: bool) -> Iterator[RowReport]:
-    """A report, with a progress bar if standard error is a terminal.
+    """Yield a report, with a progress bar if standard error is a terminal.
 
     Args:
         quiet: whether to tell of nothing but rows that failed.

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the settings that the common ones give."""
+"""Options that several commands share, and the settings that they result in."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ NeededDelegates = Annotated[
 
 
 class Format(str, Enum):
-    """How to print; an older spelling of `--json`."""
+    """Output format; `--format json` is an older spelling of `--json`."""
 
     TABLE = "table"
     JSON = "json"
@@ -182,7 +182,7 @@ class Settings:
             self.blocked.append(name)
 
     def plugins(self, libraries: Sequence[str] | None = None) -> PluginManager:
-        """The plugins without those that are switched off, and with libraries of operators.
+        """Return the plugins without those that are switched off, and with libraries of operators.
 
         Args:
             libraries: see `oplet_tools.running.op_libraries.parse_op_library`.
@@ -202,7 +202,7 @@ class Settings:
 
 
 def settings_of(context: typer.Context, switches: list[str] | None, debug: bool) -> Settings:
-    """The settings of this run, with the options given at this place added."""
+    """Return the settings of this run, with the options given at this place added."""
     settings = context.ensure_object(Settings)
     settings.add(switches, debug)
     return settings

@@ -36,7 +36,7 @@ class Column(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a table is shown.
+    """Layout of a table: the columns that are shown, and their widths.
 
     Attributes:
         columns: the positions of the columns that are shown.
@@ -50,14 +50,16 @@ class Layout(NamedTuple):
 
 
 def parse_column(text: str) -> Column:
-    """The column of a short form: the title, then "#" for numbers, "~" for text, and a "?" or several for what may be left out."""
+    """Parse the short form of a column: the title, then "#" for numbers, "~" for text, and a "?" or several for what may be left
+    out.
+    """
     title = text.rstrip("#~?")
     marks = text[len(title) :]
     return Column(title, "#" in marks, "~" in marks, marks.count("?"))
 
 
 def layout(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Layout | None:
-    """The layout of a table within a width, in cells; None if its rows must be shown as records."""
+    """Lay out a table within a width, in cells; None if its rows must be shown as records."""
     cells = [[column.title, *(row[number] for row in rows)] for number, column in enumerate(columns)]
     natural = [max(map(cell_len, texts)) for texts in cells]
     # Whole words, but at least what can be read well.
@@ -82,7 +84,9 @@ def _fits(sizes: Sequence[int], shown: Sequence[int], width: int) -> bool:
 
 
 def _shared(natural: Sequence[int], smallest: Sequence[int], shown: Sequence[int], width: int) -> list[int]:
-    """The widths of columns that begin at their smallest and share what is left, the narrowest first satisfied."""
+    """Distribute the width among columns: each has at least its smallest width, and those that need least more are satisfied
+    first.
+    """
     sizes = {number: smallest[number] for number in shown}
     left = width - sum(sizes.values()) - _GAP * (len(shown) - 1)
     wanting = sorted((n for n in shown if natural[n] > sizes[n]), key=lambda n: natural[n] - sizes[n])

@@ -1,3 +1,4 @@
-"""`oplet compare`: a model run in two ways, candidate and baseline, and the differences. What comes in opens or runs one of them, or judges
-differences.
+"""`oplet compare`: runs a model in two ways, candidate and baseline, and compares the results.
+
+Modules here open or run one of them, or judge differences.
 """

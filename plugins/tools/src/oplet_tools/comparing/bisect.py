@@ -43,7 +43,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class Bisection:
-    """The result of a bisection.
+    """The result of a bisection: the first node that departs, and how.
 
     Attributes:
         first: the first node that departs, None if there is none.
@@ -97,7 +97,9 @@ def _together(
     claimed: Sequence[Place],
     own: Mapping[Place, float],
 ) -> NodeDifference | None:
-    """The last node of the smallest prefix of claimed nodes that departs as a partition: without this node, the partition is right."""
+    """Find the smallest prefix of claimed nodes that departs as a partition, and return the difference of its last node; None if
+    there is none.
+    """
 
     def departs(count: int) -> NodeDifference | None:
         found = run_in_lockstep(interpreters, feeds, choose, signature, only=set(claimed[:count])).judged()

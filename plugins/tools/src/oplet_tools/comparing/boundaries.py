@@ -91,7 +91,7 @@ class TensorObserver(Profiler):
                 tensor.data_is_stale = stale  # the delegate's kernels go on reading the delegate's buffer
 
     def value(self, place: Place) -> Array:
-        """The value of a tensor; constant-folded nodes ran before the observer, so that their tensors are read directly."""
+        """Return the value of a tensor; of nodes that were folded before the run, it is read from the tensor itself."""
         if place in self.values:
             return self.values[place]
         return self._subgraphs[place[0]].tensors[place[1]].data
@@ -112,17 +112,17 @@ class ProfilerGroup(Profiler):
 
 
 def is_delegate_kernel(place: Place, node: Node) -> bool:
-    """Whether a node is a delegate's kernel."""
+    """Return whether a node is a delegate's kernel."""
     return node.delegate is not None
 
 
 def merged(before: ComparedTensor | None, now: ComparedTensor) -> ComparedTensor:
-    """The tensor with the differences of earlier runs added."""
+    """Return the tensor with the differences of earlier runs added."""
     return now if before is None else replace(now, difference=before.difference + now.difference)
 
 
 def with_partitions(layer: ComparedTensor, kernels: Sequence[tuple[int, Node]]) -> ComparedTensor:
-    """The tensor with the numbers of the partitions that write and read it."""
+    """Return the tensor with the numbers of the partitions that write and read it."""
 
     def among(tensors: Collection[Tensor | None]) -> bool:
         return any(tensor is not None and tensor.index == layer.tensor for tensor in tensors)

@@ -47,7 +47,7 @@ Values = Mapping[str, Array]
 
 @dataclass
 class Comparison:
-    """The result of a comparison.
+    """Per-tensor differences between candidate and baseline on the same inputs, and the verdict.
 
     Attributes:
         tolerance: the name of the tolerance, "" for the defaults by dtype and kind of model.
@@ -242,7 +242,7 @@ def _layer(
 
 
 def _others(candidate: Interpreter, baseline: Interpreter) -> int:
-    """The number of nodes that another package serves in the candidate."""
+    """Count the nodes that different packages serve in candidate and baseline."""
     served = [[(report.plugin, report.distribution) for report in interpreter.explain()] for interpreter in (candidate, baseline)]
     return sum(one != other for one, other in zip(*served))
 
@@ -271,7 +271,7 @@ def _run_alone(
 
 
 def _sensitivities(interpreters: InterpreterPair, feeds: Sequence[Values], signature: str | None) -> dict[str, float]:
-    """The sensitivity of each output: how far it moves when the inputs are perturbed by their last bit."""
+    """Measure the sensitivity of each output: how far it moves when the inputs are perturbed by their last bit."""
 
     def answers(random: np.random.Generator | None) -> list[dict[str, Array]]:
         interpreter = interpreters.open_baseline()

@@ -31,7 +31,7 @@ __all__ = ["InterpreterPair", "claimed_nodes", "kernels_of", "open_pair"]
 
 @dataclass(frozen=True)
 class InterpreterPair:
-    """How to open the candidate and the baseline of a model.
+    """Factory of the two interpreters of a comparison, candidate and baseline.
 
     Attributes:
         model: the .tflite file.
@@ -54,7 +54,7 @@ class InterpreterPair:
     def open_candidate(
         self, profiler: Profiler | None = None, *, alone: bool = False, only: Collection[tuple[int, int]] | None = None
     ) -> Interpreter:
-        """An interpreter of what is tested.
+        """Open the candidate: the interpreter that is tested.
 
         Args:
             profiler: its profiler.
@@ -67,7 +67,7 @@ class InterpreterPair:
         )
 
     def open_baseline(self, profiler: Profiler | None = None, candidate: Interpreter | None = None) -> Interpreter:
-        """An interpreter of what it is compared with.
+        """Open the baseline: the interpreter that the candidate is compared with.
 
         Args:
             profiler: its profiler.
@@ -99,7 +99,7 @@ def open_pair(
     with_reference: bool = False,
     progress: Progress | None = None,
 ) -> tuple[InterpreterPair, str]:
-    """Candidate and baseline as a command line asks for them, and what `auto` chose ("" without it).
+    """Prepare candidate and baseline as a command line asks for them; return both, and what "auto" chose ("" without it).
 
     Args:
         model: the .tflite file.
@@ -132,7 +132,7 @@ def open_pair(
 
 
 def kernels_of(interpreter: Interpreter) -> list[tuple[int, Node]]:
-    """The delegate kernels, in the order of the plans, each with its subgraph's index."""
+    """List the delegate kernels in execution order, each with its subgraph's index."""
     return [
         (subgraph.index, subgraph.nodes[index])
         for subgraph in interpreter._subgraphs
@@ -142,12 +142,12 @@ def kernels_of(interpreter: Interpreter) -> list[tuple[int, Node]]:
 
 
 def claimed_nodes(interpreter: Interpreter) -> list[tuple[int, int]]:
-    """The model's nodes that delegate kernels replace, as pairs of subgraph and node, in the order in which they run."""
+    """List the model's nodes that delegate kernels replace, as pairs of subgraph and node, in the order in which they run."""
     return [place for subgraph, kernel in kernels_of(interpreter) for place in _behind(interpreter, subgraph, kernel)]
 
 
 def _behind(interpreter: Interpreter, subgraph: int, kernel: Node) -> list[Place]:
-    """A kernel's nodes, also behind kernels that it replaced in turn."""
+    """List the nodes that a kernel replaces, also those of kernels that it replaced in turn."""
     found: list[Place] = []
     for node in kernel.prepared.nodes:
         found += [(subgraph, node.index)] if node.delegate is None else _behind(interpreter, subgraph, node)
@@ -155,7 +155,7 @@ def _behind(interpreter: Interpreter, subgraph: int, kernel: Node) -> list[Place
 
 
 def _limited(delegate: Delegate, only: Collection[tuple[int, int]]) -> Delegate:
-    """The same delegate, restricted to some of the nodes that it claims."""
+    """Restrict a delegate to some of the nodes that it claims; return the same delegate."""
     prepare = delegate.prepare
     # The instance is patched, not wrapped: its kernels refer to it.
     delegate.prepare = lambda context: prepare(_Limited(context, only))  # type: ignore[method-assign]

@@ -57,7 +57,7 @@ class Lockstep:
         self.full = False
 
     def step(self, values: Values, run: int, *, judge: bool = True) -> dict[str, Array]:
-        """Run both on the same inputs.
+        """Run candidate and baseline on the same inputs.
 
         Args:
             values: the inputs' values, by name.
@@ -77,18 +77,18 @@ class Lockstep:
         return outputs
 
     def judged(self) -> list[NodeDifference]:
-        """The difference of each tensor that was compared."""
+        """Return the difference of each tensor that was compared."""
         return self._follower.judged()
 
     def partition_of(self, entry: NodeDifference) -> set[Place]:
-        """The nodes of the partition that wrote a tensor; the node itself if it is in no partition."""
+        """Return the nodes of the partition that wrote a tensor; the node itself if it is in no partition."""
         for subgraph, kernel in kernels_of(self.interpreter):
             if subgraph == entry.subgraph and any(tensor.index == entry.tensor for tensor in kernel.outputs):
                 return {(subgraph, node.index) for node in kernel.prepared.nodes}
         return {(entry.subgraph, entry.node)}
 
     def _written(self) -> Collection[Place] | None:
-        """The tensors that delegate kernels write; None, for all tensors, if there are no delegate kernels."""
+        """Return the tensors that delegate kernels write; None, for all tensors, if there are no delegate kernels."""
         kernels = kernels_of(self.interpreter)
         if not kernels:
             return None

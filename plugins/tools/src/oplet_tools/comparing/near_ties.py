@@ -52,7 +52,7 @@ _NOTE = "another choice among nearly equal values: on the same values each node 
 def accept_near_ties(
     outputs: Sequence[ComparedTensor], baseline: Interpreter, details: Mapping[str, Mapping[str, Any]], nodes_agree: bool
 ) -> list[ComparedTensor]:
-    """The outputs, with those accepted that differ only by a near tie.
+    """Return the outputs; those that differ only by a near tie are marked as passed.
 
     Args:
         outputs: the outputs as they were judged.
@@ -75,7 +75,7 @@ def accept_near_ties(
 
 
 def _chosen_tensors(baseline: Interpreter) -> set[int]:
-    """The outputs of all subgraphs that depend on a selection among values.
+    """Find the outputs of all subgraphs that depend on a selection among values.
 
     A comparison of numbers counts as a selection for boolean and integer tensors that follow from it, but not for floats: a SELECT between the
     branches of a function such as ELU gives nearly equal values on both sides of the threshold, so that a difference there is a real one.
@@ -96,6 +96,6 @@ def _chosen_tensors(baseline: Interpreter) -> set[int]:
 
 
 def _makes(types: Collection[TensorType], node: Node) -> bool:
-    """Whether the node computes values of these types from floats."""
+    """Return whether the node computes values of these types from floats."""
     real = any(tensor is not None and tensor.type is TensorType.FLOAT32 and not tensor.is_constant for tensor in node.inputs)
     return real and any(tensor.type in types for tensor in node.outputs)

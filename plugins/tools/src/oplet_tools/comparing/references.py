@@ -92,7 +92,7 @@ with open(job["answers"], "wb") as file:
 
 
 def saved_outputs(path: Path, details: Mapping[str, Details]) -> dict[str, Array]:
-    """Outputs saved in a file, as `oplet run --output` writes them: .npz or .json by name, .npy for a single output.
+    """Read outputs saved in a file, as `oplet run --output` writes them: .npz or .json by name, .npy for a single output.
 
     Real numbers of a quantized output are quantized.
 
@@ -143,7 +143,7 @@ def _check_header(header: Header, held: int) -> None:
 
 
 def _any(header: Header, held: int) -> None:
-    """Accepts every array: the file was written by our own subprocess."""
+    """Accept every array header: the file was written by oplet's own subprocess."""
 
 
 def _in_type(value: Any, details: Details, name: str, path: Path) -> Array:
@@ -182,7 +182,7 @@ def litert_answers(
     tensors: Sequence[int] = (),
     num_threads: int = 1,
 ) -> tuple[list[dict[str, Array]], list[dict[int, Array]]]:
-    """LiteRT's outputs for each run. LiteRT runs in a subprocess, so that a crash ends only that.
+    """Run LiteRT on each run's inputs and return its outputs. LiteRT runs in a subprocess, so that a crash ends only that.
 
     Args:
         way: one of `LITERT`.

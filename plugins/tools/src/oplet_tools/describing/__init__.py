@@ -1,3 +1,4 @@
-"""Descriptions of a model that is not run: contents, op versions, providers of ops, missing ops. What comes in reads a model and returns data.
-It prints nothing.
+"""Descriptions of a model that is not run: contents, op versions, packages that serve its ops, missing ops.
+
+Modules here read a model and return data; they print nothing.
 """

@@ -49,12 +49,12 @@ class Diagnosis(NamedTuple):
     package: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields by name, for JSON."""
+        """Return the fields by name, for JSON."""
         return self._asdict()
 
 
 def diagnose(path: str | os.PathLike[str], manager: PluginManager | None = None) -> list[Diagnosis]:
-    """Diagnose every operator of a model: its provider, or what to install.
+    """Diagnose every operator of a model: which package serves it, or what to install.
 
     Args:
         path: the model's file.
@@ -116,7 +116,7 @@ def _diagnosis(op: Op, version: int, nodes: int, manager: PluginManager) -> Diag
 
 
 def _providers(chain: Iterable[Registration]) -> str:
-    """The providers in order, each with its declared limits; nodes beyond them go to the next one."""
+    """List the packages that serve an op in order, each with its declared limits; nodes beyond them go to the next one."""
     told = []
     for registration in chain:
         limits = "" if registration.limits is None else f" ({registration.limits})"

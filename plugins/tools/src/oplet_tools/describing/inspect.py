@@ -103,7 +103,9 @@ def _ops(model: Model, plugins: PluginManager | None) -> list[dict[str, Any]]:
 
 
 def _op(name: str, op: Op, version: int, nodes: int, manager: PluginManager, resolver: OpResolver) -> dict[str, Any]:
-    """One op in one version, and its provider; a composite without a provider runs as its decomposition."""
+    """Describe one op in one version, and the package that serves it; a composite that no package serves runs as its
+    decomposition.
+    """
     custom, composite = isinstance(op, str), isinstance(op, Composite)
     entry: dict[str, Any] = {"op": name, "version": version, "custom": custom, "composite": composite, "nodes": nodes}
     entry |= {"distribution": "", "distribution_version": "", "plugin": "", "library": "", "advice": ""}
@@ -187,12 +189,12 @@ def _node(model: Model, index: int, node: tables.Operator) -> dict[str, Any]:
 
 
 def plain_options(options: Table) -> dict[str, Any]:
-    """The values of an operator's options by their names, ready for JSON."""
+    """Return the values of an operator's options by their names, ready for JSON."""
     return {f.name: _plain(getattr(options, f.name)) for f in options.fields}
 
 
 def _plain(value: Any) -> Any:
-    """An option's value as JSON types."""
+    """Convert an option's value to JSON types."""
     if hasattr(value, "name"):
         return value.name
     if isinstance(value, np.ndarray):

@@ -28,7 +28,7 @@ not LiteRT's, and why; [where oplet and LiteRT disagree](numerics.md) has more o
 
 
 def operators_page(resolver: OpResolver, package: str) -> str:
-    """The Markdown page of one package's operators.
+    """Make the Markdown page of one package's operators.
 
     Args:
         resolver: the resolver of the registrations.

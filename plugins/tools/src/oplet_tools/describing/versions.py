@@ -38,7 +38,7 @@ class ReleaseError(OpletError, ValueError):
 
 
 def parse_release(release: str) -> str:
-    """The release in its comparable form of three numbers: "2.5" becomes "2.5.0".
+    """Return the release in its comparable form of three numbers: "2.5" becomes "2.5.0".
 
     Raises:
         ReleaseError: it is not of the form 2.5 or 2.5.0.
@@ -50,7 +50,7 @@ def parse_release(release: str) -> str:
 
 
 def flex(name: str) -> bool:
-    """Whether a custom op is a TensorFlow op, which the Flex delegate runs."""
+    """Return whether a custom op is a TensorFlow op, which the Flex delegate runs."""
     return name.startswith("Flex")
 
 
@@ -89,7 +89,7 @@ def describe_versions(model: str | os.PathLike[str] | Model, plugins: PluginMana
 
 
 def minimum_runtime_noted(model: Model) -> str | None:
-    """The minimum release in the model's metadata; None if there is none."""
+    """Return the minimum release in the model's metadata; None if there is none."""
     data = model.metadata(MINIMUM_RUNTIME)
     return None if data is None else data.tobytes().split(b"\0")[0].decode("utf-8", "replace") or None
 
@@ -97,7 +97,7 @@ def minimum_runtime_noted(model: Model) -> str | None:
 def problems_with(
     model: str | os.PathLike[str] | Model, release: str, plugins: PluginManager | None = None
 ) -> list[dict[str, Any]]:
-    """Reasons why a release of TensorFlow Lite or LiteRT does not run a model; an empty list if it does.
+    """Return the reasons why a release of TensorFlow Lite or LiteRT does not run a model; an empty list if it does.
 
     Only operators are checked: it is not on record which release first read each part of the file format.
 

@@ -15,7 +15,7 @@ __all__ = ["work_of_nodes"]
 
 
 def work_of_nodes(interpreter: Interpreter, plugins: PluginManager | None = None) -> dict[tuple[int, int], Work]:
-    """The work of one run of each node, by the index of its subgraph and its own.
+    """Return the work of one run of each node, by the index of its subgraph and its own.
 
     Nodes that a delegate has replaced are in it as well as its kernels, whose multiply-adds and operations are the sums of what is known of
     theirs, and whose bytes are those that cross the partition's boundary and its constants'.

@@ -152,7 +152,7 @@ def _traffic(partition: Partition) -> str:
 
 
 def _row(root: ET.Element, subgraph: SubgraphPartitioning, y: float) -> tuple[float, float]:
-    """Draw a subgraph; returns the y coordinate of its lower end and the x coordinate of its right end."""
+    """Draw a subgraph; return the y coordinate of its lower end and the x coordinate of its right end."""
     _add(root, "line", {"class": "rule", "x1": _number(_MARGIN), "x2": "0", "y1": _number(y - 16), "y2": _number(y - 16)})
     y += 8
     _text(root, _MARGIN, y, f"subgraph {subgraph.index}" + (f" {subgraph.name!r}" if subgraph.name else ""), "left sub")
@@ -267,7 +267,7 @@ def _draw_box(group: ET.Element, box: _Box, x: float, y: float) -> None:
 
 
 def _path(drawing: _Drawing, source: int, target: int) -> str:
-    """The path from the lower side of one box to the upper side of another."""
+    """Return the SVG path from the lower side of one box to the upper side of another."""
     return "M" + " L".join(f"{_number(x)} {_number(y)}" for x, y in drawing.layout.edges[source, target])
 
 
@@ -303,7 +303,7 @@ def _bytes(traffic: Traffic) -> str:
 
 
 def _short(text: str, longest: int) -> str:
-    """A long text with its middle left out: of joined names it tells the least."""
+    """Shorten a long text by leaving its middle out, which tells the least in joined names."""
     return text if len(text) <= longest else f"{text[: longest // 2 - 1]}...{text[-(longest // 2 - 2) :]}"
 
 
@@ -319,7 +319,7 @@ def _text(parent: ET.Element, x: float, y: float, text: str, style: str) -> None
 
 
 def _printable(text: str) -> str:
-    """The text without characters that XML forbids or that are invisible; names in a model may hold any."""
+    """Replace characters that XML forbids or that are invisible; names in a model may hold any."""
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

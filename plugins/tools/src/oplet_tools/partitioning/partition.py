@@ -1,4 +1,6 @@
-"""Partitioning of a model by delegates, without running it: partitions, nodes that stay and why, tensors that cross boundaries."""
+"""Partitioning of a model by delegates, without running it: partitions, nodes that stay and why, tensors that cross
+boundaries.
+"""
 
 from __future__ import annotations
 
@@ -317,7 +319,7 @@ class _SubgraphDescriber:
         )
 
     def _replaced(self, kernel: Node) -> Iterable[int]:
-        """The model's nodes that a kernel replaces, also those of kernels that it replaced."""
+        """Yield the model's nodes that a kernel replaces, also those of kernels that it replaced in turn."""
         params = self._subgraph.kernels.get(kernel.index)
         if params is None:
             yield kernel.index

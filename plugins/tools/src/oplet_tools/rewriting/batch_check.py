@@ -1,4 +1,6 @@
-"""Check of a changed batch size: the model runs at the old and at the new size on the same examples, and the outputs are compared."""
+"""Checks a changed batch size: the model runs at the old and at the new size on the same examples, and the outputs are
+compared.
+"""
 
 from __future__ import annotations
 
@@ -54,15 +56,15 @@ class EntryPoint:
         self.batched = marked or with_dimensions
 
     def sizes(self) -> set[int]:
-        """The first dimensions of the batched inputs."""
+        """Return the first dimensions of the batched inputs."""
         return {indices(self._tensors[i].shape)[0] for i in self.batched}
 
     def described(self) -> str:
-        """The batched inputs and their shapes, as text."""
+        """Describe the batched inputs and their shapes, as text."""
         return ", ".join(f"'{self._tensors[i].name or i}' {indices(self._tensors[i].shape)}" for i in self.batched)
 
     def run(self, interpreter: Interpreter, values: Values) -> list[Array]:
-        """Run the subgraph on inputs of any batch size; returns its outputs."""
+        """Run the subgraph on inputs of any batch size; return its outputs."""
         if self._signature is not None:
             runner = interpreter.get_signature_runner(self._signature.signature_key)
             result = runner(**{entry.name or "": values[entry.tensor_index] for entry in self._signature.inputs or []})
@@ -95,7 +97,7 @@ class Recording:
         self.complete = complete
 
     def values(self, batch: int) -> Values:
-        """The examples of all runs as one batch, repeated as often as needed."""
+        """Return the examples of all runs as one batch, repeated as often as needed."""
         joined = dict(self.runs[0])
         rows = np.arange(batch) % (self.size * len(self.runs))
         for index in self.entry.batched:
@@ -103,7 +105,7 @@ class Recording:
         return joined
 
     def wrong_outputs(self, outputs: list[Array], batch: int) -> list[int]:
-        """The output tensors whose examples differ from those of the recorded runs; empty if nothing was recorded."""
+        """Return the output tensors whose examples differ from those of the recorded runs; empty if nothing was recorded."""
         return [
             tensor
             for place, tensor in enumerate(self.entry.outputs)
@@ -113,7 +115,7 @@ class Recording:
     def first_wrong(
         self, before: Callable[[], Interpreter], after: Interpreter, nodes: Sequence[Sequence[int]], batch: int
     ) -> int | None:
-        """The first node whose outputs differ from those of the old model.
+        """Find the first node whose outputs differ from those of the old model.
 
         Args:
             before: makes interpreters of the old model that preserve all tensors.
@@ -135,7 +137,7 @@ class Recording:
 
 
 def record(entry: EntryPoint, make: Callable[[], Interpreter], size: int, batch: int) -> tuple[Recording, Interpreter]:
-    """Run an entry point at its batch size on random values, or on zeros if random values make a node fail.
+    """Run an entry point at its batch size on random values, or on zeros if random values make a node fail; record the results.
 
     Args:
         make: makes interpreters of the model.
@@ -171,7 +173,7 @@ def _values(entry: EntryPoint, interpreter: Interpreter, size: int, runs: int, b
 
 
 def _agree(old: list[Array], new: Array, size: int, batch: int) -> bool:
-    """Whether `new` has the examples of `old` along some dimension, or the same value if it has no batch dimension."""
+    """Return whether `new` has the examples of `old` along some dimension, or the same value if it has no batch dimension."""
     axes = changed_axes(old[0].shape, new.shape)
     if axes is None or any(run.shape != old[0].shape for run in old):
         return False

@@ -35,7 +35,7 @@ class BatchError(ModelError):
 
 
 def changed_axes(before: Sequence[int], after: Sequence[int]) -> list[int] | None:
-    """The dimensions that differ; None if the ranks differ."""
+    """Return the dimensions that differ; None if the ranks differ."""
     if len(before) != len(after):
         return None
     return [axis for axis, (old, new) in enumerate(zip(before, after)) if old != new]
@@ -61,7 +61,7 @@ class Graph:
         self.free = free
 
     def batch_axis(self, tensor: int) -> int | None:
-        """The only dimension that changed with the batch size; None if there is none or several."""
+        """Return the only dimension of a tensor that changed with the batch size; None if there is none or several."""
         if not 0 <= tensor < min(len(self.before), len(self.after)):
             return None
         before, after = self.before[tensor], self.after[tensor]
@@ -71,12 +71,12 @@ class Graph:
         return axes[0]
 
     def scaled(self, size: int) -> int:
-        """The new size of a dimension that contains the batch."""
+        """Return the new size of a dimension that contains the batch."""
         return size * self.new // self.old
 
 
 class NodeView:
-    """A node as rules read and change it."""
+    """A node of the graph, with the methods by which rules read and change it."""
 
     def __init__(self, graph: Graph, index: int) -> None:
         self.graph = graph
@@ -90,15 +90,17 @@ class NodeView:
         return f"node {self.index} ({self.name}) of subgraph {self.graph.index}"
 
     def axis(self, position: int) -> int | None:
-        """The batch dimension of an input."""
+        """Return the batch dimension of an input; None if it has none."""
         return self.graph.batch_axis(self.inputs[position]) if position < len(self.inputs) else None
 
     def shape(self, position: int) -> tuple[int, ...]:
-        """An input's shape at the old batch size."""
+        """Return an input's shape at the old batch size."""
         return tuple(self.graph.before[self.inputs[position]])
 
     def constant(self, position: int) -> NDArray[Any] | None:
-        """An input's constant value as a view of the file; None if it is not constant, is packed, or is no array of numbers."""
+        """Return an input's constant value as a view of the file; None if it is not constant, is packed, or is no array of
+        numbers.
+        """
         if not 0 <= position < len(self.inputs) or self.inputs[position] < 0:
             return None
         if self.inputs[position] in made_tensors(self.graph.table):
@@ -140,11 +142,11 @@ class NodeView:
         root.operator_codes = [*(root.operator_codes or []), make_operator_code(op, "", version)]
 
     def refuse(self, why: str) -> BatchError:
-        """A `BatchError` that names this node."""
+        """Make a `BatchError` that names this node."""
         return BatchError(f"{self} {why}")
 
     def refuse_if_free(self, what: str) -> None:
-        """Raise if the batch size is to be left free: the constant would have to hold it."""
+        """Raise a `BatchError` if the batch size stays free (-1), as the constant would have to hold it."""
         if self.graph.free:
             raise self.refuse(f"takes {what} from a constant, which must hold a batch size; it cannot be left free.")
 

@@ -1,4 +1,4 @@
-"""Change of a model's batch size: its inputs, the shapes that follow from them, and the constants that hold the old size.
+"""Changes a model's batch size: its inputs, the shapes that follow from them, and the constants that hold the old size.
 
 The shapes are found by running the model at both sizes with oplet's kernels. The result is compared with runs of the old model: each
 example must give the same output as before.
@@ -112,7 +112,7 @@ class _BatchChanger:
         return [text for _, text in sorted(self._changes.items())]
 
     def settle(self, recordings: list[Recording], original: _InterpreterFactory) -> Shapes:
-        """Apply rules until the model runs and each example gives the same output; returns the shapes of all tensors.
+        """Apply rules until the model runs and each example gives the same output; return the shapes of all tensors.
 
         Raises:
             BatchError: no rule makes the model run with the same outputs.
@@ -148,7 +148,7 @@ class _BatchChanger:
         return after, outputs, failure
 
     def _adapt(self, after: Shapes, rules: dict[BuiltinOperator, Rule]) -> bool:
-        """Apply rules to the nodes whose inputs have their new shapes; returns whether any changed something."""
+        """Apply rules to the nodes whose inputs have their new shapes; return whether any changed something."""
         changed = False
         codes = [tables.operator_code(code) for code in self._model.root.operator_codes or []]
         for index, shapes in after.items():
@@ -171,7 +171,7 @@ class _BatchChanger:
         return changed
 
     def _grow_state(self, graph: Graph, number: int, table: tables.Operator) -> str:
-        """Give the variables of a node that reads a batch one row for each example."""
+        """Give variables read together with a batch one row for each example; return a description of the change."""
         tensors = graph.table.tensors or []
         places = [place for place in indices(table.inputs) if place >= 0]
         if all(graph.batch_axis(place) is None for place in places):
@@ -184,7 +184,7 @@ class _BatchChanger:
         return f"keeps {self._new} rows of state instead of {self._old}" if grown else ""
 
     def _odd_output(self, recordings: list[Recording], after: Shapes) -> BatchError | None:
-        """The error if an output's shape does not follow from the batch size, else None."""
+        """Return an error if an output's shape does not follow from the batch size, else None."""
         for recording in recordings:
             index = recording.entry.index
             graph = Graph(self._model, index, self._before[index], after[index], self._old, self._new, self._free)
@@ -223,7 +223,7 @@ def _check(
 def _mixed(
     model: Model, recording: Recording, outputs: list[Array], original: _InterpreterFactory, make: _InterpreterFactory, new: int
 ) -> BatchError | None:  # fmt: skip
-    """The error if the examples of a batch do not give the same outputs as before, else None."""
+    """Return an error if the examples of a batch do not give the same outputs as before, else None."""
     wrong = recording.wrong_outputs(outputs, new)
     if not wrong:
         return None
@@ -249,7 +249,7 @@ class _InterpreterFactory:
 
 
 def _interpreter_factory(model: Model, plugins: PluginManager) -> _InterpreterFactory:
-    """A factory for the model as it is now, with constants of other files included."""
+    """Make a factory for interpreters of the model as it is now, with constants of other files included."""
     inside = copy.copy(model)
     inside.root = _decomposed(model.root)
     if model.root.external_buffers:
@@ -264,7 +264,7 @@ def _interpreter_factory(model: Model, plugins: PluginManager) -> _InterpreterFa
 
 
 def _decomposed(root: tables.Model) -> tables.Model:
-    """The model with its composites renamed to one that no plugin serves: the decompositions, which other runtimes run, must fit as well."""
+    """Rename the model's composites to one that no plugin serves, so that their decompositions run and are checked as well."""
 
     def composites(root: tables.Model) -> list[StableHLOCompositeOptions]:
         options = (node.builtin_options_2 for subgraph in root.subgraphs or [] for node in subgraph.operators or [])
@@ -278,7 +278,7 @@ def _decomposed(root: tables.Model) -> tables.Model:
 
 
 def _shapes(model: Model, entry: EntryPoint, interpreter: Interpreter) -> Shapes:
-    """The tensors' shapes in all subgraphs that an entry point runs."""
+    """Return the tensors' shapes in all subgraphs that an entry point runs."""
     found: Shapes = {}
     for index in reachable_subgraphs(model.root.subgraphs or (), [entry.index]):
         found[index] = [tuple(map(int, details["shape"])) for details in interpreter.get_tensor_details(index)]

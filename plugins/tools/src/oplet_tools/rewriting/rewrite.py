@@ -59,7 +59,7 @@ class RewriteReport:
     bytes: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The report in plain dictionaries and lists, ready for JSON."""
+        """Return the report in plain dictionaries and lists, ready for JSON."""
         return asdict(self)
 
 

@@ -28,7 +28,7 @@ _READ_WHEN_RUN = frozenset({"min_runtime_version", CONTROL_DEPENDENCIES, "reduce
 
 
 def copied(value: Any) -> Any:
-    """A deep copy of tables; arrays, which are never changed in place, are shared."""
+    """Copy tables deeply; arrays, which are never changed in place, are shared."""
     if isinstance(value, Table):
         twin = type(value).__new__(type(value))
         twin.__dict__.update((name, copied(item)) for name, item in value.__dict__.items())
@@ -37,7 +37,7 @@ def copied(value: Any) -> Any:
 
 
 def indices(values: Any) -> list[int]:
-    """A vector of numbers as a list, empty if it is absent."""
+    """Return a vector of numbers as a list, empty if it is absent."""
     return [] if values is None else np.asarray(values).tolist()
 
 
@@ -68,7 +68,7 @@ def strip(model: Model) -> dict[str, int]:
 
 
 def drop_buffers(root: tables.Model) -> int:
-    """Remove unreferenced buffers and external buffers; returns their number."""
+    """Remove unreferenced buffers and external buffers; return their number."""
     buffers = root.buffers or []
     tensors = [tensor for subgraph in root.subgraphs or [] for tensor in subgraph.tensors or []]
     entries = root.metadata or []
@@ -97,7 +97,9 @@ def _drop_metadata(root: tables.Model) -> int:
 
 
 def _drop_archive(model: Model) -> int:
-    """Drop the archive of label files that metadata tools append to the file, if nothing else follows the FlatBuffer."""
+    """Drop the archive of label files that metadata tools append to the file, if nothing else follows the FlatBuffer; return
+    their number (0 or 1).
+    """
     root = model.root
     nodes = [node for subgraph in root.subgraphs or [] for node in subgraph.operators or []]
     outside = any(buffer.data is None and buffer.offset > 1 for buffer in root.buffers or [])
@@ -138,7 +140,7 @@ def _drop_subgraphs(model: Model) -> int:
 
 
 def _is_opaque(model: Model, node: tables.Operator) -> bool:
-    """Whether a node is a custom op that may refer to tensors and subgraphs in an unknown way."""
+    """Return whether a node is a custom op that may refer to tensors and subgraphs in an unknown way."""
     op, name, _ = model.op_of(node)
     return op is BuiltinOperator.CUSTOM and name not in KNOWN_CUSTOM_OPS and not flex(name)
 
@@ -188,7 +190,7 @@ def _scale_tensors(tensor: tables.Tensor) -> tuple[int, ...]:
 
 
 def _drop_names(root: tables.Model) -> int:
-    """Remove the names of all tensors except the model's inputs and outputs."""
+    """Remove the names of all tensors except the model's inputs and outputs; return their number."""
     entries = entry_subgraphs(root)
     dropped = 0
     for index, subgraph in enumerate(root.subgraphs or []):
@@ -203,7 +205,7 @@ def _drop_names(root: tables.Model) -> int:
 
 
 def _drop_ranges(root: tables.Model) -> int:
-    """Remove the minimum and maximum values seen in training, which kernels do not read."""
+    """Remove the minimum and maximum values seen in training, which kernels do not read; return their number."""
     dropped = 0
     for subgraph in root.subgraphs or []:
         for tensor in subgraph.tensors or []:
@@ -224,7 +226,7 @@ def _drop_operator_codes(root: tables.Model) -> int:
 
 
 def _places(count: int, used: set[int]) -> dict[int, int]:
-    """The new index of each used index; the order stays."""
+    """Map each used index to its new index; the order stays."""
     return {old: new for new, old in enumerate(index for index in range(count) if index in used)}
 
 

@@ -1,4 +1,4 @@
-"""Delegates from the options of a command line."""
+"""Makes delegates from the options of a command line."""
 
 from __future__ import annotations
 

@@ -28,7 +28,9 @@ def describe_value(value: Value) -> tuple[str, str, str]:
 
 
 def preview(value: Value) -> str:
-    """The first few values as text: real values of a quantized tensor, unless `raw` or if it has none."""
+    """Return the first few values as text: real values of a quantized tensor, unless `raw` or if it has no usable
+    quantization.
+    """
     flat = value.array.reshape(-1)
     shown = flat[:_HEAD]
     if not value.raw:
@@ -45,7 +47,7 @@ def preview(value: Value) -> str:
 def highest_scores(
     result: RunResult, count: int, labels: Sequence[str], file: str, complain: Callable[[str], None]
 ) -> dict[str, list[Score]]:
-    """The highest scores of every output that is one row of numbers, by the output's name.
+    """Return the highest scores of every output that is one row of numbers, by the output's name.
 
     Args:
         count: the number of scores of each output.
@@ -66,7 +68,7 @@ def highest_scores(
 
 
 def as_json(result: RunResult, written: str, top: dict[str, list[Score]] | None) -> dict[str, Any]:
-    """The result of a run, for JSON.
+    """Return the result of a run, for JSON.
 
     Args:
         written: the file with the outputs' values; "" to include the values here.

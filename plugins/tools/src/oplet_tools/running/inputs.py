@@ -62,7 +62,7 @@ def load_inputs(
         details: each input's dictionary of `Interpreter.get_input_details`, by name, in order.
         scale: scale of pixels, see `load_picture`.
         offset: offset of pixels.
-        preprocessing: what becomes of pictures, see `load_picture`.
+        preprocessing: the preprocessing of pictures, see `load_picture`.
         raw: see `oplet_tools.running.values.conversion.convert_input`.
         notify: called with a notice of what was done to a value, see `oplet_tools.running.values.notices`.
 
@@ -118,7 +118,7 @@ def load_input(
     raw: bool = False,
     notify: NoticeCallback = warn,
 ) -> Array:
-    """The value of one input from a .npy, .npz, .json or picture file.
+    """Load the value of one input from a .npy, .npz, .json or picture file.
 
     Args:
         path: the file.
@@ -138,7 +138,7 @@ def load_input(
 
 
 def _entry(path: Path, scale: float | None, offset: float | None, preprocessing: Preprocessing | None) -> Entry:
-    """A reader of one input's value from a file: the file's only value, or the value with the input's name."""
+    """Return a function that reads one input's value from a file: the file's only value, or the one with the input's name."""
 
     def read(details: Details, name: str) -> Any:
         if path.suffix.lower() in PICTURES:
@@ -157,7 +157,7 @@ def _entry(path: Path, scale: float | None, offset: float | None, preprocessing:
 
 
 def fitted(entry: Entry, details: Details, name: str, path: Path | str, raw: bool, notify: NoticeCallback) -> Array:
-    """The value that an entry reads, converted to the input's type and shape.
+    """Read an input's value with `entry`, and convert it to the input's type and shape.
 
     Args:
         entry: reads the value.
@@ -225,7 +225,7 @@ def split_input(text: str, details: Mapping[str, Details]) -> tuple[str | None, 
 
 
 def _entries(path: Path) -> dict[str, Entry] | None:
-    """The entries of an .npz or of a JSON object; None for files that hold one value."""
+    """Return readers of the entries of an .npz or of a JSON object, by name; None for files that hold one value."""
     suffix = path.suffix.lower()
     if suffix == ".npz":
         return {name: partial(_npz, path, name) for name in npz_names(path)}
@@ -247,7 +247,7 @@ def _read_json(path: Path) -> Any:
 
 
 def parse_json(content: bytes, source: str, kind: str = ".json file") -> Any:
-    """The value of JSON text in UTF-8, with the sign of an integer -0 kept and numbers beyond float64 refused.
+    """Parse JSON text in UTF-8; the sign of an integer -0 is kept and numbers beyond float64 are refused.
 
     Args:
         content: the text.

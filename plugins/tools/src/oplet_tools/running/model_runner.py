@@ -66,7 +66,7 @@ class ModelRunner:
         return _in_order(self._runner.get_output_details(), self.interpreter.get_output_details())
 
     def complete(self, given: Mapping[str, tuple[Array, str]], seed: int) -> dict[str, tuple[Array, str]]:
-        """A value for every input, with its source: the given ones, and random values with the source "random"."""
+        """Return a value for every input, with its source: the given ones, and random values with the source "random"."""
         if given.keys() >= self.inputs.keys():  # importing numpy.random is slow
             return {name: given[name] for name in self.inputs}
         random = np.random.default_rng(seed)
@@ -99,7 +99,7 @@ def add_value_rules(details: Details, interpreter: Interpreter, subgraph: Subgra
 
 
 def _by_name(details: Sequence[Details]) -> dict[str, Details]:
-    """Details by tensor name; a tensor whose name is empty or not unique is called "tensor_INDEX"."""
+    """Return details by tensor name; a tensor whose name is empty or not unique is called "tensor_INDEX"."""
     counts = Counter(entry["name"] for entry in details)
     return {
         entry["name"] if entry["name"] and counts[entry["name"]] == 1 else f"tensor_{entry['index']}": entry for entry in details
@@ -107,6 +107,6 @@ def _by_name(details: Sequence[Details]) -> dict[str, Details]:
 
 
 def _in_order(named: Mapping[str, Details], model: Sequence[Details]) -> dict[str, Details]:
-    """A signature's details, which are sorted by name, in the order of the model's tensors."""
+    """Sort a signature's details, which are in the order of names, by the order of the model's tensors."""
     position = {entry["index"]: place for place, entry in enumerate(model)}
     return dict(sorted(named.items(), key=lambda item: position.get(item[1]["index"], len(model))))

@@ -70,7 +70,7 @@ HeaderCheck = Callable[[Header, int], None]
 
 
 def read_npy(path: Path, check: HeaderCheck) -> NDArray[Any]:
-    """The array of an .npy file.
+    """Read the array of an .npy file.
 
     Args:
         path: the file.
@@ -85,7 +85,7 @@ def read_npy(path: Path, check: HeaderCheck) -> NDArray[Any]:
 
 
 def npy_rows(path: Path, check: HeaderCheck, start: int = 0) -> Iterator[NDArray[Any]]:
-    """The rows of an .npy file along its first axis, read as they are asked for.
+    """Yield the rows of an .npy file along its first axis, read as they are asked for.
 
     Args:
         path: the file.
@@ -108,7 +108,9 @@ def npy_rows(path: Path, check: HeaderCheck, start: int = 0) -> Iterator[NDArray
 
 @contextmanager
 def _checked(path: Path, check: HeaderCheck) -> Iterator[tuple[IO[bytes], Header]]:
-    """An .npy file at its first element, and its header, which was checked; what goes wrong inside is an error that names the file."""
+    """Open an .npy file and check its header; yield the file at its first element, and the header. Errors in the block name the
+    file.
+    """
     with open_file(path) as file:
         try:
             size = file.seek(0, 2)
@@ -125,7 +127,7 @@ def _checked(path: Path, check: HeaderCheck) -> Iterator[tuple[IO[bytes], Header
 
 
 def npz_names(path: Path) -> list[str]:
-    """The names of the arrays in an .npz file.
+    """Return the names of the arrays in an .npz file.
 
     Raises:
         TensorError: the file is damaged, or holds no array.
@@ -135,7 +137,7 @@ def npz_names(path: Path) -> list[str]:
 
 
 def read_npz(path: Path, name: str, check: HeaderCheck) -> NDArray[Any]:
-    """One array of an .npz file.
+    """Read one array of an .npz file.
 
     Args:
         path: the file.
@@ -160,7 +162,7 @@ def read_npz(path: Path, name: str, check: HeaderCheck) -> NDArray[Any]:
 
 
 def npz_rows(path: Path, name: str, check: HeaderCheck, start: int = 0) -> Iterator[NDArray[Any]]:
-    """The rows of an array of an .npz file along its first axis, unpacked as they are asked for.
+    """Yield the rows of an array of an .npz file along its first axis, unpacked as they are asked for.
 
     Args:
         path: the file.
@@ -247,7 +249,7 @@ class _Guarded:
         return content
 
     def close(self) -> None:
-        """Does nothing: the owner closes the file."""
+        """Do nothing: the owner closes the file."""
 
 
 def _members(path: Path, archive: ZipFile) -> Mapping[str, ZipInfo]:
@@ -286,7 +288,7 @@ def _header(file: IO[bytes]) -> Header:
 
 
 def _fields(text: str) -> dict[str, str]:
-    """The entries of a header: a Python literal, of which only the form that numpy writes is accepted."""
+    """Parse a header: a Python literal, of which only the form that numpy writes is accepted. Return its entries."""
     fields: dict[str, str] = {}
     if text.startswith("{") and text.endswith("}"):
         inner, position = text[1:-1].rstrip(), 0

@@ -1,4 +1,4 @@
-"""Uses of a model's outputs: writing them to a file, and the highest scores."""
+"""Writes a model's outputs to a file, and picks the highest scores."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Score:
 def top_scores(
     values: Array, details: Mapping[str, Any], count: int, labels: Sequence[str] = (), *, raw: bool = False
 ) -> list[Score]:
-    """The highest values of an output that is one row of scores, in descending order.
+    """Return the highest values of an output that is one row of scores, in descending order.
 
     Args:
         values: the output.
@@ -139,7 +139,9 @@ def check_member(name: str, path: Path) -> None:
 
 
 def _storable(array: Array, name: str, path: Path) -> Array:
-    """The array in a dtype that numpy's files support: strings as bytes of one length, bfloat16 and the like as float32."""
+    """Convert the array to a dtype that numpy's files support: strings as bytes of one length, bfloat16 and the like as
+    float32.
+    """
     if array.dtype.hasobject:
         texts = [bytes(item) for item in array.ravel().tolist()]
         if any(text.endswith(b"\0") for text in texts):
@@ -149,7 +151,7 @@ def _storable(array: Array, name: str, path: Path) -> Array:
 
 
 def as_lists(array: Array) -> Any:
-    """The array as nested lists of JSON types: complex numbers as pairs, bytes as text."""
+    """Convert the array to nested lists of JSON types: complex numbers as pairs, bytes as text."""
     if array.dtype.hasobject or array.dtype.kind == "S":
         text = np.empty(array.size, object)
         text[:] = [bytes(item).decode(errors="surrogateescape") for item in array.ravel().tolist()]

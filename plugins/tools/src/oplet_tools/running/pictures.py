@@ -78,12 +78,12 @@ class Picture:
     raw: bool = False
 
     def did(self, what: str, **facts: Any) -> None:
-        """Note a step of the conversion."""
+        """Record a step of the conversion, in words and as data."""
         self.done.append(what)
         self.facts.update(facts)
 
     def notice(self, name: str) -> Notice:
-        """A notice of the conversion."""
+        """Return a notice of the conversion."""
         return Notice("picture", name, f"'{self.path}': {', '.join(self.done)}", self.facts)
 
 
@@ -203,7 +203,7 @@ def _open(path: Path, file: IO[bytes], layout: _Layout, picture: Picture) -> Ima
 
 
 def _turned(image: Image) -> bool:
-    """Whether the EXIF orientation asks for a rotation, which takes a copy."""
+    """Return whether the EXIF orientation asks for a rotation, which takes a copy."""
     return bool(image.getexif().get(_ORIENTATION, 1) != 1)
 
 

@@ -102,7 +102,7 @@ def run_model(
         signature: the key of the signature to run; if None, the only signature, or the first subgraph if there are several or none.
         scale: scale of pixels, see `oplet_tools.running.pictures.load_picture`.
         offset: offset of pixels.
-        preprocessing: what becomes of pictures, see `oplet_tools.running.pictures.load_picture`.
+        preprocessing: the preprocessing of pictures, see `oplet_tools.running.pictures.load_picture`.
         seed: seed of the random values.
         num_threads: threads that kernels may use.
         plugins: the plugins that provide kernels; all installed ones by default.
@@ -149,7 +149,7 @@ def run_model(
 
 
 def providers_of(interpreter: Interpreter) -> dict[str, int]:
-    """The number of nodes that each package or delegate serves, by "name version", in descending order."""
+    """Count the nodes that each package or delegate serves, by "name version", in descending order."""
     return dict(Counter(map(_origin, interpreter.explain())).most_common())
 
 

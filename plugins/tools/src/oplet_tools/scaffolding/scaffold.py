@@ -46,7 +46,7 @@ class Names(NamedTuple):
 
     @classmethod
     def of(cls, name: str, kind: str) -> Names:
-        """The names that are derived from that of an op or delegate.
+        """Derive all names from that of an op or delegate.
 
         Args:
             name: the op's or delegate's name.
@@ -146,7 +146,7 @@ def _write(
 
 
 def _filled(folder: Path, place: Path, values: Mapping[str, str]) -> list[tuple[Path, str]]:
-    """The files of a template: path and contents of each."""
+    """Fill in a template; return path and contents of each file."""
     found: list[tuple[Path, str]] = []
     for entry in sorted(folder.iterdir()):
         if entry.is_dir():

@@ -1,4 +1,4 @@
-"""The ways of running a model: sets of kernels, and delegates in front of them."""
+"""Candidates: the ways of running a model, each a set of kernels and delegates applied before them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Candidate:
         return zip(self.delegates, self.nodes or ("",) * len(self.delegates))
 
     def make_delegates(self, manager: PluginManager) -> list[Delegate]:
-        """The delegates that it runs with.
+        """Make the delegates that the candidate runs with.
 
         Raises:
             DelegateLoadError: one is not installed any more, or cannot be loaded here.
@@ -64,7 +64,7 @@ class Candidate:
 
 
 class Runs(Container[int]):
-    """The nodes that a text names: runs of indices such as "0-31,40", ascending, none touching the next.
+    """The set of nodes that a text such as "0-31,40" names: ranges of indices, ascending, none touching the next.
 
     Raises:
         ValueError: it is no such text.
@@ -87,7 +87,7 @@ class Runs(Container[int]):
 
 
 def runs_text(nodes: Iterable[int]) -> str:
-    """The text of nodes' indices that `Runs` reads."""
+    """Format nodes' indices as the text that `Runs` reads: "0-31,40"."""
     runs: list[list[int]] = []
     for node in sorted(set(nodes)):
         if runs and node == runs[-1][1] + 1:
@@ -103,7 +103,8 @@ def _shortened(text: str) -> str:
 
 
 def kernel_sets(manager: PluginManager, ops: Sequence[tuple[BuiltinOperator, int]]) -> list[Candidate]:
-    """The sets of kernels that a model can run with: the built-in ones first, then one for each plugin that replaces some of them.
+    """List the sets of kernels that a model can run with: the built-in ones first, then one for each plugin that replaces some of
+    them.
 
     Args:
         ops: the built-in operators of the model, with their versions.
@@ -123,12 +124,12 @@ def _serves(info: PluginInfo, op: BuiltinOperator, version: int) -> bool:
 
 
 def builtin_operators(model: Model) -> list[tuple[BuiltinOperator, int]]:
-    """The built-in operators of a model, with their versions."""
+    """List the built-in operators of a model, with their versions."""
     return [(BuiltinOperator(operator_code(code)), code.version) for code in model.lazy_root.operator_codes or ()]
 
 
 def delegate_names(manager: PluginManager) -> Sequence[str]:
-    """The unique names of the installed delegates: "name", or "distribution:name" where several have the same name."""
+    """List the unique names of the installed delegates: "name", or "distribution:name" where several have the same name."""
     entries = list(manager.registry().entries())
     names = [entry.name for entry in entries]
     return [e.name if names.count(e.name) == 1 else f"{e.provenance.distribution}:{e.name}" for e in entries]

@@ -1,4 +1,4 @@
-"""The fastest way of running a model: read from the cache, or measured and stored there."""
+"""Chooses the fastest way of running a model: read from the cache, or measured and stored there."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Choice:
     in_process: str = ""
 
     def __str__(self) -> str:
-        """The chosen candidate, the times and what crashed in a few words, for logs and reports."""
+        """Summarize the chosen candidate, the times and what crashed in a few words, for logs and reports."""
         crashed = (f"; {trial.candidate} is left out: {trial.why}" for trial in self.trials if trial.crashed)
         return self._chosen() + "".join(crashed)
 
@@ -72,7 +72,7 @@ def choose_for_interpreter(
     interpreter: partial[Any],
     prefer: str | Iterable[str] | Mapping[str, str] | Preference | None,
 ) -> tuple[Choice, list[Delegate], Preference]:
-    """Resolve `experimental_delegates="auto"`: the choice, its delegates, and the preferred plugins.
+    """Resolve `experimental_delegates="auto"`: return the choice, its delegates, and the preferred plugins.
 
     Args:
         text: "auto", or with options: "auto:max_error=0.001,max_seconds=5".
@@ -127,7 +127,7 @@ def choose(
     again: bool = False,
     progress: Progress | None = None,
 ) -> Choice:
-    """The choice for a model: from the cache, or else measured and stored.
+    """Return the choice for a model: from the cache, or else measured and stored.
 
     Args:
         model: the model.
@@ -172,7 +172,7 @@ _ONCE_MORE = "the fastest once more, in turns"
 
 
 class _Teller:
-    """Tells the user of what is measured, and of what crashed."""
+    """Reports progress and crashes of a measurement to the user."""
 
     def __init__(self, model: str, progress: Progress | None) -> None:
         self._model = model
@@ -188,7 +188,7 @@ class _Teller:
             logger.warning("%s is left out for %s: %s.", trial.candidate, self._model, trial.why)
 
     def _tell(self, what: str, part: float) -> None:
-        """Tell the part of something that is done; what is measured again later stays done."""
+        """Report that the fraction `part` of a phase is done; it never goes back when something is measured again."""
         if self._progress is not None:
             self._parts[what] = max(part, self._parts.get(what, 0.0))
             self._progress(what, self._parts[what])
@@ -203,7 +203,9 @@ def _measured(
     bounds: Bounds,
     watcher: Watcher,
 ) -> tuple[tuple[Trial, ...], str]:
-    """The trials, and the reason why they were run in this process; "" if a child process ran them."""
+    """Measure all candidates; return the trials, and the reason why they were run in this process; "" if a child process ran
+    them.
+    """
     known: dict[Candidate, Trial] = {}
     if isinstance(job, str):
         reason = job
@@ -219,7 +221,7 @@ def _measured(
 
 
 def _possible(candidate: Candidate, model: Model, manager: PluginManager) -> Candidate:
-    """The candidate, if it could have been chosen on this machine: a cache file may come from somebody else.
+    """Check that the candidate could have been chosen on this machine, and return it: a cache file may come from somebody else.
 
     Raises:
         ValueError: it names plugins or delegates that are not installed, or that do not serve this model, or nodes that it has not.
@@ -234,7 +236,7 @@ def _possible(candidate: Candidate, model: Model, manager: PluginManager) -> Can
 
 
 def auto_bounds(text: str) -> Bounds:
-    """The bounds that "auto" or "auto:max_error=...,max_seconds=..." sets.
+    """Parse the bounds that "auto" or "auto:max_error=...,max_seconds=..." sets.
 
     Raises:
         DelegateLoadError: the text is not "auto", or has other options.

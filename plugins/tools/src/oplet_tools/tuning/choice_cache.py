@@ -38,7 +38,7 @@ _LARGEST = 1 << 20
 
 
 def choice_key(model: Model, manager: PluginManager, version: str, **settings: Any) -> dict[str, Any]:
-    """The cache key: the model's hash, the machine, the versions of all installed engines, and the settings.
+    """Return the cache key: the model's hash, the machine, the versions of all installed engines, and the settings.
 
     Args:
         version: oplet's version.
@@ -58,7 +58,7 @@ def choice_key(model: Model, manager: PluginManager, version: str, **settings: A
 
 
 def choice_file(key: Mapping[str, Any]) -> str:
-    """The path of a key's cache file, "" where the user has no cache folder."""
+    """Return the path of a key's cache file; "" if the user has no cache folder."""
     return _FOLDER.path and os.path.join(_FOLDER.path, _name(key))
 
 
@@ -68,7 +68,9 @@ def _name(key: Mapping[str, Any]) -> str:
 
 
 def load_choice(key: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The content that is stored under this key; None if there is none, or its file is damaged, or somebody else may have written it."""
+    """Return the content that is stored under this key; None if there is none, or its file is damaged, or another user may have
+    written it.
+    """
     with suppress(OSError, ValueError, RecursionError, MemoryError), _FOLDER.open(_name(key)) as file:
         stored = file.read(_LARGEST + 1)
         content = json.loads(stored.decode("utf-8")) if len(stored) <= _LARGEST else None
@@ -108,7 +110,7 @@ def store_choice(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
 
 
 def _versions(distributions: Iterable[str]) -> dict[str, str]:
-    """The versions of packages and of what they require, which brings the engines (numba, openvino, ...)."""
+    """Return the versions of packages and of what they require, which brings the engines (numba, openvino, ...)."""
     import importlib_metadata
 
     found: dict[str, str] = {}

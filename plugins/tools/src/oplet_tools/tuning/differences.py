@@ -95,7 +95,7 @@ class Difference:
         return math.sqrt(max(ee - (we * we / ww), 0.0) / count / ww) if ww else 0.0
 
     def __add__(self, other: Difference) -> Difference:
-        """The difference of both sets of values together."""
+        """Combine the differences of two sets of values."""
         finite, others = self.values - self.nonfinite, other.values - other.nonfinite
         worsts = [worst for worst in (self.worst, other.worst) if worst is not None]
         alloweds = [allowed for allowed in (self.allowed, other.allowed) if allowed is not None]
@@ -118,7 +118,7 @@ class Difference:
         )
 
     def judged_as_whole(self, tolerance: Tolerance) -> Difference:
-        """The same difference, which also fails where its gain is beyond the tolerance by more than chance explains."""
+        """Return the same difference, which also fails if its gain is beyond the tolerance by more than chance explains."""
         if tolerance.gain is None or abs(self.gain) <= tolerance.gain + _CERTAIN * self.gain_scatter:
             return self
         more = "larger" if self.gain > 0 else "smaller"
@@ -126,7 +126,7 @@ class Difference:
 
 
 def scale_of(wanted: Array) -> float:
-    """A tensor's scale, by which its errors are measured: the largest magnitude among its finite values.
+    """Return a tensor's scale, by which its errors are measured: the largest magnitude among its finite values.
 
     Outliers, like the -1e9 of a mask, are left out: values above 10,000 that are also more than 10,000 times the median.
     """
@@ -310,7 +310,7 @@ def output_differences(
     choose: Callable[[np.dtype[Any], bool], Tolerance] | ModelKind,
     sensitivities: Sequence[float] = (),
 ) -> list[Difference]:
-    """The difference of each output of a model.
+    """Return the difference of each output of a model.
 
     Args:
         got: one array per output.
@@ -333,7 +333,9 @@ def output_differences(
 
 
 def largest_error(differences: Sequence[Difference]) -> float:
-    """The largest error as a fraction of its tensor's scale; infinity where types, shapes, strings or the places of NaN differ."""
+    """Return the largest error as a fraction of its tensor's scale; infinity where types, shapes, strings or the places of NaN
+    differ.
+    """
     return max((_error(found) for found in differences), default=0.0)
 
 

@@ -99,7 +99,7 @@ class TensorRecorder(Profiler):
         self._bytes, self.full = 0, False
 
     def record(self, event: Event) -> None:
-        """Copy what the node of the event wrote."""
+        """Copy the values that the event's node wrote."""
         executor = self._executors[event.subgraph]
         node = executor.subgraph.nodes[event.node]
         for tensor in _written(node):
@@ -157,7 +157,7 @@ class NodeComparer(Profiler):
         self.values, self._judged, self.run = values, judged, run
 
     def record(self, event: Event) -> None:
-        """Compare what the node of the event wrote, and overwrite it if `forced`."""
+        """Compare the values that the event's node wrote, and overwrite them if `forced`."""
         node = self._executors[event.subgraph].subgraph.nodes[event.node]
         for tensor in _written(node):
             place = event.subgraph, tensor.index
@@ -184,7 +184,7 @@ class NodeComparer(Profiler):
         self.found[key] = entry if before is None else replace(entry, difference=before.difference + found)
 
     def judged(self) -> list[NodeDifference]:
-        """The differences, with the gain of all runs together judged too."""
+        """Return the differences, with the gain of all runs together judged too."""
         return [
             replace(entry, difference=entry.difference.judged_as_whole(self._tolerances[key]))
             for key, entry in self.found.items()
@@ -192,13 +192,15 @@ class NodeComparer(Profiler):
 
 
 def scale_and_zero_point(tensor: Tensor) -> tuple[float, int]:
-    """A tensor's scale and zero point; (0, 0) if it has none, or several."""
+    """Return a tensor's scale and zero point; (0, 0) if it has none, or several."""
     scale, zero_point = quantization_details(tensor)["quantization"]
     return float(scale), int(zero_point)
 
 
 def _written(node: Node) -> list[Tensor]:
-    """The tensors that a node writes: its outputs, and variables among its inputs, which a delegate may keep in its own memory."""
+    """Return the tensors that a node writes: its outputs, and variables among its inputs, unless a delegate keeps these in its
+    own memory.
+    """
     kept = () if node.delegate is not None else (t for t in node.inputs if t is not None and t.is_variable)
     tensors = [*node.outputs, *kept]
     return [tensor for tensor in dict.fromkeys(tensors) if tensor.type not in _NO_VALUES]

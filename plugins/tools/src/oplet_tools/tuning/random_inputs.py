@@ -15,7 +15,8 @@ _ONE_IN = 8
 
 
 def random_input(details: Mapping[str, Any], random: np.random.Generator) -> NDArray[Any]:
-    """A random value for an input, in its shape and dtype: real numbers in [0, 1), quantized integers of the whole range, others in 0..9.
+    """Return a random value for an input, in its shape and dtype: real numbers in [0, 1), quantized integers of the whole range,
+    others in 0..9.
 
     Args:
         details: the input's dictionary of `Interpreter.get_input_details`; an optional entry "limits" gives the least and the largest
@@ -40,7 +41,7 @@ def random_input(details: Mapping[str, Any], random: np.random.Generator) -> NDA
 
 
 def perturbed_input(value: NDArray[Any], details: Mapping[str, Any], random: np.random.Generator) -> NDArray[Any]:
-    """The value, perturbed by about the rounding error of an engine; how far a model's outputs move with it is its sensitivity.
+    """Perturb a value by about the rounding error of an engine; how far a model's outputs move with it is its sensitivity.
 
     Every real number becomes one of its two neighbours, and one in eight quantized integers goes a step up or down. Other integers,
     strings and booleans stay as they are.
@@ -62,6 +63,6 @@ def perturbed_input(value: NDArray[Any], details: Mapping[str, Any], random: np.
 
 
 def _is_quantized(details: Mapping[str, Any]) -> bool:
-    """Whether the tensor has a scale, or one for each channel."""
+    """Return whether the tensor has a scale, or one for each channel."""
     parameters = details.get("quantization_parameters", {"scales": details["quantization"][:1]})
     return bool(np.any(parameters["scales"]))

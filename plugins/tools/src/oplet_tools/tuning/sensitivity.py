@@ -1,4 +1,4 @@
-"""The sensitivity of a model: how far its outputs move when its inputs move by a rounding error."""
+"""Measures the sensitivity of a model: how far its outputs move when its inputs move by a rounding error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PERTURBATIONS = 2
 def output_sensitivity(
     answers: Callable[[np.random.Generator | None], Answers], pairs: Mapping[Any, tuple[float, int]]
 ) -> dict[Any, float]:
-    """The error that each output may have, as a fraction of its scale: twice as far as perturbed inputs move it.
+    """Return the error that each output may have, as a fraction of its scale: twice as far as perturbed inputs move it.
 
     0 for outputs that differ between runs on equal inputs (random numbers), and for moves to another shape or to infinity, as
     neither says anything of rounding.

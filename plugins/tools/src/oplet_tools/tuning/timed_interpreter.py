@@ -1,4 +1,4 @@
-"""An interpreter that is measured."""
+"""An interpreter of a candidate, for measuring its time and outputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ Array = NDArray[Any]
 
 
 class TimedInterpreter:
-    """A candidate's interpreter, allocated and fed, with its first outputs, the seconds of its first run, and those of compiling."""
+    """A candidate's interpreter, allocated and with its inputs set, with its first outputs, the seconds of its first run, and
+    those of compiling.
+    """
 
     def __init__(self, interpreter: Interpreter, inputs: dict[int, Array]) -> None:
         self.interpreter = interpreter
@@ -44,7 +46,7 @@ class TimedInterpreter:
         return seconds_of(self.interpreter.invoke)
 
     def sensitivities(self) -> list[float]:
-        """The error that each output may have as a fraction of its scale, see `output_sensitivity`."""
+        """Return the error that each output may have as a fraction of its scale, see `output_sensitivity`."""
         random_free = {
             d["index"]: np.array(self.interpreter.get_tensor(d["index"])) for d in self.interpreter.get_input_details()
         }

@@ -27,7 +27,7 @@ _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The largest errors that pass.
+    """Limits of the errors that pass a comparison.
 
     Attributes:
         name: the preset's name, or the number that was given.
@@ -68,7 +68,7 @@ class ModelKind(Enum):
 
 
 def tolerance_named(text: str) -> Tolerance:
-    """The tolerance that a command line names: a preset, or a number, the largest error as a fraction of a tensor's scale.
+    """Return the tolerance that a command line names: a preset, or a number, the largest error as a fraction of a tensor's scale.
 
     Raises:
         TensorError: it is neither.
@@ -85,13 +85,13 @@ def tolerance_named(text: str) -> Tolerance:
 
 
 def elementwise(rtol: float | None, atol: float | None) -> Tolerance:
-    """A tolerance for each value by itself: `atol + rtol * |wanted|`."""
+    """Make a tolerance for each value by itself: `atol + rtol * |wanted|`."""
     rtol, atol = rtol or 0.0, atol or 0.0
     return Tolerance(f"rtol {rtol:g}, atol {atol:g}", rtol=rtol, atol=atol)
 
 
 def kind_of(nodes: Iterable[Node]) -> ModelKind:
-    """The arithmetic of the nodes; the least accurate one where they differ."""
+    """Determine the arithmetic of the nodes; the least accurate one where they differ."""
     found = {ModelKind.FLOAT32}
     for node in nodes:
         read = [tensor for tensor in node.inputs if tensor is not None]
@@ -109,7 +109,7 @@ def kind_of(nodes: Iterable[Node]) -> ModelKind:
 
 
 def tolerance_for(dtype: np.dtype[Any], quantized: bool, kind: ModelKind) -> Tolerance:
-    """The preset for a tensor.
+    """Return the preset for a tensor.
 
     Args:
         dtype: the tensor's dtype. Strings, booleans and integers that are not quantized must be equal with every preset.

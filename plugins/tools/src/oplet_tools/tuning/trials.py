@@ -39,13 +39,15 @@ Progress = Callable[[str, float], None]
 
 
 class Watcher(Protocol):
-    """Who follows a measurement."""
+    """Receiver of reports about a measurement."""
 
     def runs(self, candidate: Candidate, part: float, final: bool) -> None:
-        """A candidate runs from now on; `part` of its runs are over, or of the turns in which finalists run once more if `final`."""
+        """Report that a candidate runs from now on; `part` of its runs are over, or, if `final`, of the finalists' repeated
+        runs.
+        """
 
     def ended(self, trial: Trial) -> None:
-        """A candidate was measured."""
+        """Report that a candidate was measured."""
 
 
 #: The most and the fewest timed runs of a candidate.
@@ -115,13 +117,15 @@ _MARGIN = 1.03
 
 
 def fastest(trials: Iterable[Trial]) -> Trial | None:
-    """The trial of the candidate to choose: the fastest, though one with several engines only by a margin; None if none can be."""
+    """Return the trial of the candidate to choose: the fastest, though one with several engines only by a margin; None if none
+    can be chosen.
+    """
     able = [trial for trial in trials if not trial.why and trial.seconds is not None]
     return min(able, key=lambda trial: (trial.seconds or 0.0) * (_MARGIN if trial.candidate.nodes else 1.0), default=None)
 
 
 class _Measurement:
-    """The trials so far, and the interpreters of the finalists."""
+    """State of a measurement: the trials so far, and the interpreters of the finalists."""
 
     def __init__(
         self, open: Open, manager: PluginManager, inputs: dict[int, Array], max_error: float | None, until: float
@@ -143,12 +147,14 @@ class _Measurement:
         return time.monotonic() <= self._until
 
     def divide_time(self) -> None:
-        """Have what is begun from now on take no longer than what came before, compiling apart."""
+        """Limit what follows to as much time as has been spent so far, not counting compilation."""
         now = time.monotonic()
         self._until = min(self._until, now + max(now - self._begun - self._compiling, _LEAST_SECONDS))
 
     def measure(self, candidate: Candidate, tell: Callable[[float], None], known: Trial | None = None) -> Trial:
-        """Measure a candidate, if there is time, and if its trial is not known; between runs `tell` is called with the part that is done."""
+        """Measure a candidate, if there is time, and if its trial is not known; between runs `tell` is called with the fraction
+        done.
+        """
         if known is not None:
             trial = known
         elif self.trials and not self.has_time:
@@ -190,7 +196,7 @@ class _Measurement:
         return trial
 
     def profile(self, candidate: Candidate) -> NodeTimes | None:
-        """Measure the nodes of a candidate, of which no trial is made; None if it fails, or there is no time left."""
+        """Time the nodes of a candidate, without making a trial of it; None if it fails, or there is no time left."""
         if candidate in self._finalists:
             return measure_node_times(self._finalists[candidate].interpreter)
         if not self.has_time:
@@ -206,7 +212,7 @@ class _Measurement:
                 interpreter.close()
 
     def _judge(self, runner: TimedInterpreter) -> list[Difference]:
-        """The difference of each output from that of the built-in kernels."""
+        """Return the difference of each output from that of the built-in kernels."""
         return output_differences(runner.outputs, self._reference or (), runner.details, self._tolerance, self._sensitivities)
 
     def _tolerance(self, dtype: np.dtype[Any], quantized: bool) -> Tolerance:
@@ -215,7 +221,7 @@ class _Measurement:
         return Tolerance(f"{self._max_error:g}", self._max_error, None)
 
     def _add_random_inputs(self, interpreter: Interpreter) -> None:
-        """Add random values for inputs that none were given for; every candidate gets the same."""
+        """Add random values for inputs without given values; every candidate gets the same."""
         random = np.random.default_rng(0)
         for details in interpreter.get_input_details():
             if details["index"] not in self._inputs:
@@ -234,11 +240,11 @@ class _Measurement:
         return _typical(seconds)
 
     def running(self) -> list[Trial]:
-        """The trials that can be chosen, the fastest first."""
+        """Return the trials that can be chosen, the fastest first."""
         return sorted((t for t in self.trials.values() if not t.why), key=lambda trial: trial.seconds or 0.0)
 
     def _close_slow(self, latest: Trial) -> None:
-        """Close the interpreters that are no finalists any more, as each may take the memory of a large model."""
+        """Close the interpreters that are no longer finalists, as each may take the memory of a large model."""
         trials = {**self.trials, latest.candidate: latest}
         best = min(t.seconds for t in trials.values() if not t.why and t.seconds is not None)
         for candidate in list(self._finalists):
@@ -246,7 +252,9 @@ class _Measurement:
                 self._finalists.pop(candidate).close()
 
     def measure_finalists(self, tell: Callable[[Candidate, float], None], most: int = _FINAL_ROUNDS) -> None:
-        """Measure the finalists again, in turns, and note what comes out; `tell` is called before each turn with the part that is done."""
+        """Measure the finalists again, in turns, and update their trials; `tell` is called before each turn with the fraction
+        done.
+        """
         if len(self._finalists) > 1:
             seconds: dict[Candidate, list[float]] = {candidate: [] for candidate in self._finalists}
             start = time.monotonic()

@@ -1,4 +1,4 @@
-"""The part of oplet that running a model needs: whole modules, without comments, docstrings and type-checking code.
+"""Extraction of the part of oplet that running a model needs: whole modules, without comments, docstrings and type-checking code.
 
 Writing models, delegates and asynchronous runs are left out. Functions that would need these modules import them when they are called; stubs
 stand in their place and raise an error that says what is missing.
@@ -72,7 +72,7 @@ raise ImportError("{module} is not in the build '{distribution}', which has what
 def cut_core(
     kernels: Mapping[str, bytes], *, package: str, distribution: str, version: str, program: bool, custom_options: bool
 ) -> dict[str, bytes]:
-    """Source files of the trimmed core, by path.
+    """Return the source files of the trimmed core, by path.
 
     Args:
         kernels: files of the kernels' package; what their modules import from oplet is kept.
@@ -110,7 +110,9 @@ def cut_core(
 
 
 def strip_source(tree: ast.Module) -> str:
-    """A module's source without docstrings, comments and type-checking code; imports of flatbuffers become those of `FLATBUFFERS`."""
+    """Return a module's source without docstrings, comments and type-checking code; imports of flatbuffers become those of
+    `FLATBUFFERS`.
+    """
     return ast.unparse(ast.fix_missing_locations(_SourceStripper().visit(tree)))
 
 
@@ -132,7 +134,9 @@ class _Cut:
         return f"{file}/__init__.py" if module in self._source.packages else f"{file}.py"
 
     def module(self, name: str, importer: str) -> str:
-        """The module that an imported name leads to: the one that defines a public name, the named module, or the module of the name."""
+        """Return the module that an imported name leads to: the one that defines a public name, the named module, or the module
+        of the name.
+        """
         name = self._homes.get(name, name)
         for module in (name, name.rpartition(".")[0]):
             if module in self._source.modules:
@@ -155,7 +159,7 @@ class _Cut:
         return kept
 
     def data(self, module: str) -> dict[str, bytes]:
-        """Data files beside a module whose names appear in its source."""
+        """Return the data files beside a module whose names appear in its source."""
         path = self._source.modules.get(module)
         if path is None or module in _LEFT_OUT:
             return {}
@@ -199,14 +203,16 @@ class _SourceStripper(ast.NodeTransformer):
 
 
 def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Statements without docstrings, and without other strings that stand alone."""
+    """Return the statements without docstrings, and without other strings that stand alone."""
     return [
         s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, str))
     ]
 
 
 def _oplet_names(tree: ast.Module) -> Iterator[str]:
-    """Names that a module imports from oplet, inside functions too: "oplet.errors.ModelError", or "oplet.Name" for public names."""
+    """Yield the names that a module imports from oplet, inside functions too: "oplet.errors.ModelError", or "oplet.Name" for
+    public names.
+    """
     typing_only = {
         id(inner)
         for node in ast.walk(tree)
@@ -224,7 +230,7 @@ def _oplet_names(tree: ast.Module) -> Iterator[str]:
 
 
 def _homes(tree: ast.Module) -> dict[str, str]:
-    """The defining module of each public name: {"oplet.Interpreter": "oplet.runtime.interpreter"}."""
+    """Return the defining module of each public name: {"oplet.Interpreter": "oplet.runtime.interpreter"}."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "_HOMES":
             return {f"oplet.{name}": home for name, home in ast.literal_eval(node.value).items()}
@@ -232,7 +238,7 @@ def _homes(tree: ast.Module) -> dict[str, str]:
 
 
 def _public(tree: ast.Module, kept: set[str]) -> ast.Module:
-    """`oplet/__init__.py` with only the public names whose modules are kept."""
+    """Return the syntax tree of `oplet/__init__.py` with only those public names whose modules are kept."""
     homes = {name.partition(".")[2]: home for name, home in _homes(tree).items() if home in kept - _LEFT_OUT}
     tree = _SourceStripper().visit(tree)
     for node in tree.body:
@@ -245,7 +251,9 @@ def _public(tree: ast.Module, kept: set[str]) -> ast.Module:
 
 
 def _flatbuffers(wanted: Collection[str]) -> dict[str, bytes]:
-    """The wanted modules of the flatbuffers package, and the modules that they import, unchanged; nothing if none is wanted."""
+    """Return the wanted modules of the flatbuffers package, and the modules that they import, unchanged; nothing if none is
+    wanted.
+    """
     if not wanted:
         return {}
     source = find_package("flatbuffers")

@@ -1,4 +1,4 @@
-"""Extraction of some ops' kernels, with all that they depend on, into a package of their own."""
+"""Extraction of some ops' kernels, with everything that they depend on, into a package of their own."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _cuttable(
     shake: bool,
     costly: Iterable[Origin] = (),
 ) -> tuple[ProviderChoice, DependencyClosure]:
-    """The first providers in order whose kernels can be cut, and what these kernels depend on."""
+    """Choose the first providers in order whose kernels can be cut; return them and what these kernels depend on."""
     refused: dict[Origin, str] = {}
     while True:
         choice = choose_providers(needs, plugins, prefer, refused, costly)
@@ -149,7 +149,7 @@ def _cuttable(
 
 
 def _packages(chosen: Iterable[Kernel], owners: Mapping[str, str]) -> list[Package]:
-    """The packages of these kernels, and the other op packages that their sources mention.
+    """Return the packages of these kernels, and the other op packages that their sources mention.
 
     A mentioned package with a compiled library is left out: it is not cut, and stays a requirement.
     """
@@ -168,7 +168,7 @@ def _packages(chosen: Iterable[Kernel], owners: Mapping[str, str]) -> list[Packa
 
 
 def _closure(packages: Sequence[Package], chosen: Sequence[Kernel], needs: Sequence[OpNeed], shake: bool) -> DependencyClosure:
-    """The kernels' dependencies, with only those variants that the models' nodes use."""
+    """Return the kernels' dependencies, with only those variants that the models' nodes use."""
     uses = {need.key: need.uses for need in needs}
     everything = _together(uses.values())
     modules = {kernel.module for kernel in chosen}
@@ -185,7 +185,7 @@ def _closure(packages: Sequence[Package], chosen: Sequence[Kernel], needs: Seque
 
 
 def _together(uses: Iterable[frozenset[Use]]) -> frozenset[Use] | None:
-    """The union; None (any use) if one of them is empty."""
+    """Return the union of the sets; None (any use) if one of them is empty."""
     each = list(uses)
     return frozenset().union(*each) if all(each) else None
 
@@ -197,7 +197,9 @@ def _source(reached: ReachedModule, closure: DependencyClosure, keep_comments: b
 
 
 def _homes(name: str, closure: DependencyClosure, chosen: Iterable[Kernel], keep_comments: bool) -> dict[str, str]:
-    """New names of the packages. A single package with an empty `__init__.py` becomes the new package itself; others move below it."""
+    """Return the new names of the packages. A single package with an empty `__init__.py` becomes the new package itself; others
+    move below it.
+    """
     used = {reached.package.name for reached in closure.modules.values()}
     if len(used) == 1:
         [top] = used

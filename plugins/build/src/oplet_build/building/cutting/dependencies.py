@@ -1,6 +1,6 @@
-"""Dependencies of kernels within their packages: modules, top-level statements, and data files.
+"""Static analysis of kernels' dependencies within their packages: modules, top-level statements, and data files.
 
-They are found by static analysis; nothing is imported. Where the source is ambiguous, more is kept, or the build is refused.
+Nothing is imported. Where the source is ambiguous, more is kept, or the build is refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RESOURCES = ("importlib.resources", "importlib_resources", "pkgutil")
 
 @dataclass(eq=False)
 class ReachedModule:
-    """A module that is needed.
+    """A module of which the kernels being cut need something.
 
     Attributes:
         module: the parsed module.
@@ -164,12 +164,12 @@ class DependencyClosure:
         return self._effects[name]
 
     def _target(self, imported: Import) -> str:
-        """The module that an import loads: the submodule, if it names one."""
+        """Return the module that an import loads: the submodule, if it names one."""
         inner = f"{imported.module}.{imported.name}"
         return inner if imported.name and self._exists(inner) else imported.module
 
     def _bound(self, imported: Import) -> str:
-        """The module that an import binds to its name, "" if it binds something else."""
+        """Return the module that an import binds to its name; "" if it binds something else."""
         if not imported.name:
             return imported.bound if self._package(imported.bound) else ""
         if not self._exists(imported.module):
@@ -201,7 +201,7 @@ class DependencyClosure:
         self._current = outer
 
     def left_out(self, module: Module) -> set[str]:
-        """The modules that `module` imports inside functions and that none of the models' nodes needs."""
+        """Return the modules that `module` imports inside functions and that none of the models' nodes needs."""
         uses = self._uses_of.get(module.name, self._uses)
         if uses is None or module.whole or not self.shake:
             return set()
@@ -338,7 +338,7 @@ def _is_constant(statement: Statement) -> bool:
 
 
 def _text_of(module: Module, node: ast.expr) -> str | None:
-    """The string value of an expression: a literal, or a name that the module binds to a literal and to nothing else."""
+    """Return the string value of an expression: a literal, or a name that the module binds to a literal and to nothing else."""
     if isinstance(node, ast.Name):
         statements = module.statements_of.get(node.id, ())
         assigned = statements[0].node if len(statements) == 1 else None

@@ -30,7 +30,7 @@ _TAKES_PACKAGE = frozenset(
 
 
 def rewrite_imports(text: str, packages: Mapping[str, Package], homes: Mapping[str, str]) -> str:
-    """A module's source with renamed packages; everything else stays as it is.
+    """Return a module's source with renamed packages; everything else stays as it is.
 
     Args:
         text: the source.
@@ -56,7 +56,7 @@ def rewrite_imports(text: str, packages: Mapping[str, Package], homes: Mapping[s
 def _changes(
     tree: ast.Module, packages: Mapping[str, Package], homes: Mapping[str, str]
 ) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
-    """The nodes to replace, each with its new source; none is inside another."""
+    """Yield the syntax nodes to replace, each with its new source; none is inside another."""
     inner: set[int] = set()
     named_packages = _named_packages(tree)
     for node in ast.walk(tree):
@@ -92,7 +92,7 @@ def _named_packages(tree: ast.Module) -> set[int]:
 
 
 def _move_start(node: ast.JoinedStr, packages: Mapping[str, Package], homes: Mapping[str, str]) -> bool:
-    """Rename the package at the start of an f-string such as f"package.module.{name}"; returns whether it named one."""
+    """Rename the package at the start of an f-string such as f"package.module.{name}"; return whether it named one."""
     first = node.values[0] if node.values else None
     if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
         return False

@@ -1,4 +1,5 @@
-"""Purity analysis: top-level statements without side effects can be removed when nothing uses the names that they bind.
+"""Purity analysis: finds top-level statements without side effects, which can be removed when nothing uses the names that they
+bind.
 
 The analysis is conservative: whatever is not known to be pure counts as a side effect, which keeps the statement.
 """
@@ -169,7 +170,7 @@ class Purity:
         )
 
     def origin(self, node: ast.expr) -> str:
-        """The dotted name that an expression stands for, its first part resolved by the imports; "" if it is no name."""
+        """Return the dotted name that an expression stands for, its first part resolved by the imports; "" if it is no name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -190,7 +191,7 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
 
 
 def _computed(node: ast.AST) -> Iterator[ast.AST]:
-    """The subexpressions that are evaluated with an expression; a lambda's body is not."""
+    """Yield the subexpressions that are evaluated with an expression; a lambda's body is not."""
     yield node
     if isinstance(node, ast.Lambda):
         for default in [*node.args.defaults, *filter(None, node.args.kw_defaults)]:

@@ -160,7 +160,7 @@ def read_module(
 
 
 def imported_module(node: ast.ImportFrom, module: str, is_package: bool) -> str:
-    """The full name of the module that a `from ... import` statement imports from; relative imports are resolved."""
+    """Return the full name of the module that a `from ... import` statement imports from; relative imports are resolved."""
     if not node.level:
         return node.module or ""
     parts = module.split(".")
@@ -169,7 +169,9 @@ def imported_module(node: ast.ImportFrom, module: str, is_package: bool) -> str:
 
 
 def _executed(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run when the module is imported: without those under TYPE_CHECKING or `__name__ == "__main__"`, and docstrings."""
+    """Yield the statements that run when the module is imported: without those under TYPE_CHECKING or `__name__ == "__main__"`,
+    and docstrings.
+    """
     for node in body:
         if isinstance(node, ast.If):
             test, negated = node.test, False
@@ -205,7 +207,7 @@ def _mark_bare_imports(statements: Iterable[Statement], is_package: bool, used: 
 
 
 def _mentioned(tree: ast.Module) -> Iterator[str]:
-    """All names that are used in a module, also in annotations and in type-checking code."""
+    """Yield all names that are used in a module, also in annotations and in type-checking code."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             yield node.id
@@ -236,7 +238,7 @@ def _whole(statements: Iterable[Statement], statements_of: dict[str, list[Statem
 
 
 class _Reader:
-    """Collects names; `origins` maps imported names to the dotted names that they stand for."""
+    """Collects the names that statements bind and use; `origins` maps imported names to their dotted names."""
 
     def __init__(self, module: str, is_package: bool, ignores_annotations: bool) -> None:
         self._module = module
@@ -245,7 +247,7 @@ class _Reader:
         self.origins: dict[str, str] = {}
 
     def statements(self, node: ast.stmt) -> Iterator[Statement]:
-        """The `Statement` objects of a node, without the names that they use."""
+        """Yield the `Statement` objects of a node, without the names that they use."""
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
                 if isinstance(node, ast.Import):
@@ -269,7 +271,7 @@ class _Reader:
                 yield Import(alias.asname or alias.name, module, alias.name)
 
     def uses(self, node: ast.stmt, purity: Purity) -> tuple[dict[str, set[Chain]], list[str]]:
-        """The names that a statement uses, and its string constants."""
+        """Return the names that a statement uses, and its string constants."""
         found: dict[str, set[Chain]] = {}
         strings: list[str] = []
         for part in self._parts(node, purity):
@@ -288,7 +290,7 @@ class _Reader:
         return found, strings
 
     def _parts(self, node: ast.AST, purity: Purity) -> Iterator[ast.AST]:
-        """The node and the nodes below it that are evaluated; a chain of attributes counts as one."""
+        """Yield the node and the nodes below it that are evaluated; a chain of attributes counts as one."""
         yield node
         if isinstance(node, ast.Attribute):
             inner: ast.expr = node
@@ -325,7 +327,7 @@ class _Reader:
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
-    """The names that a statement binds in its own scope."""
+    """Yield the names that a statement binds in its own scope."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name
         return

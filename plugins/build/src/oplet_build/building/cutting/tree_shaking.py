@@ -1,4 +1,4 @@
-"""Tree shaking: a module's source reduced to the statements that are needed, without comments, docstrings and annotations."""
+"""Tree shaking: reduces a module's source to the statements that are needed, without comments, docstrings and annotations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ensure(False, {sentence!r})
 def shaken_source(
     module: Module, kept: Container[Statement], docstrings: bool = False, left_out: Container[str] = (), build: str = "The build"
 ) -> str:
-    """Source of some of a module's statements; "" if nothing is left.
+    """Return the source of some of a module's statements; "" if nothing is left.
 
     Args:
         module: the module.
@@ -69,7 +69,7 @@ def _has_late_annotation(node: ast.AST) -> bool:
 
 
 class _Refuser(ast.NodeTransformer):
-    """Replaces imports of modules that are left out by an error."""
+    """Replaces imports of modules that are left out by a statement that raises an error."""
 
     def __init__(self, module: Module, left_out: Container[str], build: str) -> None:
         self._module = module

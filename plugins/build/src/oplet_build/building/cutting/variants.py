@@ -31,7 +31,7 @@ class Variant:
     sparse: bool = False
 
     def serves(self, use: Use) -> bool:
-        """Whether a node with this use needs the module."""
+        """Return whether a node with this use needs the module."""
         types = [None if type is None else type.name for type in use.inputs]
         typed = len(types) >= len(self.inputs) and all(type in group for type, group in zip(types, self.inputs))
         return typed and (use.sparse or not self.sparse)
@@ -80,7 +80,7 @@ def _variant(node: ast.expr) -> Variant:
 
 
 def _members(node: ast.expr) -> list[ast.expr]:
-    """The elements of a tuple of tuples or of enum members."""
+    """Return the elements of a tuple of tuples or of enum members."""
     if not isinstance(node, ast.Tuple) or not all(isinstance(e, (ast.Tuple, ast.Attribute)) for e in node.elts) or not node.elts:
         raise ValueError
     return node.elts

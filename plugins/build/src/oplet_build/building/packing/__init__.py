@@ -1,1 +1,4 @@
-"""Output files: wheels, zip archives (.pyz), and the modules generated for them. What comes in turns cut source code into files."""
+"""Writers of output files: wheels, zip archives (.pyz), and the modules generated for them.
+
+Modules here turn cut source code into files.
+"""

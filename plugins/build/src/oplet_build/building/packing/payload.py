@@ -55,14 +55,14 @@ class Payload:
     sources: tuple[Distribution, ...] = ()
 
     def contents(self, headers: Mapping[str, int] | None) -> bytes:
-        """Source of `oplet/app.py`; `headers` as for `contents_module`."""
+        """Return the source of `oplet/app.py`; `headers` as for `contents_module`."""
         models = {name: (self.model_file(name), len(content)) for name, content in self.models.items()}
         beyond_numpy = [(module, package) for module, package in self.requires if module != "numpy"]
         return contents_module(self.name, self.version, models, beyond_numpy, headers)
 
     @staticmethod
     def model_file(name: str) -> str:
-        """Path of a model in the program."""
+        """Return the path of a model in the program."""
         return f"oplet/{_MODELS}/{name}.tflite"
 
 
@@ -75,7 +75,7 @@ def make_payload(
     command: bool = True,
     any_custom_options: bool = False,
 ) -> Payload:
-    """Payload kernels with the core that runs them.
+    """Make the payload of a build: its kernels and the core that runs them.
 
     Args:
         cut: the kernels.
@@ -163,7 +163,7 @@ def write_payload_wheel(payload: Payload, cut: CutPackage, directory: Path) -> P
 
 
 def _named(models: Sequence[Model]) -> dict[str, bytes]:
-    """The models' bytes by file name; files of the same name are prefixed with their folders' names."""
+    """Return the models' bytes by file name; files of the same name are prefixed with their folders' names."""
     stems = [Path(model.path).stem if model.path else "model" for model in models]
     named: dict[str, bytes] = {}
     for model, stem in zip(models, stems):
@@ -180,7 +180,9 @@ def _named(models: Sequence[Model]) -> dict[str, bytes]:
 
 
 def _requires(cut: CutPackage, models: Iterable[Model], core: Distribution) -> tuple[tuple[str, str], ...]:
-    """Packages that must be installed: numpy, ml_dtypes for models with its types, and external imports of the kernels."""
+    """List the packages that must be installed: numpy, ml_dtypes for models with its types, and external imports of the
+    kernels.
+    """
     known: dict[str, str] = {}
     for source in (*cut.sources, core):  # the core's requirement takes precedence
         for text in source.requires:
@@ -195,14 +197,14 @@ def _requires(cut: CutPackage, models: Iterable[Model], core: Distribution) -> t
 
 
 def _with_vendored(path: str, content: bytes) -> bytes:
-    """A kernel's module, with its imports of flatbuffers replaced by the core's copy."""
+    """Return a kernel's module with its imports of flatbuffers replaced by the core's copy."""
     if not path.endswith(".py") or b"flatbuffers" not in content:
         return content
     return f"{strip_source(ast.parse(content))}\n".encode()
 
 
 def _with_licence(source: Distribution, core: Distribution) -> Distribution:
-    """The package with its licence text; a package without a licence file, but under oplet's licence, gets oplet's."""
+    """Return the package with its licence text; a package without a licence file, but under oplet's licence, gets oplet's."""
     if source.license_files:
         return source
     if source.name == "flatbuffers":
@@ -214,7 +216,7 @@ def _with_licence(source: Distribution, core: Distribution) -> Distribution:
 
 
 def _licence_beside_source() -> tuple[tuple[str, bytes], ...]:
-    """The licence file of an oplet that runs from its repository."""
+    """Read the licence file of an oplet that runs from its repository."""
     for folder in Path(oplet.__file__).resolve().parents[1:4]:
         file = folder / "LICENSE"
         if file.is_file():

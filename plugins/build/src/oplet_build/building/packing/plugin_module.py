@@ -53,7 +53,7 @@ def plugin_module(
     api: int,
     types: Mapping[Key, tuple[TensorType, ...]] = MappingProxyType({}),
 ) -> str:
-    """Source of the package's `__init__.py`.
+    """Return the source of the package's `__init__.py`.
 
     Args:
         kernels: the kernels to register.
@@ -101,7 +101,7 @@ def _count(kernels: list[Kernel]) -> str:
 
 
 def _here(module: str, homes: Mapping[str, str]) -> str:
-    """A module's new name, relative to the new package."""
+    """Return a module's new name, relative to the new package."""
     top, dot, rest = module.partition(".")
     return (homes[top].partition(".")[2] + dot + rest).lstrip(".")
 

@@ -49,7 +49,7 @@ def main(arguments=None):
 
 
 def main_module(name: str, numpy: str) -> bytes:
-    """Source of an archive's `__main__.py`, which reports a missing numpy before it imports anything else.
+    """Return the source of an archive's `__main__.py`, which reports a missing numpy before it imports anything else.
 
     Args:
         name: the program's name.
@@ -65,7 +65,7 @@ def contents_module(
     requires: Iterable[tuple[str, str]],
     headers: Mapping[str, int] | None,
 ) -> bytes:
-    """Source of `oplet/app.py`: the program's contents and its `main`.
+    """Return the source of `oplet/app.py`: the program's contents and its `main`.
 
     Args:
         name: the program's name.
@@ -89,7 +89,7 @@ def contents_module(
 
 
 def licence_files(folder: str, sources: Iterable[Distribution]) -> dict[str, bytes]:
-    """Licence files of the packages that parts come from, and the file SOURCES, which lists these packages."""
+    """Return the licence files of the packages that parts come from, and the file SOURCES, which lists these packages."""
     sources = list(sources)
     texts = licence_texts(sources)
     where = {text: path for path, text in texts.items()}

@@ -1,4 +1,4 @@
-"""Writer of wheels; hatchling builds them."""
+"""Writer of wheels, by means of hatchling."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def write_wheel(cut: CutPackage, version: str, directory: Path, core: CoreParts 
 
 
 def project_files(cut: CutPackage, version: str, core: CoreParts | None = None) -> dict[str, bytes]:
-    """Files of the project that the wheel is built from: package, pyproject.toml, README.md, licences."""
+    """Return the files of the project that the wheel is built from: package, pyproject.toml, README.md, licences."""
     files = _without_empty_modules(cut.files)
     packages = [cut.name]
     dependencies = requirements(cut)
@@ -147,7 +147,9 @@ def project_files(cut: CutPackage, version: str, core: CoreParts | None = None) 
 
 
 def platform_tag(cut: CutPackage) -> str:
-    """The platforms that the compiled libraries of a cut run on: what their packages' wheels promised, where that is the same."""
+    """Return the platforms that the compiled libraries in a build run on: those of their packages' wheels, if all agree, else
+    this machine's.
+    """
     owners = set(cut.libraries.values())
     promised = {source.platforms for source in cut.sources if source.name in owners}
     if len(promised) == 1 and (platforms := promised.pop()):
@@ -156,7 +158,7 @@ def platform_tag(cut: CutPackage) -> str:
 
 
 def _without_empty_modules(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files without empty `__init__.py`, which Python does not need; those in folders with data files stay."""
+    """Return the files without empty `__init__.py`, which Python does not need; those in folders with data files stay."""
     with_data = {str(PurePosixPath(path).parent) for path in files if not path.endswith(".py")}
     return {
         path: data
@@ -166,7 +168,7 @@ def _without_empty_modules(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _readme(cut: CutPackage) -> str:
-    """README.md, which the package index shows: the ops, their source packages, and the models."""
+    """Return the text of README.md, which the package index shows: the ops, their source packages, and the models."""
     models = file_labels(model for need in cut.needs for model in need.models)
     lines = [
         f"# {cut.name.replace('_', '-')}",
@@ -189,7 +191,7 @@ def _readme(cut: CutPackage) -> str:
 
 
 def _license(cut: CutPackage) -> str:
-    """SPDX expression of the licences of all sources."""
+    """Return the SPDX expression of the licences of all sources."""
     from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
     found: dict[str, None] = {}
@@ -204,7 +206,7 @@ def _license(cut: CutPackage) -> str:
 
 
 def requirements(cut: CutPackage) -> list[str]:
-    """Requirements of the source packages, without requirements on one another; oplet is always among them."""
+    """Return the requirements of the source packages, without requirements on one another; oplet is always among them."""
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
@@ -221,12 +223,12 @@ def requirements(cut: CutPackage) -> list[str]:
 
 
 def _requires_python(ranges: Iterable[str]) -> str:
-    """The versions of Python that all sources support."""
+    """Return the versions of Python that all sources support."""
     clauses = {clause.strip() for each in ranges for clause in each.split(",") if clause.strip()}
     return ",".join(sorted(clauses | {">=3.10"}))
 
 
 def _toml(text: str) -> str:
-    """A TOML basic string."""
+    """Format a text as a TOML basic string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'

@@ -208,7 +208,7 @@ def _changes(base: Mapping[tuple[str, str], _Row], now: Mapping[tuple[str, str],
 
 
 def _largest(changes: Iterable[Change]) -> list[Change]:
-    """Those that mean something first, and of each sort the largest first."""
+    """Sort the changes: those with a verdict first, and within each sort the largest first."""
     return sorted(changes, key=lambda change: (not change.verdict, -abs(change.difference)))
 
 

@@ -1,4 +1,4 @@
-"""A profiler that notes, besides each node's time, how long its thread was off the processor meanwhile."""
+"""A profiler that records, besides each node's time, for how long its thread was off the processor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["CpuProfiler"]
 
 
 class CpuProfiler(Profiler):
-    """Collects events, and for each how long the thread was off the processor since the event before.
+    """Records events, and for each how long the thread was off the processor since the event before.
 
     Attributes:
         away: the seconds off the processor, as many as events; None where the system cannot tell.
@@ -24,7 +24,7 @@ class CpuProfiler(Profiler):
         self._then = self._worked = 0.0
 
     def begin(self) -> None:
-        """Note the time at which an inference begins."""
+        """Record the time at which an inference begins."""
         if self._clock is not None:
             self._then, self._worked = time.perf_counter(), self._clock()
 

@@ -1,4 +1,4 @@
-"""What is known of a node beside its times: names, shapes, and its work."""
+"""Names, tensor shapes and work (multiply-adds, bytes) of nodes, for profiles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Place = tuple[int, int]
 
 
 class NodeFacts(NamedTuple):
-    """What is known of a node.
+    """Names, tensor shapes and work of a node.
 
     Attributes:
         name: names of the tensors that it writes.
@@ -40,7 +40,7 @@ UNKNOWN = NodeFacts("", (), (), Work(None, None, 0, 0))
 
 
 def facts_of_nodes(interpreter: Interpreter, plugins: PluginManager | None = None) -> dict[Place, NodeFacts]:
-    """The facts of all nodes, and of delegates' kernels.
+    """Collect names, shapes and work of all nodes, and of delegates' kernels.
 
     Args:
         interpreter: it has run, so that shapes that depend on values are known.

@@ -21,7 +21,7 @@ _ROWS, _BYTES, _PIECE, _SECONDS = 384, 1 << 26, 1 << 20, 0.25
 
 @dataclass(frozen=True)
 class Peaks:
-    """The most that was reached on this machine, with the threads that BLAS may use.
+    """The highest throughputs that were reached on this machine, with the threads that BLAS may use.
 
     Attributes:
         gflops: operations on float32 per nanosecond in a product of matrices, a multiply-add being two.
@@ -32,7 +32,7 @@ class Peaks:
     gbytes: float
 
     def attainable(self, intensity: float) -> float:
-        """The most operations per nanosecond at an arithmetic intensity, in operations per byte: the roofline.
+        """Return the most operations per nanosecond at an arithmetic intensity, in operations per byte: the roofline.
 
         Examples:
             >>> Peaks(100.0, 10.0).attainable(2.0), Peaks(100.0, 10.0).attainable(50.0)
@@ -41,7 +41,7 @@ class Peaks:
         return min(self.gflops, intensity * self.gbytes)
 
     def bound(self, intensity: float) -> str:
-        """What bounds a node of this arithmetic intensity: "memory" or "compute"."""
+        """Return what bounds a node of this arithmetic intensity: "memory" or "compute"."""
         return "memory" if intensity * self.gbytes < self.gflops else "compute"
 
 
@@ -57,7 +57,7 @@ def measure_peaks() -> Peaks:
 
 
 def _seconds(run: Callable[[], object]) -> float:
-    """Seconds of a run that nothing disturbs: the lower quartile of many."""
+    """Time a call many times; return the lower quartile of the seconds, which other processes affect least."""
     clock = time.perf_counter
     run()
     seconds: list[float] = []

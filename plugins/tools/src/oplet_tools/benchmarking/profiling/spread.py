@@ -1,4 +1,4 @@
-"""Robust statistics of repeated times: what disturbed a run is told from what the run takes.
+"""Robust statistics of repeated times: runs that other processes disturbed are recognized and left out.
 
 A process that shares its processor is preempted: a run then lasts a time slice longer, which has nothing to do with what runs. Two signs
 give such runs away: the thread was off the processor meanwhile, which its own clock tells, or the run took far longer than most.
@@ -52,7 +52,7 @@ class Spread:
 
     @classmethod
     def of(cls, seconds: Sequence[float], away: Sequence[float] | None = None) -> Spread:
-        """The statistics of at least one run.
+        """Compute the statistics of at least one run.
 
         Args:
             seconds: the durations.
@@ -67,7 +67,7 @@ class Spread:
 
 
 def disturbed(seconds: Sequence[float], away: Sequence[float] | None = None) -> NDArray[np.bool_]:
-    """Which runs something else disturbed: at most three quarters of them.
+    """Return a mask of the runs that other processes disturbed: at most three quarters of all.
 
     Where every run waits, as one does for other threads or a device, the waiting is the run's own, and only more of it than usual counts.
 
@@ -87,7 +87,7 @@ def disturbed(seconds: Sequence[float], away: Sequence[float] | None = None) -> 
 
 
 def ranks(seconds: Sequence[float]) -> list[int]:
-    """The rank of each time, 1 for the longest. Times within `TIE` of the longest of their rank share it.
+    """Rank times, 1 for the longest. Times within the fraction `TIE` of the longest of a rank share it.
 
     Examples:
         >>> ranks([1.0, 5.0, 4.9, 2.0])
@@ -103,7 +103,7 @@ def ranks(seconds: Sequence[float]) -> list[int]:
 
 
 def thread_clock() -> Callable[[], float] | None:
-    """The clock of the thread's time on the processor; None where it is too coarse to say anything of single runs."""
+    """Return the clock of the thread's processor time; None where it is too coarse to time single runs."""
     try:
         fine = time.get_clock_info("thread_time").resolution <= _FINE
     except ValueError:  # a system without this clock

@@ -16,7 +16,7 @@ __all__ = ["explore"]
 
 
 class Form(str, Enum):
-    """What to write."""
+    """The format of the file that `oplet explore` writes."""
 
     HTML = "html"
     MODEL_EXPLORER = "model-explorer"

@@ -89,14 +89,15 @@ def inspect(
 
 
 class Chosen(NamedTuple):
-    """Nodes and tensors of a subgraph."""
+    """Those nodes and tensors of a subgraph that the options select."""
 
     nodes: list[_Description]
     tensors: list[_Description]
 
 
 def chosen(subgraph: _Description, op: str | None, tensor: str | None) -> Chosen:
-    """What of a subgraph an op's name, and a tensor's number or a part of its name, ask for; everything without them.
+    """Filter the nodes and tensors of a subgraph by an op's name, and by a tensor's number or a part of its name; without filters
+    keep all.
 
     A node is chosen by its op and by the tensors that it has; a tensor by itself and by the nodes that have it.
     """
@@ -145,7 +146,7 @@ def _print_subgraphs(printer: Printer, subgraphs: list[_Description]) -> None:
 
 
 def _signed(subgraph: _Description, side: str) -> str:
-    """The inputs or outputs of a subgraph with types and shapes."""
+    """List the inputs or outputs of a subgraph with types and shapes."""
     found = [subgraph["tensors"][index] for index in subgraph[side]]
     return ", ".join(f"{t['index']}: {t['type']} {_shape(t)}" for t in found)
 
@@ -209,7 +210,7 @@ def _quantization(quantization: _Description | None) -> str:
 
 
 def _short(name: str) -> str:
-    """A long name with its middle left out: converters join the names of fused ops, and both ends tell enough."""
+    """Shorten a long name by leaving its middle out: converters join the names of fused ops, and both ends tell enough."""
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME // 2]}...{name[-_LONGEST_NAME // 2 :]}"
 
 

@@ -20,7 +20,7 @@ _LARGEST_METADATA = 256 << 20
 
 
 class Constants(str, Enum):
-    """The place of constants in the file."""
+    """Where constants are placed in the file."""
 
     inside = "inside"
     outside = "outside"

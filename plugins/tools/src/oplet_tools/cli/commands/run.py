@@ -239,7 +239,7 @@ def run(
 
 
 def _preprocessing(text: str | None, scale: float | None, offset: float | None) -> Preprocessing:
-    """What becomes of pictures, by --preprocess, --scale and --offset."""
+    """Return the preprocessing of pictures that --preprocess, --scale and --offset ask for."""
     from oplet_tools.running.values.preprocessing import Preprocessing, parse_preprocessing
 
     asked = parse_preprocessing(text) if text is not None else Preprocessing()
@@ -251,7 +251,7 @@ def _preprocessing(text: str | None, scale: float | None, offset: float | None) 
 
 
 def _run_on_rows(settings: Settings, model: Path, inputs: Sequence[str], options: ManyOptions, json: bool, quiet: bool) -> None:
-    """Run the model on many rows, and exit with a status of its own if some failed or Ctrl-C ended it."""
+    """Run the model on many rows; exit with a special status if some rows failed or Ctrl-C ended the run."""
     from oplet.model.files.atomic_write import check_target
     from oplet_tools.cli.commands.tune import delegates_of
     from oplet_tools.cli.console import print_json

@@ -89,7 +89,7 @@ def _print(printer: Printer, choice: Choice, model: Path, num_threads: int) -> N
 
 
 def _by_time(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials that may be chosen, the fastest first, followed by the others."""
+    """Sort the trials: those that may be chosen, the fastest first, then the others."""
     return sorted(trials, key=lambda trial: (bool(trial.why), trial.seconds is None, trial.seconds or 0.0))
 
 
@@ -106,7 +106,9 @@ def _row(trial: Trial, plain: float | None, chosen: bool) -> tuple[str, ...]:
 
 
 def delegates_of(model: Path, texts: Sequence[str], plugins: PluginManager, num_threads: int) -> Sequence[Delegate] | str:
-    """The delegates that a command line asks for; for "auto", engines without a remembered time are measured, with a progress bar."""
+    """Make the delegates that a command line names; for "auto", engines without a stored time are measured, with a progress
+    bar.
+    """
     from oplet_tools.running.delegates import delegates_or_auto
 
     delegates = delegates_or_auto(texts, plugins)

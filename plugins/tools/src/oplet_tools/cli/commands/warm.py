@@ -1,4 +1,4 @@
-"""`oplet warm`: everything that a model's first run on a machine would wait for, ahead."""
+"""`oplet warm`: compiles ahead of time everything that a model's first run on a machine would wait for."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def warm(
 
 
 def _say_that_it_begins() -> Callable[[str, float], None]:
-    """A callback that says once what is going on: no terminal draws bars, and a log should not be silent for minutes."""
+    """Return a callback that prints each phase once when it begins, in place of a progress bar: a log should not be silent for
+    minutes.
+    """
     from oplet_tools.cli.notices import say
 
     said: set[str] = set()

@@ -121,7 +121,7 @@ class _Explorer:
         )
 
     def _preparing(self) -> set[int]:
-        """Nodes that only prepare constants, such as a DEQUANTIZE of weights."""
+        """Return the nodes that only prepare constants, such as a DEQUANTIZE of weights."""
         constants = {index for index, tensor in self._cut.tensors.items() if tensor.constant}
         folded = set()
         for node in self._cut.nodes:
@@ -177,7 +177,9 @@ class _Explorer:
         )
 
     def _edges(self) -> list[Edge]:
-        """A reader is connected to the last node that wrote the tensor, which matters for variables."""
+        """Return the edges of a subgraph. A reader is connected to the last node that wrote the tensor, which matters for
+        variables.
+        """
         makers = dict.fromkeys(self._cut.inputs, -1)
         found: dict[tuple[int, int], list[int]] = defaultdict(list)
         for node in self._cut.nodes:
@@ -214,7 +216,7 @@ class _Explorer:
 
 
 def _live(order: Sequence[int], edges: Sequence[Edge]) -> list[int]:
-    """For each node, the number of connections that pass from it and its forerunners to its followers."""
+    """Count, for each node, the edges that cross from it and the nodes before it to the nodes after it."""
     places = {node: place for place, node in enumerate(order)}
     change = [0] * (len(order) + 1)
     for edge in edges:

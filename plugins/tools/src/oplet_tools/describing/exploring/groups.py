@@ -1,4 +1,6 @@
-"""Groups of nodes, so that a graph of any size starts as a legible number of boxes: by paths in names, else by stretches of the order."""
+"""Groups of nodes, so that a graph of any size starts as a legible number of boxes: by paths in names, else by runs of
+consecutive nodes.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ _WIDEST = 36
 
 
 def path_of(name: str) -> tuple[str, ...]:
-    """The path in a tensor's name, without its last part; fused layers have names joined by ";", of which the first counts.
+    """Return the path in a tensor's name, without its last part; fused layers have names joined by ";", of which the first
+    counts.
 
     Examples:
         >>> path_of("net/block_1/conv/Relu6;net/block_1/conv/BiasAdd")
@@ -98,7 +101,7 @@ def group_nodes(
 
 
 def _simplify(tree: _Tree) -> None:
-    """Join a group with the only one inside it, and take groups of one node away; those of partitions stay."""
+    """Merge a group with the only group inside it, and dissolve groups of one node; groups of partitions stay."""
     for key, group in list(tree.groups.items()):
         while group.partition is None and not group.nodes and len(group.groups) == 1:
             [inner] = group.groups.values()
@@ -111,7 +114,7 @@ def _simplify(tree: _Tree) -> None:
 
 
 def _bundle(tree: _Tree, order: Mapping[int, int], live: Sequence[int], ops: Mapping[int, str]) -> None:
-    """Put stretches of what lies side by side in a group into groups of their own, where it is too much."""
+    """Split the contents of a group that has too many into subgroups of consecutive nodes."""
     for group in tree.groups.values():
         _bundle(group, order, live, ops)
     if tree.width <= _WIDEST:
@@ -134,7 +137,7 @@ def _bundle(tree: _Tree, order: Mapping[int, int], live: Sequence[int], ops: Map
 
 
 def _stretches(live: Sequence[int]) -> Iterator[range]:
-    """Stretches of about equal length, each of which ends where the fewest tensors cross."""
+    """Yield ranges of about equal length, each of which ends where the fewest tensors cross."""
     count = min(max(2, round(math.sqrt(len(live)))), _WIDEST)
     length, start = len(live) / count, 0
     for number in range(1, count):
@@ -147,7 +150,7 @@ def _stretches(live: Sequence[int]) -> Iterator[range]:
 
 
 def _told(bundle: _Tree, ops: Mapping[int, str]) -> str:
-    """The label of a stretch: its groups, or its operators, the most frequent first."""
+    """Return the label of a range: its groups, or its operators, the most frequent first."""
     names = [group.label for group in bundle.groups.values()]
     if names and len(names) >= len(bundle.nodes):
         return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"

@@ -23,22 +23,24 @@ _INPUTS, _OUTPUTS = "inputs", "outputs"
 
 
 def model_explorer_json(model: ExploredModel) -> bytes:
-    """The file that Model Explorer opens: one collection of graphs, a graph for each subgraph."""
+    """Return the file that Model Explorer opens: one collection of graphs, a graph for each subgraph."""
     return json.dumps(graph_collection(model), indent=1).encode("ascii")
 
 
 def graph_collection(model: ExploredModel) -> dict[str, Any]:
-    """The same as dictionaries, with the keys of Model Explorer's classes: GraphCollection, Graph, GraphNode and so on."""
+    """Return the collection of graphs as dictionaries, with the keys of Model Explorer's classes: GraphCollection, Graph,
+    GraphNode and so on.
+    """
     return {"label": shown(os.path.basename(model.file)), "graphs": [_graph(model, subgraph) for subgraph in model.subgraphs]}
 
 
 def graph_id(subgraph: ExploredSubgraph) -> str:
-    """The id of a subgraph's graph."""
+    """Return the id of a subgraph's graph."""
     return f"{subgraph.index} {shown(subgraph.name)}".strip()
 
 
 def node_id(node: int) -> str:
-    """The id of a node in its graph."""
+    """Return the id of a node in its graph."""
     return f"n{node}"
 
 
@@ -82,7 +84,7 @@ def _graph(model: ExploredModel, subgraph: ExploredSubgraph) -> dict[str, Any]:
 
 
 def _namespaces(groups: Sequence[Group]) -> dict[int, str]:
-    """Paths of the groups, a "/" between the parts; a label's own slashes stay, as they part layers, too."""
+    """Return the path of each group, with "/" between the parts; slashes in labels stay, as they separate layers, too."""
     paths: dict[int, str] = {}
     for group in groups:
         label = shown(group.label)

@@ -1,4 +1,4 @@
-"""Times of a model's nodes, measured for its exploration."""
+"""Measures the times of a model's nodes, for `oplet explore`."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
-"""Runs of a model on many rows. `reading` has where rows come from, `preparing` runs them on workers and makes their results, `keeping` writes
-these so that an interrupted run can go on, and `run` does it all.
+"""Runs of a model on many rows.
+
+`reading` has the sources of rows, `preparing` runs them on workers and encodes their results, `keeping` writes these so that an
+interrupted run can be resumed, and `run` does it all.
 """

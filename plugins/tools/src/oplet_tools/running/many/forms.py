@@ -1,4 +1,4 @@
-"""How outputs appear in the results of rows: with all their values, or with the highest scores and their labels."""
+"""Forms of outputs in the results of rows: all their values, or the highest scores and their labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Tells(Protocol):
 def output_forms(
     lent: Lent, top: int | None, labels: Sequence[str] | None, labels_file: str, reporter: _Tells
 ) -> tuple[OutputForm, ...]:
-    """The form of each output.
+    """Return how each output appears in results: all its values, or its highest scores.
 
     An output that is one row of scores has its highest ones where `top` or `labels` ask for it, or the model's metadata have labels for it.
 
@@ -65,7 +65,7 @@ def _form(
 
 
 def _scores(column: Column) -> int:
-    """The number of scores of an output that is one row of them, 0 for another one."""
+    """Return the number of scores of an output that is one row of them; 0 for another output."""
     if -1 in column.shape or column.dtype.kind not in "iufV" or not column.shape:
         return 0
     largest = max(column.shape)
@@ -73,7 +73,7 @@ def _scores(column: Column) -> int:
 
 
 def _attached(lent: Lent, column: Column, size: int, reporter: _Tells) -> Sequence[str]:
-    """The labels in the model's metadata, as many as there are scores; none if the metadata have none that fit."""
+    """Return the labels in the model's metadata, as many as there are scores; none if the metadata have none that fit."""
     opened = lent.single
     if column.index not in opened.subgraph.outputs:
         return ()

@@ -1,4 +1,4 @@
-"""What tells whether two runs are the same: the model, the rows, and the options that results depend on."""
+"""Identity of a run (model, rows, and options that results depend on), by which an interrupted run is recognized."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _CHUNK = 1 << 20
 
 
 def file_identity(path: Path) -> dict[str, Any]:
-    """A file by its size and the time when it was changed."""
+    """Identify a file by its path, size and the time when it was changed."""
     status = os.stat(path)
     return {"what": f"the file '{path}'", "size": status.st_size, "changed": status.st_mtime_ns}
 
 
 def model_identity(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """A model by what is in its file."""
+    """Identify a model by the size and hash of its file."""
     digest = hashlib.sha256()
     with open_file(path) as file:
         while chunk := file.read(_CHUNK):
@@ -34,7 +34,7 @@ def model_identity(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def check_same(before: Mapping[str, Any], now: Mapping[str, Any], output: str) -> None:
-    """Check that an interrupted run is the one that is asked for.
+    """Check that an interrupted run has the same model, rows and options as this one.
 
     Args:
         before: the interrupted run's identity: "oplet", "model", "inputs" and "options".

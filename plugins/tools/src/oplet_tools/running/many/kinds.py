@@ -1,4 +1,4 @@
-"""Kinds of inputs with many rows, by their names alone."""
+"""Recognizes inputs with many rows by their file names alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STDIN = "-"
 
 
 def has_many_rows(given: Sequence[str]) -> bool:
-    """Whether an input is certainly one of many rows: a folder, a file of lines or a table, or standard input.
+    """Return whether an input certainly has many rows: a folder, a file of lines or a table, or standard input.
 
     Args:
         given: "FILE" or "NAME=FILE" each. Arrays may be one value, which only the model tells.
@@ -25,5 +25,5 @@ def has_many_rows(given: Sequence[str]) -> bool:
 
 
 def is_many(source: str) -> bool:
-    """Whether a source is certainly one of many rows."""
+    """Return whether a source certainly has many rows, by its name."""
     return source == STDIN or os.path.splitext(source)[1].lower() in (*LINES, *ARROW) or os.path.isdir(source)

@@ -1,4 +1,4 @@
-"""The work on a row, in a worker: its values are read, the model runs, and the result is encoded as it will be kept."""
+"""The work on a row, in a worker: its values are read, the model runs, and the result is encoded for storage."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Finished:
 
 
 class RowRunner:
-    """A Predictor whose items are rows that are still to be read, for `map_items`; it can be sent to processes.
+    """A Predictor whose items are rows that are still to be read, for `map_items`; it can be pickled.
 
     Args:
         predictor: runs the model.
         constants: values of inputs that are the same in each row.
-        options: how values become those of inputs.
+        options: options of the conversion of given values to those of inputs.
         forms: the outputs that results have.
         format: the format of results.
         first: the number of the first row.
@@ -146,7 +146,7 @@ class RowRunner:
 
 
 def input_details(lent: Lent) -> dict[str, Details]:
-    """The details of a Predictor's inputs by name, with the rules of their values."""
+    """Return the details of a Predictor's inputs by name, with the ranges and normalization of their values."""
     opened = lent.single
     details = {name: dict(column.details) for name, column in opened.inputs.items()}
     for each in details.values():
@@ -155,7 +155,7 @@ def input_details(lent: Lent) -> dict[str, Details]:
 
 
 def _real(row: Array, column: Any) -> Array:
-    """The real values of a row, whose quantization counts the dimensions of the whole tensor."""
+    """Dequantize a row; the quantized dimension counts the dimensions of the whole tensor."""
     if column.fills_batch and row.ndim == len(column.shape):
         real: Array = dequantize(row[np.newaxis], column.details, column.name)[0, ...]
         return real

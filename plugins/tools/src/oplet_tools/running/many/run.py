@@ -1,4 +1,6 @@
-"""A run of a model on many rows: from sources, on workers, into a file that an interrupted run goes on with."""
+"""Runs a model on many rows: reads them from sources, runs them on workers, and writes a file; an interrupted run can be
+resumed.
+"""
 
 from __future__ import annotations
 
@@ -36,22 +38,22 @@ FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "pa
 
 
 class Reporter(Protocol):
-    """What is told of a run while it goes on."""
+    """Receiver of messages about a run while it goes on."""
 
     def notify(self, notice: Notice) -> None:
-        """Something was done to a value."""
+        """Report what was done to a value."""
 
     def say(self, text: str) -> None:
-        """Something was found out or decided."""
+        """Report something that was found out or decided."""
 
     def warn(self, text: str) -> None:
-        """Something may not be what the user wants."""
+        """Warn of something that may not be what the user wants."""
 
     def failed(self, name: str, error: str) -> None:
-        """A row failed."""
+        """Report that a row failed."""
 
     def progress(self, done: int, total: int | None) -> None:
-        """So many rows are done of so many; None if the number is not known."""
+        """Report that `done` of `total` rows are complete; the total is None if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class ManyOptions:
     Attributes:
         output: the results' file; None for `stdout`.
         format: a value of `FORMATS`, "" to go by the file's suffix.
-        inputs: how values become those of inputs.
+        inputs: options of the conversion of given values to those of inputs.
         top: the number of highest scores in place of an output's values; None to go by the metadata.
         labels: labels of the scores, None to go by the metadata.
         labels_file: the labels' file, for messages.
@@ -95,7 +97,7 @@ class ManyOptions:
     use_mmap: bool = True
 
     def identity(self) -> dict[str, Any]:
-        """The options that results depend on, called as on the command line."""
+        """Return the options that results depend on, named as on the command line."""
         return {
             "--format": format_of(self.output, self.format),
             "--raw": self.inputs.raw,
@@ -111,7 +113,7 @@ class ManyOptions:
 
 @dataclass(frozen=True)
 class Summary:
-    """What became of a run.
+    """Counts and time of a finished run.
 
     Attributes:
         rows: the number of rows, with those of an interrupted run that was continued.
@@ -129,7 +131,7 @@ class Summary:
 
 
 def format_of(output: Path | None, format: str) -> str:
-    """The format of results: what is asked for, else by the file's suffix; "jsonl" on standard output.
+    """Return the format of results: the one asked for, else by the file's suffix; "jsonl" on standard output.
 
     Raises:
         TensorError: the suffix is unknown, or the format needs a file.
@@ -162,7 +164,7 @@ def run_many(
         plugins: the plugins of this process; processes of workers find theirs by `options.blocked`.
         stdin: where "-" is read from.
         stdout: where results go without `options.output`.
-        reporter: what is told of the run.
+        reporter: receives messages about the run.
 
     Raises:
         OpletError: the model, a package, an option or a whole source is wrong, or with `strict` a row.
@@ -250,7 +252,7 @@ def _digest(value: Any) -> str:
 def _opened(
     options: ManyOptions, forms: tuple[OutputForm, ...], identity: Callable[[], Mapping[str, Any]], stdout: BinaryIO
 ) -> Iterator[tuple[ResultFormat, Sink]]:
-    """The format of results, and what takes them."""
+    """Open the destination of results; yield their format and the destination."""
     kind, output = format_of(options.output, options.format), options.output
     format: ResultFormat
     join: Callable[[BinaryIO], None] | None = None
@@ -279,7 +281,9 @@ def _opened(
 
 
 def _of_one_shape(finished: Iterator[Finished], format: ResultFormat, sink: Sink) -> Iterator[Finished]:
-    """Rows for an .npz, in which outputs have one shape: a row with another one has failed. Rows for other formats pass."""
+    """Turn rows whose outputs have another shape than the first row's into failures, as .npz needs one shape; rows for other
+    formats pass.
+    """
     if not (isinstance(format, Records) and format.keep_top_values):
         yield from finished
         return

@@ -1,4 +1,4 @@
-"""The files in the zip archive that TFLite's metadata tools append to a model: read by name, into memory, within bounds.
+"""Reads files in the zip archive that TFLite's metadata tools append to a model: by name, into memory, within limits.
 
 Nothing is unpacked to a disk, and no name of a member is taken for a path.
 """
@@ -21,7 +21,7 @@ _STORED, _DEFLATED, _ENCRYPTED = 0, 8, 0x1 | 0x40
 
 
 def attached_file(model: Model, name: str) -> bytes | None:
-    """The content of an attached file, None if no archive is attached or it has no such member.
+    """Return the content of an attached file; None if no archive is attached or it has no such member.
 
     Args:
         model: the model.

@@ -1,4 +1,4 @@
-"""Labels of an output's scores, from the metadata of a model and the file that is attached to it."""
+"""Reads the labels of an output's scores, from a model's metadata and the file that is attached to it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AttachedLabels(NamedTuple):
 
 
 def labels_of(model: Model, subgraph: int, position: int) -> AttachedLabels | None:
-    """The labels of an output by the model's metadata, None if they name none.
+    """Return the labels of an output by the model's metadata; None if they name none.
 
     Of several files for several languages the first is taken, as the metadata schema has it.
 

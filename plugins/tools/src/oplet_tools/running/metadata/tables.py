@@ -74,7 +74,7 @@ class ModelMetadata(Table):
 
 
 def tensor_metadata(model: Model, subgraph: int, position: int, *, output: bool = False) -> TensorMetadata | None:
-    """The metadata of an input or output, None if there are none.
+    """Return the metadata of an input or output; None if there are none.
 
     Args:
         model: the model.

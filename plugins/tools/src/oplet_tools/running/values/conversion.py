@@ -127,7 +127,7 @@ def _blocks(array: Array, into: Array) -> Iterator[tuple[int, Array, Array]]:
 
 
 def _finite(values: Array) -> Array:
-    """A mask of the finite values; it handles the dtypes of ml_dtypes too."""
+    """Return a mask of the finite values; it handles the dtypes of ml_dtypes too."""
     return np.asarray(np.isfinite(values if values.dtype.kind in "fc" else values.astype(np.float32)))
 
 
@@ -165,7 +165,7 @@ def check_type(given: np.dtype[Any], dtype: np.dtype[Any], name: str, source: st
 
 
 def shape_for(given: tuple[int, ...], details: Details, name: str, source: str) -> tuple[int, ...]:
-    """The shape that a value is reshaped to for an input; the number of elements stays the same.
+    """Return the shape that a value is reshaped to for an input; the number of elements stays the same.
 
     Raises:
         TensorError: the shape does not fit the input.

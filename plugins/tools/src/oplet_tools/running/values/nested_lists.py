@@ -58,11 +58,11 @@ class NestedNumbers:
         return self.kinds == {int}
 
     def place(self, position: int) -> list[int]:
-        """The indices of the number at a position of `flat`."""
+        """Return the indices, in the nested lists, of the number at a position of `flat`."""
         return self._place(position, self.shape)
 
     def as_reals(self) -> NDArray[Any]:
-        """The numbers as float64, or as booleans if all are true or false.
+        """Return the numbers as float64, or as booleans if all are true or false.
 
         Raises:
             NestedListError: an integer exceeds the range of float64.
@@ -76,7 +76,7 @@ class NestedNumbers:
             raise NestedListError(f"the number at {self.place(wrong)} is beyond float64") from None
 
     def as_integers(self, dtype: np.dtype[Any], low: int, high: int) -> NDArray[Any]:
-        """The numbers as integers of a dtype, without loss.
+        """Return the numbers as integers of a dtype, without loss.
 
         Raises:
             NestedListError: a number has a fraction, or is not between `low` and `high`.
@@ -97,7 +97,7 @@ class NestedNumbers:
 
 
 def _json(value: Any) -> str:
-    """A value in JSON notation, shortened."""
+    """Format a value in JSON notation, shortened."""
     if value is None:
         return "null"
     if isinstance(value, str):

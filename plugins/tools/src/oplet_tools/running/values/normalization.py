@@ -29,7 +29,7 @@ class Normalization(NamedTuple):
         return f"mean {_short(self.mean)}, std {_short(self.std)}"
 
     def apply(self, pixels: NDArray[Any], axis: int) -> NDArray[Any]:
-        """The real values of pixels.
+        """Normalize pixels: return (pixel - mean) / std.
 
         Args:
             pixels: values of 0..255.
@@ -54,7 +54,7 @@ class Normalization(NamedTuple):
 
 
 def normalization_of(model: Model, subgraph: int, position: int) -> Normalization | None:
-    """The normalization of an input in the model's metadata, None if there is none.
+    """Return the normalization of an input in the model's metadata; None if there is none.
 
     Args:
         model: the model.

@@ -33,7 +33,7 @@ class Notice:
         return f"input '{self.input}': {self.text}"
 
     def as_dict(self) -> dict[str, Any]:
-        """A dictionary of it, for JSON."""
+        """Return a dictionary of it, for JSON."""
         return {"kind": self.kind, "text": self.text, **self.facts}
 
 

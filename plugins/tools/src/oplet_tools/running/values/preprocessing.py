@@ -1,4 +1,4 @@
-"""What becomes of pictures by the user's word, `--preprocess`: how they are fitted to the input, and what becomes of their pixels.
+"""Preprocessing of pictures as `--preprocess` asks for it: how they are fitted to the input, and how pixels become values.
 
 resize=stretch|crop|pad   stretch to the input's size (the default), or keep the proportions and cut off, or fill up, both sides alike
 filter=box|nearest|bilinear|bicubic|lanczos
@@ -28,7 +28,7 @@ _EXAMPLE = "resize=crop,mean=123.7:116.3:103.5,std=58.4:57.1:57.4"
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """The conversion of pictures that the user asks for; the defaults are what happens without a word.
+    """The preprocessing of pictures that the user asks for; the defaults apply where nothing is asked.
 
     Attributes:
         resize: "stretch", "crop" or "pad".
@@ -50,7 +50,7 @@ class Preprocessing:
 
 
 def parse_preprocessing(text: str) -> Preprocessing:
-    """The conversion that a text such as "resize=crop,mean=127.5,std=127.5" asks for; see the module for its words.
+    """Parse a text such as "resize=crop,mean=127.5,std=127.5"; the module's docstring lists the keys.
 
     Raises:
         TensorError: the text is malformed, or asks for two things that exclude each other.

@@ -41,7 +41,7 @@ class Clamped(NamedTuple):
 
 
 def integer_limits(details: Details) -> tuple[int, int]:
-    """The smallest and largest integer of a tensor: of its dtype, or of its 2 or 4 bits."""
+    """Return the smallest and largest integer of a tensor: of its dtype, or of its 2 or 4 bits."""
     limits = np.iinfo(details["dtype"])
     low, high = details.get("limits", (limits.min, limits.max))
     return int(low), int(high)
@@ -76,7 +76,8 @@ class Quantization:
         return f"{len(self.scales)} scales along dimension {self.dimension}"
 
     def dequantize(self, integers: Array, name: str) -> Array:
-        """The real values of integers: float64 for integers of 32 bits and more, and where float32 would overflow, else float32.
+        """Convert integers to real values: float64 for integers of 32 bits and more, and where float32 would overflow, else
+        float32.
 
         Quantizing them gives the same integers again.
 
@@ -101,7 +102,8 @@ class Quantization:
         return real if np.isinf(short).any() else short
 
     def quantize(self, real: Array, name: str, source: str) -> tuple[Array, Clamped | None]:
-        """The integers of real values, computed as the op QUANTIZE does, and the values that were clamped, None if there are none.
+        """Quantize real values as the op QUANTIZE does; return the integers, and the values that were clamped, None if there are
+        none.
 
         Raises:
             TensorError: a value is NaN, or the quantization cannot be applied.
@@ -143,12 +145,12 @@ class Quantization:
         return steps
 
     def range(self) -> tuple[float, float]:
-        """The smallest and largest real value of a tensor with one scale."""
+        """Return the smallest and largest real value of a tensor with one scale."""
         low, high = ((limit - int(self.zero_points[0])) * float(self.scales[0]) for limit in (self.low, self.high))
         return low, high
 
     def _for(self, shape: tuple[int, ...], name: str) -> tuple[Array, Array]:
-        """Scales and zero points, shaped to broadcast against values of a shape."""
+        """Return scales and zero points, shaped to broadcast against values of a shape."""
         problem = self.problem
         scales, zero_points = self.scales.astype(np.float64), self.zero_points.astype(np.int64)
         if len(scales) == 1:
@@ -168,7 +170,7 @@ class Quantization:
 
 
 def quantization_of(details: Details) -> Quantization | None:
-    """The quantization of a tensor; None if it is not quantized: it has no integers, no scale, or scales of 0.
+    """Return the quantization of a tensor; None if it is not quantized: it has no integers, no scale, or scales of 0.
 
     Args:
         details: its dictionary of `Interpreter.get_input_details`.
@@ -191,7 +193,7 @@ def quantization_of(details: Details) -> Quantization | None:
 
 
 def dequantize(values: Array, details: Details, name: str = "") -> Array:
-    """The real values of a quantized tensor; values of other tensors unchanged.
+    """Return the real values of a quantized tensor; values of other tensors are unchanged.
 
     Raises:
         TensorError: the quantization cannot be applied.
@@ -201,7 +203,9 @@ def dequantize(values: Array, details: Details, name: str = "") -> Array:
 
 
 def _whole(steps: Array, dtype: np.dtype[Any]) -> Array:
-    """Whole float64 numbers within a dtype's range as integers; float64 may have rounded the largest one up beyond the range."""
+    """Convert whole float64 numbers to integers of a dtype; the largest, which float64 may have rounded up beyond the range, is
+    clamped.
+    """
     if dtype.itemsize < 8:
         return steps.astype(dtype)
     greatest = np.iinfo(dtype).max

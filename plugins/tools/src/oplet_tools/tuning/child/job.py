@@ -1,4 +1,4 @@
-"""What a child process needs to know to measure a model as this process would: as JSON, and never as code or pickles."""
+"""The job of a child process that measures a model, as JSON and never as code or pickles."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ class Job:
     plugins: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """The job as a JSON object."""
+        """Convert the job to a JSON object."""
         return {**asdict(self), "prefer": self.prefer._asdict()}  # of a named tuple, JSON would make a list
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Job:
-        """The job that `to_json` wrote."""
+        """Make the job that `to_json` wrote."""
         prefer = content["prefer"]
         preference = Preference(tuple(prefer["names"]), tuple((op, name) for op, name in prefer["by_op"]))
         return cls(content["path"], content["settings"], content["limits"], preference, content["plugins"])
 
     def manager(self) -> PluginManager:
-        """A manager of the same plugins."""
+        """Make a manager of the same plugins."""
         return PluginManager.from_recipe(self.plugins)
 
     def open(self, manager: PluginManager, path: str, prefer: Sequence[str], delegates: Sequence[Delegate]) -> Interpreter:
@@ -71,7 +71,8 @@ class Job:
 
 
 def job_of(interpreter: partial[Any], manager: PluginManager, prefer: Preference) -> Job | str:
-    """The job of measuring an interpreter; or the reason, in words that follow "since", why no other process can open it.
+    """Make the job of measuring an interpreter; or return the reason, in words that follow "since", why no other process can open
+    it.
 
     Args:
         interpreter: makes an interpreter of the model from its path and content, with keywords.

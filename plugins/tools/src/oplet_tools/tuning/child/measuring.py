@@ -1,4 +1,4 @@
-"""The process that measures: it reads one line of JSON, and writes a line for whatever begins or is done.
+"""The main loop of the child process that measures: it reads one line of JSON, and writes a line for whatever begins or is done.
 
 The first line that comes in (see `parent`) has the job, the search path for modules and the current folder; when that pipe ends, so does
 the process. What engines print goes to standard error, so that it is not taken for a report.
@@ -28,7 +28,7 @@ _GRACE = 30
 
 
 def serve(told: Mapping[str, Any]) -> None:
-    """Measure what the parent told, report all of it, and end the process."""
+    """Child process: run the measurement that the parent's message describes, write the results as JSON, and end the process."""
     reports = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
@@ -45,7 +45,7 @@ def serve(told: Mapping[str, Any]) -> None:
 
 
 class _Reporter:
-    """Reports to the parent, and sets the clock that ends a process in which a candidate never returns."""
+    """Reports to the parent, and sets a timer that ends the process if a candidate hangs."""
 
     def __init__(self, report: Callable[..., None], seconds: float) -> None:
         self._report = report

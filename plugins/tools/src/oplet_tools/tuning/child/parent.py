@@ -1,4 +1,4 @@
-"""Measuring a model in a child process, which is started anew without the candidate that ended it."""
+"""Parent side of measuring a model in a child process, which is restarted without the candidate that crashed it."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ _WORDS = 200
 
 
 class ChildError(Exception):
-    """No child process could measure; the text says why, in words that follow "since"."""
+    """No child process could measure; the message says why, in words that follow "since"."""
 
 
 class _Ended(Exception):
-    """The child ended, or was given up, while a candidate ran."""
+    """The child crashed, or was killed because it hung, while a candidate ran."""
 
 
 def measure_in_child(
@@ -129,7 +129,7 @@ def _told(
 
 
 class _Follower:
-    """One child process, and what it has reported.
+    """Follows one child process: sends it the job and collects its reports.
 
     Args:
         words: a file for what it prints.
@@ -148,7 +148,7 @@ class _Follower:
         self.known: dict[Candidate, Trial] = {}
 
     def trials(self, told: Mapping[str, Any]) -> list[Trial]:
-        """Have the child measure.
+        """Let the child measure, and return the trials that it reports.
 
         Raises:
             _Ended: the process ended, or was given up.
@@ -219,7 +219,7 @@ def _read(stream: IO[bytes], put: Callable[[bytes], None]) -> None:
 
 
 def _cause(code: int) -> str:
-    """The cause of a process's end, from its exit code."""
+    """Describe the cause of a process's end, from its exit code."""
     if code < 0:
         try:
             name = signal.Signals(-code).name

@@ -17,12 +17,12 @@ __all__ = ["read_array", "read_candidate", "read_trial", "written", "written_arr
 
 
 def written(value: Candidate | Trial) -> dict[str, Any]:
-    """A candidate or trial as a JSON object."""
+    """Convert a candidate or trial to a JSON object."""
     return asdict(value)
 
 
 def read_candidate(content: Mapping[str, Any]) -> Candidate:
-    """The candidate that `written` wrote.
+    """Make the candidate that `written` wrote.
 
     Raises:
         ValueError: a name is no text, or nodes are none (or a KeyError, TypeError or AttributeError, where the object has another form).
@@ -34,7 +34,7 @@ def read_candidate(content: Mapping[str, Any]) -> Candidate:
 
 
 def read_trial(content: Mapping[str, Any]) -> Trial:
-    """The trial that `written` wrote.
+    """Make the trial that `written` wrote.
 
     Raises:
         ValueError: a number is none, or the reason no text (or another error, as for `read_candidate`).
@@ -47,13 +47,13 @@ def read_trial(content: Mapping[str, Any]) -> Trial:
 
 
 def written_array(values: NDArray[Any]) -> dict[str, Any]:
-    """An array of numbers as a JSON object."""
+    """Convert an array of numbers to a JSON object."""
     data = base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")
     return {"dtype": str(values.dtype), "shape": list(values.shape), "data": data}
 
 
 def read_array(content: Mapping[str, Any]) -> NDArray[Any]:
-    """The array that `written_array` wrote."""
+    """Make the array that `written_array` wrote."""
     flat: NDArray[Any] = np.frombuffer(base64.b64decode(content["data"]), np.dtype(content["dtype"]))
     values: NDArray[Any] = flat.reshape(content["shape"]).copy()
     return values

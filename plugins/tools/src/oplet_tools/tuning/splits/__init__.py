@@ -1,4 +1,5 @@
-"""Ways with several engines in one model: `proposals` finds those that are worth measuring, from the times of nodes in `node_times`.
+"""Candidates with several engines in one model, each of which runs some of the nodes.
 
-`stopwatch` times calls, as good as without what other processes take of the cores.
+`node_times` measures the time of each node, `proposals` finds from these times the candidates that are worth measuring, and
+`stopwatch` times calls without most of the time in which other processes had the cores.
 """

@@ -1,4 +1,4 @@
-"""The time of each node of a model, as a way of running it has it, and of each delegate's kernel."""
+"""Measures the time of each node of a model when a candidate runs it, and of each delegate's kernel."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class OwnNode(NamedTuple):
 
 
 class NodeTimes(NamedTuple):
-    """The seconds of the main subgraph's nodes in one run, the least of several runs each.
+    """The seconds of the main subgraph's nodes in one run; the least of several runs for each.
 
     Attributes:
         nodes: the seconds of the nodes that kernels run, by index, in the order in which they run.
@@ -48,7 +48,7 @@ class NodeTimes(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The seconds of all of them."""
+        """The seconds of all nodes and partitions together."""
         return sum(self.nodes.values()) + sum(seconds for _, seconds in self.partitions)
 
     @property
@@ -57,7 +57,7 @@ class NodeTimes(NamedTuple):
         return {node for nodes, _ in self.partitions for node in nodes}
 
     def of(self, wanted: Collection[int], weights: dict[int, float]) -> float:
-        """The seconds of some nodes; they get that part of a partition's time which they have of its weight."""
+        """Estimate the seconds of some nodes; the time of a partition is divided among its nodes by their weights."""
         found = sum(seconds for node, seconds in self.nodes.items() if node in wanted)
         for nodes, seconds in self.partitions:
             if mine := [node for node in nodes if node in wanted]:
@@ -67,7 +67,9 @@ class NodeTimes(NamedTuple):
 
 
 class _LeastTimes(Profiler):
-    """Keeps the shortest time of each node of the main subgraph, without that in which the thread waited for a core."""
+    """Profiler that keeps the shortest time of each node of the main subgraph, without the time in which the thread waited for a
+    core.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +90,7 @@ class _LeastTimes(Profiler):
 
 
 def measure_node_times(interpreter: Interpreter) -> NodeTimes:
-    """Run an interpreter, which is allocated and has its inputs, with a profiler and without, in turns."""
+    """Time each node of an interpreter, which is allocated and has its inputs; runs with and without a profiler alternate."""
     session = interpreter._session
     profiler, settings = _LeastTimes(), (session.profiler, session.force_delegate_profiling)
     total = math.inf

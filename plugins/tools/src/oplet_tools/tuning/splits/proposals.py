@@ -1,4 +1,4 @@
-"""Ways with several engines in one model: the nodes that each delegate may claim, so that every part runs where it runs faster.
+"""Proposes candidates with several engines: which nodes each delegate may claim, so that every part runs where it is faster.
 
 The time of a delegate's partition does not tell that of its nodes. So the nodes are cut into segments, in the order in which they run,
 and each delegate is given every other segment, and then the rest: from two runs comes the time of every segment, with what it costs to
@@ -36,7 +36,7 @@ _WORTH, _PROPOSALS = 0.95, 3
 
 
 class _Engine(NamedTuple):
-    """What runs a segment: a delegate, or the kernels alone.
+    """An engine that may run a segment: a delegate, or the kernels alone.
 
     Attributes:
         name: the delegate's name, "" for the kernels.
@@ -52,14 +52,14 @@ class _Engine(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The nodes that each delegate is to have, and the estimated time of a run."""
+    """The nodes that each delegate should get, and the estimated time of a run."""
 
     nodes: Mapping[str, Collection[int]]
     seconds: float
 
 
 def split_candidates(kernels: Candidate, singles: Mapping[Candidate, float], profile: Profile) -> Iterator[Candidate]:
-    """The ways with several engines that are worth measuring, those that are estimated to be the fastest first.
+    """Yield the candidates with several engines that are worth measuring, those with the least estimated time first.
 
     Args:
         kernels: the fastest kernels.
@@ -112,7 +112,9 @@ def split_candidates(kernels: Candidate, singles: Mapping[Candidate, float], pro
 
 
 def _segments(plain: NodeTimes) -> list[list[int]]:
-    """The nodes cut into segments, each with about the same share of time and number of nodes together; few tensors cross a cut."""
+    """Cut the nodes into segments, each with about the same share of time and number of nodes together, where few tensors
+    cross.
+    """
     order = list(plain.nodes)
     whole = sum(plain.nodes.values()) or 1.0
     shares = list(accumulate(seconds / whole + 1 / len(order) for seconds in plain.nodes.values()))
@@ -139,7 +141,9 @@ def _segments(plain: NodeTimes) -> list[list[int]]:
 
 
 def _crossing(order: Sequence[int], plain: NodeTimes) -> list[int]:
-    """For each place in the order, the bytes that nodes before it write and nodes behind it read, with `_TENSOR` for each that writes."""
+    """Return, for each place in the order, the bytes of the tensors that nodes before it write and nodes behind it read, plus
+    `_TENSOR` for each such tensor.
+    """
     places = {node: place for place, node in enumerate(order)}
     last: dict[int, int] = {}
     for place, node in enumerate(order):
@@ -153,7 +157,7 @@ def _crossing(order: Sequence[int], plain: NodeTimes) -> list[int]:
 
 
 def _without_slow_partitions(name: str, plain: NodeTimes, whole: NodeTimes) -> _Plan:
-    """The partitions that the delegate runs faster than the kernels."""
+    """Plan the partitions that the delegate runs faster than the kernels."""
     kept: list[int] = []
     total = whole.total
     for nodes, seconds in whole.partitions:
@@ -166,7 +170,8 @@ def _without_slow_partitions(name: str, plain: NodeTimes, whole: NodeTimes) -> _
 
 
 def _slow_operators(way: Candidate, plain: NodeTimes, whole: NodeTimes, profile: Profile) -> set[int]:
-    """The nodes of operators that the delegate runs so slowly that it would pay to leave its partition for the kernels, and return.
+    """Find the nodes of operators that the delegate runs so slowly that it pays to leave its partition for the kernels, and
+    return.
 
     It is given one large node of each operator, in one run.
     """
@@ -205,7 +210,7 @@ def _measured(
     withheld: Collection[int],
     profile: Profile,
 ) -> _Engine | None:
-    """The delegate with its time for each segment, some nodes withheld; None where it cannot run them apart."""
+    """Measure the delegate's time for each segment, some nodes withheld; None where it cannot run the segments separately."""
     seconds = [0.0] * len(segments)
     for first in (0, 1):
         offered = {node for segment in segments[first::2] for node in segment}.difference(withheld)
@@ -226,7 +231,7 @@ def _measured(
 
 
 def _fastest(segments: Sequence[Sequence[int]], engines: Sequence[_Engine]) -> _Plan:
-    """The fastest sequence of engines, of which the first is the kernels."""
+    """Find the fastest sequence of engines over the segments, as a shortest path; the first engine is the kernels."""
     best = [(engine.seconds[0], [number]) for number, engine in enumerate(engines)]
     for place in range(1, len(segments)):
         best = [

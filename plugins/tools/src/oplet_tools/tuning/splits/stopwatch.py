@@ -1,4 +1,4 @@
-"""The time that a call takes, without that in which this thread was ready to run and other processes had the cores."""
+"""Stopwatch that leaves out the time in which this thread was ready to run and other processes had the cores."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _COUNTS = "/proc/thread-self/schedstat"
 
 
 def waited() -> float:
-    """The seconds that this thread has waited for a core since it began; 0 where the system does not count them."""
+    """Return the seconds that this thread has waited for a core since it began; 0 where the system does not count them."""
     with suppress(OSError, ValueError, IndexError), open(_COUNTS, encoding="ascii") as counts:
         return int(counts.read().split()[1]) * 1e-9
     return 0.0
 
 
 def seconds_of(call: Callable[[], object]) -> float:
-    """Call and return the seconds that it took, as good as without those in which this thread waited for a core.
+    """Call a function; return the seconds that it took, without most of those in which this thread waited for a core.
 
     Threads that the call waits for may wait as well; that counts.
     """

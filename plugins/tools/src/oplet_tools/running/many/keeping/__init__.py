@@ -1,3 +1,4 @@
-"""Results of rows, kept as they come. Here are their formats, the folder in which an interrupted run waits to be continued, and what is made
-of it in the end.
+"""Storage of the results of rows as they arrive.
+
+Here are their formats, the folder in which an interrupted run waits to be resumed, and the final file made of it.
 """

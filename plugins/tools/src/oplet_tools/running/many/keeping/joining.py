@@ -1,4 +1,4 @@
-"""The records of all rows joined as one .parquet or .npz file, a few rows at a time."""
+"""Converts the stored records of all rows to one .parquet or .npz file, a few rows at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _GROUP_ROWS, _GROUP_BYTES = 4096, 64 << 20
 
 @dataclass
 class _Kind:
-    """An output over all rows: the dtype that holds all, and the rank. `dtype` is None until a row has it; text has the dtype object.
+    """Type of an output over all rows: the dtype that holds all, and the rank. `dtype` is None until a row has it; text has the
+    dtype object.
 
     Attributes:
         longest: the most bytes of a text.
@@ -71,7 +72,8 @@ def check_joinable(kind: str, output: Path, forms: Sequence[OutputForm]) -> None
 
 
 def join_npz(output: Path, format: Records, forms: Sequence[OutputForm], file: BinaryIO) -> None:
-    """Write an .npz with an array for each output, of a row for each row, and arrays of the rows' names and errors.
+    """Write an .npz with an array for each output, one entry along the first axis for each row, and arrays of the rows' names and
+    errors.
 
     Rows that failed have NaN, 0 or no text. The arrays "row_name" and "row_error" have more underscores where an output is called so.
 
@@ -133,7 +135,7 @@ def join_parquet(output: Path, format: Records, forms: Sequence[OutputForm], fil
 
 
 def _column(kind: _Kind, values: Sequence[Array | None]) -> pa.Array:
-    """The values of an output, None for a row that failed, as numbers or nested lists."""
+    """Return the values of an output, None for a row that failed, as an Arrow array of numbers or nested lists."""
     import pyarrow as pa
 
     if kind.dtype is None:

@@ -1,4 +1,4 @@
-"""Where results are kept while a run goes on: a folder beside the results' file, from which an interrupted run continues.
+"""Journal of a run: a folder beside the results' file, in which results are stored, and from which an interrupted run is resumed.
 
 `results.csv.oplet-run` has what the run is in `run.json` and the finished rows in `rows.csv`. What is in there outlives the process
 however it ends. When all rows are there, they take their place as `results.csv`, and the folder is removed.
@@ -28,7 +28,7 @@ _RUN = "run.json"
 
 
 class Sink(Protocol):
-    """What takes the results as they come.
+    """Destination of results as they arrive.
 
     Attributes:
         kept: what is there already.
@@ -40,14 +40,14 @@ class Sink(Protocol):
         """Add the result of a row."""
 
     def finish(self) -> None:
-        """Note that all rows are there."""
+        """Record that all rows are complete."""
 
     def close(self) -> None:
-        """Stop, whether all rows are there or not."""
+        """Close the destination, whether all rows are complete or not."""
 
 
 class Stream:
-    """Results on a stream, such as standard output, which is never continued."""
+    """Writes results to a stream, such as standard output; such a run cannot be resumed."""
 
     kept = Kept(0, 0, 0)
 
@@ -63,11 +63,11 @@ class Stream:
         self._stream.flush()
 
     def close(self) -> None:
-        """Does nothing: the owner closes the stream."""
+        """Do nothing: the owner closes the stream."""
 
 
 class Journal:
-    """The folder of a run.
+    """The journal folder of one run: appends results, and moves or converts them to the final file in the end.
 
     Args:
         output: the results' file.
@@ -132,7 +132,9 @@ class Journal:
         self._file.append(encoded)
 
     def first_shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of the outputs of the first row that did not fail; empty if there is none yet, or results are lines."""
+        """Return the shapes of the outputs of the first row that did not fail; empty if there is none yet, or results are
+        lines.
+        """
         if isinstance(self._format, Records):
             with open_file(self._rows) as file:
                 for record in self._format.records(file):
@@ -141,7 +143,7 @@ class Journal:
         return {}
 
     def finish(self) -> None:
-        """Let the results take their place, and remove the folder.
+        """Write the final results' file, and remove the folder.
 
         Raises:
             OSError: the results' file cannot be written.
@@ -155,7 +157,7 @@ class Journal:
         remove_folder(self._folder, [_RUN, self._rows.name])
 
     def close(self) -> None:
-        """Keep what is there."""
+        """Close the journal; what was stored stays for a resumed run."""
         self._file.close()
 
     def _run(self) -> dict[str, Any]:

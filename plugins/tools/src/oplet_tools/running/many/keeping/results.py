@@ -1,4 +1,4 @@
-"""Results of rows in the formats that they are kept in while a run goes on: a line of JSON or CSV, or a record of bytes.
+"""Encodings of a row's result while a run goes on: a line of JSON or CSV, or a binary record.
 
 Each encodes a result as bytes that stand alone, and reads back how many whole ones a file begins with. Lines are results as they are in the
 end; of records `joining` makes .parquet and .npz.
@@ -35,7 +35,7 @@ _MAGIC = b"ROW\n"
 
 @dataclass(frozen=True)
 class OutputForm:
-    """How an output appears in results.
+    """Form in which an output appears in results: all its values, or its highest scores.
 
     Attributes:
         name: its name.
@@ -83,20 +83,20 @@ class Kept(NamedTuple):
 
 
 class ResultFormat(Protocol):
-    """A format; it is sent to processes."""
+    """Protocol of an encoding of results; it is picklable."""
 
     @property
     def file(self) -> str:
         """The name of the file that results are kept in."""
 
     def header(self) -> bytes:
-        """What stands before the first result."""
+        """Return the bytes before the first result."""
 
     def encode(self, result: RowResult) -> bytes:
-        """A result."""
+        """Encode a result."""
 
     def read(self, file: BinaryIO) -> Kept:
-        """The whole results that a file begins with, if nothing but a torn one follows.
+        """Count the complete results at the beginning of a file; an incomplete one may follow.
 
         Raises:
             ValueError: more follows.
@@ -198,7 +198,7 @@ def _columns(form: OutputForm) -> list[str]:
 
 
 def _is_spread(form: OutputForm) -> bool:
-    """Whether an output's values have a column each."""
+    """Return whether an output's values have a column each."""
     return -1 not in form.shape and int(np.prod(form.shape, dtype=np.float64)) <= _MOST_COLUMNS and len(form.shape) < 32
 
 
@@ -227,7 +227,9 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Records:
-    """Bytes with a length and a check sum for each row: a line of JSON, then the outputs' values as they are in memory."""
+    """Binary records with a length and a checksum for each row: a line of JSON, then the outputs' values as they are in
+    memory.
+    """
 
     outputs: tuple[OutputForm, ...]
     keep_top_values: bool
@@ -270,7 +272,7 @@ class Records:
         return Kept(rows, failed, size)
 
     def records(self, file: BinaryIO) -> Iterator[Record]:
-        """The results of a file, one after the other."""
+        """Yield the results of a file, one after the other."""
         for content in _contents(file):
             end = content.index(b"\n")
             head, position = json.loads(content[:end]), end + 1
@@ -287,7 +289,7 @@ class Records:
 
 
 def _contents(file: BinaryIO) -> Iterator[bytes]:
-    """The contents of whole records, up to a torn one.
+    """Yield the contents of complete records, up to an incomplete one.
 
     Raises:
         ValueError: something else follows.
@@ -309,7 +311,7 @@ def _contents(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _ensure_torn(piece: bytes, file: BinaryIO, rows: int) -> None:
-    """Check that a piece which is no whole result is the last one: nothing follows but zeros, which a loss of power may leave."""
+    """Check that an incomplete record is the last one: nothing follows but zeros, which a loss of power may leave."""
     if not piece.endswith(b"\n") and piece.strip(b"\0") and not file.read(1):
         return
     while chunk := file.read(1 << 20):

@@ -26,7 +26,7 @@ _BATCH, _LONGEST_NAME = 64, 1000
 
 
 def arrow_needs() -> str:
-    """The message that names the package these files need."""
+    """Return an error message that names the package required for these files."""
     return f"Parquet and Arrow files need pyarrow: {install_command('oplet-tools', 'arrow')}"
 
 
@@ -149,14 +149,16 @@ class ArrowTable:
 
 
 def _in_shape(value: Any, details: Details) -> Any:
-    """The value; a list of all values of the input has its shape, as tables hold lists rather than lists of lists."""
+    """Reshape a flat list that has all values of the input to its shape, as tables may hold flat lists; other values are
+    unchanged.
+    """
     shape = tuple(map(int, details["shape"]))
     flat = isinstance(value, np.ndarray) and value.ndim == 1 and -1 not in details["shape_signature"]
     return value.reshape(shape) if flat and value.size == math.prod(shape) else value
 
 
 def _value(scalar: pa.Scalar, text: bool) -> Any:
-    """A cell as an array, as text or the bytes of a picture; None for a null."""
+    """Convert a cell to an array, to text or to the bytes of a picture; None for a null."""
     import pyarrow as pa
 
     if not scalar.is_valid:
@@ -184,7 +186,7 @@ def _value(scalar: pa.Scalar, text: bool) -> Any:
 
 
 def _array(scalar: pa.Scalar) -> Any:
-    """The value of a list, of lists of one length inside each other."""
+    """Convert nested lists of equal lengths to an array."""
     values, shape = scalar.values, [len(scalar.values)]
     while _is_list(values.type):
         if values.null_count:

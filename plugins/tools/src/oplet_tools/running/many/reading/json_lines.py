@@ -68,7 +68,7 @@ class JsonLines:
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
-    """The numbers and texts of lines that are not empty; None in place of a text that is too long."""
+    """Yield the numbers and texts of lines that are not empty; None in place of a text that is too long."""
     number = 0
     while line := file.readline(TEXT_BYTES + 1):
         number += 1

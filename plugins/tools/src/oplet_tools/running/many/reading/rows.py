@@ -1,4 +1,4 @@
-"""A row on its way to the model: its name, and parts that give the values of inputs when a worker takes it."""
+"""A row that is still to be read: its name, and parts that load the values of inputs in a worker."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class InputOptions:
-    """How values become those of inputs.
+    """Options of the conversion of given values to those of inputs.
 
     Attributes:
         raw: whether values are the integers of quantized tensors.
-        preprocessing: what becomes of pictures.
+        preprocessing: the preprocessing of pictures.
     """
 
     raw: bool = False
@@ -36,10 +36,10 @@ class InputOptions:
 
 
 class Part(Protocol):
-    """Values for one input or several, read when a worker needs them. Parts are sent to processes."""
+    """Values for one input or several, read when a worker needs them. Parts are picklable."""
 
     def load(self, details: Mapping[str, Details], options: InputOptions, notify: NoticeCallback) -> dict[str, Array]:
-        """The values by the inputs' names.
+        """Read the values, by the inputs' names.
 
         Raises:
             TensorError: a value does not fit.
@@ -63,7 +63,7 @@ class Row:
 
 
 class RowSource(Protocol):
-    """Rows of one input or several."""
+    """A source of rows for one input or several."""
 
     @property
     def inputs(self) -> Sequence[str]:
@@ -74,10 +74,10 @@ class RowSource(Protocol):
         """The number of rows, None if it shows only at the end."""
 
     def rows(self, start: int) -> Iterator[Row]:
-        """The rows from number `start` on."""
+        """Yield the rows from number `start` on."""
 
     def identity(self) -> dict[str, Any]:
-        """What tells whether the rows are the same as before, of JSON types."""
+        """Return JSON types that identify the rows, to tell whether they are the same as in an interrupted run."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class ValuePart:
 
 
 def own_names(entries: Mapping[str, Any], details: Mapping[str, Details], source: str) -> dict[str, Any]:
-    """The entries that are inputs, by the inputs' names; "x" stands for "serving_default_x:0" too. Others are left out.
+    """Return the entries that are inputs, by the inputs' names; "x" stands for "serving_default_x:0" too. Others are left out.
 
     A model with one input takes an only entry (besides "name") whatever it is called.
 

@@ -1,4 +1,4 @@
-"""Where rows come from: what `--input` names, put together row by row."""
+"""Combines the sources that `--input` names into rows with values for all inputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Sources", "open_sources"]
 
 @dataclass
 class Sources:
-    """The rows of all inputs.
+    """The sources of rows for all inputs.
 
     Attributes:
         constants: the values of inputs that have the same one in each row, with the files that they came from.
@@ -44,16 +44,16 @@ class Sources:
 
     @property
     def can_come_again(self) -> bool:
-        """Whether the rows can be read again."""
+        """Whether the rows can be read again, as a resumed run must."""
         return all(text.rpartition("=")[2] != STDIN for text in self._sources)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What tells whether the rows are the same as before, by the input as it was given."""
+        """Identity of the rows, by the input as it was given, to tell whether they are the same as in an interrupted run."""
         return {text: source.identity() for text, source in self._sources.items()}
 
     def add(self, text: str, source: RowSource) -> None:
-        """Add rows.
+        """Add a source of rows.
 
         Raises:
             TensorError: they are not as many as those of another source, or the files of two folders are not called alike.
@@ -70,7 +70,7 @@ class Sources:
         self._sources[text] = source
 
     def rows(self, start: int) -> Iterator[Row]:
-        """The rows from number `start` on.
+        """Yield the rows from number `start` on, with values for all inputs.
 
         Raises:
             TensorError: a file is damaged, or one input has fewer rows than another.
@@ -100,13 +100,13 @@ def open_sources(
     notify: NoticeCallback,
     say: Callable[[str], None],
 ) -> Sources:
-    """The rows that `--input` names. A single value is the same in each row; where arrays may be either, they are rows.
+    """Open the rows that `--input` names. A single value is the same in each row; where arrays may be either, they are rows.
 
     Args:
         given: "SOURCE" or "NAME=SOURCE" each. Sources without a name go to the next input that has none; a table, lines and an .npz may
             have several inputs by name.
         details: the inputs' details, by name, in order.
-        options: how values become those of inputs.
+        options: options of the conversion of given values to those of inputs.
         stdin: standard input.
         notify: called with a notice of what was done to a single value.
         say: called with a sentence on files that were left out.
@@ -164,7 +164,7 @@ def _opened(path: Path, name: str, details: Mapping[str, Details], stdin: Binary
 def _single_value(
     path: Path, name: str | None, details: Mapping[str, Details], options: InputOptions, notify: NoticeCallback, several: bool
 ) -> dict[str, tuple[NDArray[Any], str]] | None:
-    """The values of inputs by a file that holds one for each; None for an array of rows, of more than one row where there are several sources."""
+    """Return the values of inputs from a file that holds one value for each; None if its arrays are rows."""
     if path.suffix.lower() in (".npy", ".npz"):
         with suppress(TensorError):
             if Arrays(path, name or "", details).count != 1 or not several:
