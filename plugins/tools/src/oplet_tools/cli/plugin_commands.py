@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,8 +20,6 @@ __all__ = ["KNOWN", "Command", "Commands"]
 
 #: Commands that packages of this project bring, for advice where they are not installed or switched off.
 KNOWN: Final = {"build": "oplet-build", "native": "oplet-native-ops", "select": "oplet-build", "serve": "oplet-serve"}
-#: The package that no list of plugins leaves out (OPLET_PLUGINS): such a list says who may bring operators, and it brings none.
-_ALWAYS_LISTED: Final = "oplet-build"
 
 _FOUND = "oplet.commands"
 _PLUGINS = "oplet.plugins"
@@ -80,7 +77,7 @@ class Commands(TyperGroup):
         """Return the registry of commands of the plugins that are not switched off by -p; it is made once."""
         found: CommandRegistry | None = context.meta.get(_FOUND)
         if found is None:
-            found = context.meta[_FOUND] = _commands(self._plugins(context))
+            found = context.meta[_FOUND] = self._plugins(context).commands()
             for entry in found.entries():
                 if entry.name in self.commands:
                     _logger.warning(
@@ -106,20 +103,6 @@ class Commands(TyperGroup):
         from oplet.toolkit import install_command
 
         return f"a package of its own brings it: {install_command(package)}"
-
-
-def _commands(plugins: PluginManager) -> CommandRegistry:
-    """Return the commands of plugins, those of a package that is only missing from a list of plugins included."""
-    from oplet import CommandRegistry, Provenance
-
-    found = CommandRegistry()
-    found.merge(plugins.commands())
-    for info in plugins.plugins(load=False):
-        if info.distribution == _ALWAYS_LISTED and info.state == "blocked" and info.error.startswith("not among"):
-            registry = CommandRegistry(Provenance(info.name, info.distribution, info.version, info.module))
-            importlib.import_module(info.module).register_commands(registry)
-            found.merge(registry)
-    return found
 
 
 def _made(entry: CommandEntry) -> Any:

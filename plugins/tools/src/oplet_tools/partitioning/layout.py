@@ -49,7 +49,7 @@ def ensure_layout() -> None:
     try:
         import graphlay  # noqa: F401
     except ModuleNotFoundError as error:
-        raise LayoutError(f"Drawing a graph needs graphlay; install it: {install_command('oplet', 'graph')}.") from error
+        raise LayoutError(f"Drawing a graph needs graphlay; install it: {install_command('oplet-tools', 'graph')}.") from error
 
 
 def lay_out(sizes: Sequence[tuple[float, float]], edges: Collection[tuple[int, int]]) -> Layout:

@@ -26,7 +26,7 @@ _BATCH, _LONGEST_NAME = 64, 1000
 
 def arrow_needs() -> str:
     """Return an error message that names the package required for these files."""
-    return f"Parquet and Arrow files need pyarrow: {install_command('oplet', 'arrow')}"
+    return f"Parquet and Arrow files need pyarrow: {install_command('oplet-tools', 'arrow')}"
 
 
 class ArrowTable:
