@@ -9,9 +9,9 @@ import sys
 import pytest
 from tests.places import EXAMPLES
 
-from oplet.plugins.manager import PluginManager
+from oplet import PluginManager
 from oplet_testing.distributions import fake_distribution
-from oplet_tools.cli import plugin_commands
+from oplet_tools.cli.app import app
 from oplet_tools.cli.main import main
 from oplet_tools.cli.plugin_commands import KNOWN
 
@@ -169,6 +169,7 @@ SWITCHED_OFF = [
     (["-p", "no:oplet-build"], {}, "switched off by -p no:oplet-build"),
     ([], {"OPLET_DISABLE_PLUGINS": "build"}, "switched off by OPLET_DISABLE_PLUGINS=build"),
     ([], {"OPLET_PLUGINS": "no:build"}, "switched off by OPLET_PLUGINS=no:build"),
+    ([], {"OPLET_PLUGINS": "oplet-builtin-ops"}, "not among those that OPLET_PLUGINS allows"),
 ]
 
 
@@ -190,16 +191,6 @@ def test_a_command_whose_package_is_not_installed_says_what_to_install(oplet, mo
     assert ran.err.endswith("No such command 'serve': a package of its own brings it: pip install oplet-serve.\n")
 
 
-def test_a_list_of_plugins_says_who_brings_operators_and_leaves_oplet_build(oplet, monkeypatch):
-    pytest.importorskip("oplet_build")
-    monkeypatch.setenv("OPLET_PLUGINS", "oplet-builtin-ops")
-    assert "served by" in oplet("select", "--op", "ABS").out
-    ran = oplet("select", "--op", "Atan")
-    assert ran.code == 1
-    assert "not among those that OPLET_PLUGINS allows" in ran.err
-    assert "Select the ops that models need" in oplet("--help").out
-
-
 def test_a_name_of_oplets_own_stays_its_own(oplet, site, add):
     other = HOOK.replace('"greet"', '"versions"').replace('"wave"', '"bow"')
     add("other", "1.0", {"other": other})
@@ -208,24 +199,12 @@ def test_a_name_of_oplets_own_stays_its_own(oplet, site, add):
     assert "Wave. (other 1.0)" in ran.out
     assert "Greet and part. (other 1.0)" not in ran.out
     assert ran.err == "oplet: warning: The command 'versions' of other 1.0 is not reached: oplet has one of that name.\n"
-    [info] = [info for info in json.loads(oplet("plugins", "--json").out) if info["name"] == "other"]
-    assert info["commands"] == ["bow", "versions"]
     assert ran.err.count("The command 'versions' of other 1.0 is not reached: oplet has one of that name.") == 1
     ran = oplet("bow", "--times", "2")
     assert (ran.code, ran.out) == (0, "waves 2.0\n")
     assert ran.err.count("\n") == 1
     [info] = [info for info in json.loads(oplet("plugins", "--json").out) if info["name"] == "other"]
     assert info["commands"] == ["bow", "versions"]
-
-
-def test_a_command_of_a_package_of_ours_that_is_not_installed_names_the_package(oplet, monkeypatch):
-    for name, package in plugin_commands.KNOWN.items():
-        monkeypatch.setattr(plugin_commands, "_is_installed", lambda package: False)
-        ran = oplet("-p", f"no:{package}", name, "model.tflite")
-        assert ran.code == 2
-        assert ran.err.count(f"No such command '{name}' here: pip install {package} brings it.") == 1
-        monkeypatch.setattr(plugin_commands, "_is_installed", lambda package: True)  # switched off, and not missing
-        assert f"No such command '{name}'." in oplet("-p", f"no:{package}", name).err
 
 
 def test_two_packages_of_one_command_are_named_when_it_is_used(oplet, site, add):
