@@ -105,7 +105,7 @@ class _Copied:
 
 
 class _Joiner:
-    """The `oplet.Joiner` that fuses compiled steps."""
+    """The `oplet.StoringJoiner` that fuses compiled steps: an `oplet.Joiner` whose steps can be kept on disk."""
 
     def adopt(self, thunk: Thunk) -> Thunk | None:
         if type(thunk) is not Copies or not COPY.has_entry:
