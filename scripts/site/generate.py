@@ -41,7 +41,6 @@ _MODULES = (
     "oplet.toolkit",
     "oplet.versions",
     "oplet.texts",
-    "oplet.processes",
 )
 
 

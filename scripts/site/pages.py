@@ -39,6 +39,7 @@ GUIDES: dict[str, list[str]] = {
         "native-ops.md",
         "writing-models.md",
         "plugins.md",
+        "public-names.md",
     ],
     "Writing delegates": ["writing-a-delegate.md", "native-delegates.md"],
     "How it works": [
