@@ -17,7 +17,7 @@ from oplet.errors import DelegateApplicationError, DelegateError, SignatureError
 from oplet.model.verify.signatures import signature_faults
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session
-from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model, resolver_of
+from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model
 from oplet.runtime.memory.accounting import USUAL, Bounds
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict
@@ -39,6 +39,16 @@ if TYPE_CHECKING:
     from oplet.runtime.signature_runner import SignatureRunner
 
 __all__ = ["Interpreter", "OpResolverType"]
+
+
+def _resolver_of(manager: PluginManager, prefer: Any, own: OpResolver | None) -> OpResolver:
+    """Return the resolver of an interpreter: the application's own registrations, then those of the plugins."""
+    found: OpResolver = manager.resolver(prefer)
+    if own is None:
+        return found
+    from oplet.ops.serving.resolver import ChainOpResolver
+
+    return ChainOpResolver([own, found])
 
 
 class Interpreter(ModelRuntime):
@@ -161,7 +171,7 @@ class Interpreter(ModelRuntime):
         self._prefer = prefer
         self._session = Session(
             self._model,
-            partial(resolver_of, self._manager, prefer, op_resolver),
+            partial(_resolver_of, self._manager, prefer, op_resolver),
             num_threads=1 if num_threads is None else num_threads,
             preserve_all_tensors=experimental_preserve_all_tensors,
             profiler=profiler,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import sys
 from collections.abc import Hashable, Iterator, Sequence
 from enum import Enum
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from oplet.ops.context import Node
 from oplet.ops.shared_values import NodeValues, SharedValues, address_of
 from oplet.ops.strings import strings_nbytes
 from oplet.ops.tensor import Allocation, Array, Quantization, Tensor, numpy_dtype
+from oplet.plugins.selection import selecting_environment
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema import tables
 from oplet.schema.columns import Columns, LazyTables, as_lazy_tables
@@ -28,7 +30,6 @@ from oplet.schema.enums import TensorType
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from oplet.ops.serving.resolver import OpResolver
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.memory.accounting import MemoryAccount
 
@@ -41,7 +42,6 @@ __all__ = [
     "manager_of",
     "open_model",
     "read_strings",
-    "resolver_of",
     "unpack",
 ]
 
@@ -89,22 +89,28 @@ def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview 
 
 
 def manager_of(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
-    """The plugin manager for an interpreter's argument `plugins`; None stands for all installed plugins."""
+    """Return the plugin manager for an interpreter's argument `plugins`; None stands for all installed plugins.
+
+    The same names give the same manager again, as discovering plugins and merging their operators takes longer than opening a model.
+    """
     from oplet.plugins.manager import PluginManager, default_manager
 
     if plugins is None:
         return default_manager()
-    return plugins if isinstance(plugins, PluginManager) else PluginManager.named(plugins, "plugins")
+    if isinstance(plugins, PluginManager):
+        return plugins
+    names = plugins if isinstance(plugins, str) else tuple(plugins)
+    if not all(isinstance(name, str) for name in names):
+        return PluginManager.named(names, "plugins")  # which refuses them
+    return _named_manager(names, selecting_environment(os.environ), tuple(sys.path), default_manager())
 
 
-def resolver_of(manager: PluginManager, prefer: Any, own: OpResolver | None) -> OpResolver:
-    """The resolver of an interpreter: of the plugins, after the application's own registrations."""
-    found: OpResolver = manager.resolver(prefer)
-    if own is None:
-        return found
-    from oplet.ops.serving.resolver import ChainOpResolver
+@lru_cache(maxsize=8)
+def _named_manager(names: str | tuple[str, ...], *_key: object) -> PluginManager:
+    """Return a manager of the plugins with these names, another one where `_key` differs: variables, import path or default manager."""
+    from oplet.plugins.manager import PluginManager
 
-    return ChainOpResolver([own, found])
+    return PluginManager.named(names, "plugins")
 
 
 def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: MemoryAccount) -> Subgraph:
