@@ -156,7 +156,7 @@ def test_a_model_whose_kernels_are_still_compiled_is_noted_and_stored_by_the_nex
     interpreter = opened(model())
     [segment] = interpreter._subgraphs[0].segments
     segment.can_improve = True
-    access = interpreter._stored_plans
+    access = interpreter._runtime.loaded.stored_plans
     assert access is not None
     for _ in range(2):  # as after each run in the meantime
         access.store(interpreter._subgraphs, {}, list)

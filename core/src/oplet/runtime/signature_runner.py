@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from oplet.errors import SignatureError
 
 if TYPE_CHECKING:
-    from oplet.runtime.execution.model_runtime import ModelRuntime
+    from oplet.runtime.describe.descriptions import Descriptions
 
 __all__ = ["SignatureRunner"]
 
@@ -24,7 +24,7 @@ class SignatureRunner:
         >>> runner(x=np.zeros((1, 4), np.float32))["y"]  # doctest: +SKIP
     """
 
-    def __init__(self, interpreter: ModelRuntime | None = None, signature_key: str | None = None) -> None:
+    def __init__(self, interpreter: Descriptions | None = None, signature_key: str | None = None) -> None:
         if interpreter is None:
             raise SignatureError("None interpreter provided.")
         if not signature_key:
@@ -61,19 +61,19 @@ class SignatureRunner:
         for name in inputs:
             if name not in self._inputs:
                 raise SignatureError(f"Invalid Input name ({name}) for SignatureDef. It takes: {', '.join(self._inputs)}.")
-        runtime, subgraph = self._interpreter, self._subgraph_index
-        runtime._ensure_usable(self._signature_key)
-        runtime._session.lock()  # so that no other thread sets inputs before they are read
+        runtime, subgraph = self._interpreter._runtime, self._subgraph_index
+        self._interpreter._ensure_usable(self._signature_key)
+        runtime.session.lock()  # so that no other thread sets inputs before they are read
         try:
             for name, value in inputs.items():
-                runtime._resize(self._inputs[name], np.shape(value), subgraph)
-            runtime._allocate(subgraph)
+                runtime.resize(self._inputs[name], np.shape(value), subgraph)
+            runtime.allocate(subgraph)
             for name, value in inputs.items():
-                runtime._set(self._inputs[name], value, subgraph)
-            runtime._invoke(subgraph)
-            return {name: runtime.get_tensor(index, subgraph) for name, index in self._outputs.items()}
+                runtime.set_value(self._inputs[name], value, subgraph)
+            runtime.invoke(subgraph)
+            return {name: runtime.value(index, subgraph) for name, index in self._outputs.items()}
         finally:
-            runtime._session.unlock()
+            runtime.session.unlock()
 
     def get_input_details(self) -> dict[str, dict[str, Any]]:
         """The details of each input, by the signature's name for it."""

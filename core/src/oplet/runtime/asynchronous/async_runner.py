@@ -16,7 +16,7 @@ from oplet.ops.asynchronous.task import ExecutionTask, IoType
 from oplet.runtime.asynchronous.async_subgraph import AsyncSubgraph
 
 if TYPE_CHECKING:
-    from oplet.runtime.execution.model_runtime import ModelRuntime
+    from oplet.runtime.describe.descriptions import Descriptions
 
 __all__ = ["AsyncSignatureRunner"]
 
@@ -44,7 +44,7 @@ class AsyncSignatureRunner:
             RuntimeError).
     """
 
-    def __init__(self, interpreter: ModelRuntime, signature_key: str | None = None) -> None:
+    def __init__(self, interpreter: Descriptions, signature_key: str | None = None) -> None:
         self._interpreter = interpreter
         self._subgraph_index, names = _signature(interpreter, signature_key)
         self._names: dict[IoType, Mapping[str, int]] = {IoType.INPUT: names["inputs"], IoType.OUTPUT: names["outputs"]}
@@ -235,23 +235,24 @@ class AsyncSignatureRunner:
         self._backend.finish(task)
 
 
-def _backend(interpreter: ModelRuntime, index: int) -> AsyncSubgraph:
+def _backend(interpreter: Descriptions, index: int) -> AsyncSubgraph:
     """The subgraph's asynchronous backend, which all its runners share."""
-    known = interpreter._backends.get(index)
+    runtime = interpreter._runtime
+    known = runtime.backends.get(index)
     if not isinstance(known, AsyncSubgraph) or not known.is_current:
-        interpreter._subgraph(index)
-        known = interpreter._backends[index] = AsyncSubgraph(interpreter._executors[index])
+        runtime.subgraph(index)
+        known = runtime.backends[index] = AsyncSubgraph(runtime.executors[index])
     return known
 
 
-def _signature(interpreter: ModelRuntime, key: str | None) -> tuple[int, Mapping[str, Mapping[str, int]]]:
+def _signature(interpreter: Descriptions, key: str | None) -> tuple[int, Mapping[str, Mapping[str, int]]]:
     """The subgraph of a signature and its tensor indices by name; without a key, the first signature of the primary subgraph.
 
     In a model without signatures the names are those of the input and output tensors.
     """
     signatures = interpreter._get_full_signature_list()
     if key is None and not signatures:
-        subgraph = interpreter._subgraph(0)
+        subgraph = interpreter._runtime.subgraph(0)
         roles = {"input": subgraph.inputs, "output": subgraph.outputs}
         return 0, {
             f"{role}s": {subgraph.tensors[index].name or f"{role}{position}": index for position, index in enumerate(indices)}

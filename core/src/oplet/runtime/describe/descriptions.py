@@ -8,58 +8,55 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import SignatureError, TensorError
-from oplet.model.verify.signatures import named_tensors, stale_names
-from oplet.ops.tensor import Tensor
-from oplet.runtime.describe.details import node_details, tensor_details
-from oplet.runtime.subgraph import Subgraph
-from oplet.schema import tables
-from oplet.schema.naming import shown
+from oplet.runtime.describe.details import missing_attribute, node_details, tensor_details
+from oplet.runtime.describe.signatures import ensure_usable, signatures_of, subgraph_of
 
 if TYPE_CHECKING:
-    from oplet.model.model import Model
-    from oplet.ops.serving.resolver import OpResolver
+    from oplet.ops.tensor import Tensor
     from oplet.plugins.engine_choice import Choice
+    from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
     from oplet.runtime.describe.delegation_report import DelegationReport
     from oplet.runtime.describe.explain import NodeReport
+    from oplet.runtime.execution.executor import Executor
+    from oplet.runtime.execution.model_runtime import ModelRuntime
+    from oplet.runtime.execution.session import Session
+    from oplet.runtime.signature_runner import SignatureRunner
+    from oplet.runtime.subgraph import Subgraph
 
 __all__ = ["Descriptions"]
 
-#: Private attributes of LiteRT's interpreter that programs use, and what to do without them.
-_INSIDE_LITERT = {
-    "_native_handle": "it is the address of a C++ object; ops and delegates of your own are registered in Python, or come as plugins",
-    "_interpreter": "it wraps a C++ object; call the interpreter's own methods",
-    "_custom_op_registerers": "they are C++ symbols, or functions that get a C++ object; give op_resolver, or functions to InterpreterWithCustomOps",
-    "_delegates": "delegation_reports() tells which delegates were applied",
-}
-
 
 class Descriptions:
-    """The part of an interpreter that describes its model and changes nothing."""
+    """Describes the model of a runtime, and changes nothing.
 
-    _model: Model
-    _resolver: OpResolver
-    _subgraphs: list[Subgraph]
-    _choice: Choice | None = None
-    _experimental_compress_quantization_zero_points: bool
+    Args:
+        runtime: the runtime.
+        choice: the choice of engines that was made for it; None where none was.
+        compress_zero_points: LiteRT's argument, which it tells.
+    """
+
+    def __init__(self, runtime: ModelRuntime, choice: Choice | None, compress_zero_points: bool) -> None:
+        self._runtime = runtime
+        self._model = runtime.session.model
+        self._choice = choice
+        self._compress_zero_points = compress_zero_points
 
     if not TYPE_CHECKING:  # for type checkers every name would be an attribute
 
         def __getattr__(self, name: str) -> Any:
-            if name in _INSIDE_LITERT:
-                raise AttributeError(f"{name} is private to LiteRT's interpreter, and oplet's has none: {_INSIDE_LITERT[name]}.")
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise AttributeError(missing_attribute(type(self).__name__, name))
 
     def get_input_details(self) -> list[dict[str, Any]]:
-        """Details of the inputs: name, index, shape, shape_signature, dtype, quantization, quantization_parameters,
+        """Return details of the inputs: name, index, shape, shape_signature, dtype, quantization, quantization_parameters,
         sparsity_parameters."""
         return [self._get_tensor_details(index, 0) for index in self._subgraphs[0].inputs]
 
     def get_output_details(self) -> list[dict[str, Any]]:
-        """Details of the outputs, as `get_input_details`."""
+        """Return details of the outputs, as `get_input_details`."""
         return [self._get_tensor_details(index, 0) for index in self._subgraphs[0].outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
-        """Details of every tensor of a subgraph, as `get_input_details`.
+        """Return details of every tensor of a subgraph, as `get_input_details`.
 
         Raises:
             TensorError: there is no such subgraph (a ValueError).
@@ -71,7 +68,7 @@ class Descriptions:
         return [tensor_details(tensor) for tensor in self._subgraphs[subgraph_index].tensors]
 
     def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
-        tensor = self._tensor(tensor_index, subgraph_index)
+        tensor = self._runtime.tensor(tensor_index, subgraph_index)
         self._model.check_files()  # scales lie in the file, too
         return tensor_details(tensor)
 
@@ -85,18 +82,17 @@ class Descriptions:
         return [node_details(node) for node in self._subgraphs[0].nodes]
 
     def num_subgraphs(self) -> int:
-        """The number of subgraphs of the model."""
+        """Return the number of subgraphs of the model."""
         return len(self._subgraphs)
 
     def explain(self) -> list[NodeReport]:
-        """For each node of the execution plans, which package serves it, and why that one."""
+        """Tell for each node of the execution plans which package serves it, and why that one."""
         from oplet.runtime.describe.explain import explain_nodes
 
-        choice = "" if self._choice is None else str(self._choice)
-        return explain_nodes(self._subgraphs, self._resolver, choice)
+        return explain_nodes(self._subgraphs, self._session.resolver, "" if self._choice is None else str(self._choice))
 
     def delegation_reports(self) -> list[DelegationReport]:
-        """For each delegate and subgraph: its partitions, the nodes it did not claim and why, or why it failed."""
+        """Return for each delegate and subgraph its partitions, the nodes it did not claim and why, or why it failed."""
         return [report for subgraph in self._subgraphs for report in subgraph.delegation_reports.values()]
 
     @property
@@ -107,53 +103,87 @@ class Descriptions:
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
         """The constructor's argument of this name."""
-        return self._experimental_compress_quantization_zero_points
+        return self._compress_zero_points
+
+    # Signatures ----------------------------------------------------------------------------------------------
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
-        """The signatures in the model's order: `{key: {"inputs": [names], "outputs": [names]}}`, names sorted."""
-        return {
-            key: {role: list(names) for role, names in signature.items()}
-            for key, signature in self._get_full_signature_list().items()
-        }
+        """Return the signatures in the model's order: `{key: {"inputs": [names], "outputs": [names]}}`, names sorted."""
+        return {key: {role: list(names) for role, names in roles.items()} for key, roles in signatures_of(self._model).items()}
 
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
-        full: dict[str, dict[str, dict[str, int]]] = {}
-        for signature in self._model.lazy_root.signature_defs or []:
-            names = {"inputs": named_tensors(signature.inputs), "outputs": named_tensors(signature.outputs)}
-            full.setdefault(signature.signature_key or "", names)
-        return full
+        return signatures_of(self._model)
 
-    def _subgraph_of(self, signature_key: str) -> int:
-        return self._signature(signature_key).subgraph_index
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+        """Return a callable that runs one signature.
 
-    def _signature(self, key: str) -> tables.SignatureDef:
-        return next(s for s in self._model.lazy_root.signature_defs or [] if s.signature_key == key)
-
-    def _ensure_usable(self, signature_key: str) -> None:
-        """Refuse a signature that names tensors which its subgraph does not have.
+        Args:
+            signature_key: the signature's key; None is allowed when the model has exactly one signature.
 
         Raises:
-            SignatureError: it does, in LiteRT's words.
+            SignatureError: there is no such signature (a ValueError).
         """
-        signature = self._signature(signature_key)
-        count = len((self._model.lazy_root.subgraphs or [])[signature.subgraph_index].tensors or [])
-        if stale := stale_names(signature, count):
-            index = max(*named_tensors(signature.inputs).values(), *named_tensors(signature.outputs).values(), 0)
-            raise SignatureError(
-                f"Invalid tensor index {index} exceeds max tensor index {count}. Signature '{shown(signature_key)}' of "
-                f"{self._model.name} has {' and '.join(stale)}; a tool that changed the model has left it behind. Use the model "
-                "without signatures, or convert it again."
-            )
+        if signature_key is None:
+            keys = list(signatures_of(self._model))
+            if len(keys) != 1:
+                raise SignatureError(
+                    f"SignatureDef signature_key is None and model has {len(keys)} Signatures. "
+                    "None is only allowed when the model has 1 SignatureDef"
+                )
+            signature_key = keys[0]
+        from oplet.runtime.signature_runner import SignatureRunner
 
-    # Look-ups ------------------------------------------------------------------------------------------------
+        return SignatureRunner(self, signature_key)
 
-    def _subgraph(self, index: int) -> Subgraph:
-        if not 0 <= index < len(self._subgraphs):
-            raise TensorError(f"Invalid subgraph index {index} exceeds max subgraph index {len(self._subgraphs)}")
-        return self._subgraphs[index]
+    def get_async_signature_runner(self, signature_key: str | None = None) -> AsyncSignatureRunner:
+        """Return a runner of one signature, asynchronous and on buffers of the application, for a model that one delegate runs as a whole.
+
+        Args:
+            signature_key: the signature's key; None for the first one of the primary subgraph, or for a model without signatures.
+
+        Raises:
+            SignatureError: there is no such signature (a ValueError).
+            DelegateError: the model is not fully delegated by one backend, or that one cannot run asynchronously (a
+                RuntimeError).
+        """
+        from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
+
+        return AsyncSignatureRunner(self, signature_key)
+
+    # Access by index, for signatures and for oplet's own packages -----------------------------------------------
+
+    @property
+    def _session(self) -> Session:
+        return self._runtime.session
+
+    @property
+    def _subgraphs(self) -> list[Subgraph]:
+        return self._runtime.subgraphs
+
+    @property
+    def _executors(self) -> list[Executor]:
+        return self._runtime.executors
 
     def _tensor(self, index: int, subgraph_index: int) -> Tensor:
-        tensors = self._subgraph(subgraph_index).tensors
-        if not 0 <= index < len(tensors):
-            raise TensorError(f"Invalid tensor index {index} exceeds max tensor index {len(tensors)}")
-        return tensors[index]
+        return self._runtime.tensor(index, subgraph_index)
+
+    def _resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
+        self._runtime.resize(tensor_index, shape, subgraph_index)
+
+    def _allocate(self, subgraph_index: int) -> None:
+        self._runtime.allocate(subgraph_index)
+
+    def _set(self, tensor_index: int, value: Any, subgraph_index: int) -> None:
+        self._runtime.set_value(tensor_index, value, subgraph_index)
+
+    def _invoke(self, subgraph_index: int) -> None:
+        self._runtime.invoke(subgraph_index)
+
+    def _readable(self, index: int, subgraph_index: int) -> Tensor:
+        return self._runtime.readable(index, subgraph_index)
+
+    def _subgraph_of(self, signature_key: str) -> int:
+        return subgraph_of(self._model, signature_key)
+
+    def _ensure_usable(self, signature_key: str) -> None:
+        ensure_usable(self._model, signature_key)

@@ -15,6 +15,14 @@ __all__ = ["public_dtype", "quantization_details", "tensor_details"]
 
 TensorDetails = dict[str, Any]
 
+#: Private attributes of LiteRT's interpreter that programs use, and what to do without them.
+_INSIDE_LITERT = {
+    "_native_handle": "it is the address of a C++ object; ops and delegates of your own are registered in Python, or come as plugins",
+    "_interpreter": "it wraps a C++ object; call the interpreter's own methods",
+    "_custom_op_registerers": "they are C++ symbols, or functions that get a C++ object; give op_resolver, or functions to InterpreterWithCustomOps",
+    "_delegates": "delegation_reports() tells which delegates were applied",
+}
+
 
 def public_dtype(type: TensorType) -> Any:
     """The numpy type that LiteRT's details give for a tensor type."""
@@ -100,3 +108,15 @@ def node_details(node: Node) -> dict[str, Any]:
         "operand_types": [public_dtype(tensor.type) for tensor in node.inputs if tensor is not None],
         "result_types": [public_dtype(tensor.type) for tensor in node.outputs],
     }
+
+
+def missing_attribute(owner: str, name: str) -> str:
+    """Return the message for an attribute that an interpreter does not have, with advice if it is one of LiteRT's own.
+
+    Args:
+        owner: the name of the interpreter's class.
+        name: the name of the attribute.
+    """
+    if name in _INSIDE_LITERT:
+        return f"{name} is private to LiteRT's interpreter, and oplet's has none: {_INSIDE_LITERT[name]}."
+    return f"{owner!r} object has no attribute {name!r}"
