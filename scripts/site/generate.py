@@ -33,7 +33,16 @@ _ROOMS = {
 }
 
 #: Public modules of the core beside `oplet` itself, each with its page.
-_MODULES = ("oplet.errors", "oplet_testing", "oplet.kernels", "oplet.schema")
+_MODULES = (
+    "oplet.errors",
+    "oplet_testing",
+    "oplet.kernels",
+    "oplet.schema",
+    "oplet.toolkit",
+    "oplet.versions",
+    "oplet.texts",
+    "oplet.processes",
+)
 
 
 def main() -> None:

@@ -82,14 +82,14 @@ def test_a_plugin_states_the_range_of_oplet_that_it_is_written_for(folder: Path)
         assert not requirement.specifier.contains(Version(f"{version.major}.{version.minor}.dev0"))
 
 
-@pytest.mark.parametrize("source", stubs.PACKAGES, ids=lambda source: source.parent.name)
+@pytest.mark.parametrize("source", stubs.PACKAGES, ids=lambda source: f"{source.parent.name}.{source.stem}")
 def test_type_checkers_see_the_public_names_and_each_is_stated_once(source: Path) -> None:
     assert source.with_suffix(".pyi").read_text("utf-8") == stubs.stub(source), "run python -m scripts.stubs"
     text = source.read_text("utf-8")
     for name in stubs.homes(source):
         assert len(re.findall(rf"(?<![\w.`]){name}(?![\w`])", re.sub(r'"""(.|\n)*?"""', "", text))) == 1, name
     names: dict[str, Any] = {}
-    module = "oplet" if source.parent.name == "oplet" else "oplet_testing"
+    module = f"{source.parent.name}.{source.stem}".removesuffix(".__init__")
     exec(f"from {module} import *", names)
     assert stubs.homes(source).keys() <= names.keys()
 

@@ -13,7 +13,8 @@ from oplet.texts import logger_of
 from oplet_tools.cli.settings import Settings
 
 if TYPE_CHECKING:
-    from oplet.plugins.commands import CommandEntry, CommandRegistry
+    from oplet import CommandRegistry
+    from oplet.toolkit import CommandEntry
 
 __all__ = ["Command", "Commands"]
 

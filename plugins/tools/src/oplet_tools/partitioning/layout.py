@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from oplet.errors import OpletError
-from oplet.plugins.install_commands import install_command
+from oplet.toolkit import install_command
 
 __all__ = ["Layout", "LayoutError", "ensure_layout", "lay_out"]
 

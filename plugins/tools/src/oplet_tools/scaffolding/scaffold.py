@@ -9,8 +9,8 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
+from oplet import write_atomically
 from oplet.errors import OpletError
-from oplet.model.files.atomic_write import write_atomically
 from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["Names", "ScaffoldError", "new_delegate", "new_op"]

@@ -42,7 +42,7 @@ def print_next_steps(folder: Path, needs: str = "") -> None:
         folder: the folder of the new package.
         needs: a package of this project that the tests need.
     """
-    from oplet.plugins.install_commands import install_first
+    from oplet.toolkit import install_first
     from oplet_tools.cli.console import Printer
 
     printer = Printer()
