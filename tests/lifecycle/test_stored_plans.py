@@ -375,7 +375,7 @@ def test_kernels_that_are_needed_later_are_initialized(allocates_first: bool) ->
     prepared, restored = both(model())
     if not allocates_first:
         restored = Interpreter(model_content=model())
-    session = restored._session
+    session = restored._runtime.session
     assert session._found_resolver is None
     session._found_resolver = Eager(session._resolver())
     restored.resize_tensor_input(X, (2, SIDE, SIDE, DEPTH))
@@ -572,13 +572,13 @@ def test_another_thread_is_refused_while_one_has_it() -> None:
         except OpletError as error:
             raised.append(error)
 
-    restored._session.lock()
+    restored._runtime.session.lock()
     try:
         thread = threading.Thread(target=run)
         thread.start()
         thread.join()
     finally:
-        restored._session.unlock()
+        restored._runtime.session.unlock()
     assert [type(error) for error in raised] == [StateError]
     restored.invoke()
     assert is_restored(restored)

@@ -30,7 +30,7 @@ def test_control_flow_copies_the_inputs_that_somebody_reads(
     # LiteRT takes the others out of the list; here they keep their place, and callers ask `Callee.reads`.
     interpreter = opened(build(inputs, outputs, nodes, tensors=4))
     interpreter.allocate_tensors()
-    callee = interpreter._executors[0].context.callee(0)
+    callee = interpreter._runtime.executors[0].context.callee(0)
     assert [index for position, index in enumerate(inputs) if callee.reads(position)] == used
     assert [details["index"] for details in interpreter.get_input_details()] == inputs
 

@@ -6,7 +6,6 @@ Source of names, dictionaries and messages: tflite/python/interpreter.py and int
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,30 +13,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oplet.errors import StateError, TensorError, text_of
-from oplet.model.verify.signatures import signature_faults
 from oplet.runtime.delegation.applied import AppliedDelegates
 from oplet.runtime.describe.descriptions import Descriptions
-from oplet.runtime.execution.loaded_model import LoadedModel
+from oplet.runtime.describe.details import only_signature
+from oplet.runtime.execution.loaded_model import LoadedModel, stored_plans_of, verify_once
 from oplet.runtime.execution.model_runtime import ModelRuntime
-from oplet.runtime.execution.session import Session
+from oplet.runtime.execution.session import Session, resolver_of
 from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model
 from oplet.runtime.memory.accounting import USUAL, Bounds
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict
-from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from oplet.delegates.delegate import Delegate
-    from oplet.model.model import Model
     from oplet.ops.serving.resolver import OpResolver
     from oplet.plugins.engine_choice import Choice
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
+    from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
     from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.limits import Limits
-    from oplet.runtime.memory.stored.stored_plan import StoredPlans
+    from oplet.runtime.signature_runner import SignatureRunner
 
 __all__ = ["Interpreter", "OpResolverType"]
 
@@ -114,11 +112,11 @@ class Interpreter(Descriptions):
         shares_plans = op_resolver is None and not checks
         changes = experimental_delegates or profiler or limits or experimental_preserve_all_tensors or release_dynamic_tensors
         is_usual = shares_plans and not changes and num_threads in (None, 1) and not isinstance(plugins, Sequence)
-        stored_plans = _stored_plans(model, manager_of(plugins), prefer) if is_usual else None
+        stored_plans = stored_plans_of(model, manager_of(plugins), prefer) if is_usual else None
         is_restored = stored_plans is not None and stored_plans.has_found
         bounds: Bounds = USUAL if limits is None else limits
         bounds.check_nodes(model)
-        is_new = _verify(model, is_known=is_restored)
+        is_new = verify_once(model, is_known=is_restored)
         manager = manager_of(plugins)
         choice: Choice | None = None
         if isinstance(experimental_delegates, str):
@@ -142,7 +140,7 @@ class Interpreter(Descriptions):
             choice, experimental_delegates, prefer = choose(experimental_delegates, model, manager, again, prefer)
         session = Session(
             model,
-            partial(_resolver_of, manager, prefer, op_resolver),
+            partial(resolver_of, manager, prefer, op_resolver),
             num_threads=1 if num_threads is None else num_threads,
             preserve_all_tensors=experimental_preserve_all_tensors,
             profiler=profiler,
@@ -154,11 +152,17 @@ class Interpreter(Descriptions):
         if not is_restored:
             session.resolver  # noqa: B018  # plugins that fail say so when an interpreter is made
         fuse = not (experimental_disable_delegate_node_fusion or experimental_preserve_all_tensors)
-        runtime = ModelRuntime(
+        self._runtime = runtime = ModelRuntime(
             LoadedModel(session, manager.advice, stored_plans=stored_plans, shares_plans=shares_plans),
             AppliedDelegates(manager, prefer, cluster=not experimental_disable_delegate_clustering, fuse=fuse),
         )
-        super().__init__(runtime, choice, experimental_compress_quantization_zero_points)
+        super().__init__(
+            model,
+            runtime.subgraphs,
+            lambda: session.resolver,
+            choice=choice,
+            compress_zero_points=experimental_compress_quantization_zero_points,
+        )
         if is_new:
             model.release_pages()
         for delegate in experimental_delegates or ():
@@ -302,6 +306,36 @@ class Interpreter(Descriptions):
         """
         self._runtime.release_memory()
 
+    # Signatures ----------------------------------------------------------------------------------------------
+
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+        """Return a callable that runs one signature.
+
+        Args:
+            signature_key: the signature's key; None is allowed when the model has exactly one signature.
+
+        Raises:
+            SignatureError: there is no such signature (a ValueError).
+        """
+        from oplet.runtime.signature_runner import SignatureRunner
+
+        return SignatureRunner(self, only_signature(self._model) if signature_key is None else signature_key)
+
+    def get_async_signature_runner(self, signature_key: str | None = None) -> AsyncSignatureRunner:
+        """Return a runner of one signature, asynchronous and on buffers of the application, for a model that one delegate runs as a whole.
+
+        Args:
+            signature_key: the signature's key; None for the first one of the primary subgraph, or for a model without signatures.
+
+        Raises:
+            SignatureError: there is no such signature (a ValueError).
+            DelegateError: the model is not fully delegated by one backend, or that one cannot run asynchronously (a
+                RuntimeError).
+        """
+        from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
+
+        return AsyncSignatureRunner(self, signature_key)
+
     # Delegates -----------------------------------------------------------------------------------------------
 
     def modify_graph_with_delegate(self, delegate: Delegate, subgraphs: Collection[int] | None = None) -> None:
@@ -356,41 +390,3 @@ class Interpreter(Descriptions):
     @allow_buffer_handle_output.setter
     def allow_buffer_handle_output(self, allowed: bool) -> None:
         self._runtime.copies_outputs = not allowed
-
-
-def _stored_plans(model: Model, manager: PluginManager, prefer: Any) -> StoredPlans | None:
-    """Return the access to the model's plan on disk; None in builds, which have neither plugins nor the code for it."""
-    if manager.recipe() is None:
-        return None
-    from oplet.runtime.memory.stored.stored_plan import StoredPlans
-
-    return StoredPlans(model, manager, prefer)
-
-
-def _verify(model: Model, *, is_known: bool) -> bool:
-    """Verify a model that no interpreter has verified before, and warn of its signatures' faults; return whether it is such a one.
-
-    Args:
-        model: the model.
-        is_known: whether its bytes are those of a model that was verified in another process.
-    """
-    is_new = not model.is_verified
-    if is_new:
-        if not is_known:
-            from oplet.model.verify.verifier import verify
-
-            verify(model)
-        model.set_verified()
-    for fault in signature_faults(model):
-        warnings.warn(plain(f"{model.name}: {fault}", LONGEST), stacklevel=3)
-    return is_new
-
-
-def _resolver_of(manager: PluginManager, prefer: Any, own: OpResolver | None) -> OpResolver:
-    """Return the resolver of an interpreter: the application's own registrations, then those of the plugins."""
-    found: OpResolver = manager.resolver(prefer)
-    if own is None:
-        return found
-    from oplet.ops.serving.resolver import ChainOpResolver
-
-    return ChainOpResolver([own, found])

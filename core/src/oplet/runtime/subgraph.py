@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from oplet.errors import TensorError
 from oplet.ops.context import Node
 from oplet.ops.node import Thunk
 from oplet.ops.serving.absorbing import absorb
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate, DelegateParams
     from oplet.runtime.describe.delegation_report import DelegationReport
 
-__all__ = ["InlinedPiece", "Request", "Segment", "Subgraph"]
+__all__ = ["InlinedPiece", "Request", "Segment", "Subgraph", "find_subgraph", "find_tensor"]
 
 #: A request for arena memory: the tensor and its lifetime.
 Request = tuple[Tensor, Lifetime]
@@ -331,3 +332,26 @@ class Subgraph:
 
     def __str__(self) -> str:
         return f"subgraph {self.index}" + (f" '{shown(self.name)}'" if self.name else "")
+
+
+def find_subgraph(subgraphs: Sequence[Subgraph], index: int) -> Subgraph:
+    """Return the subgraph of an index.
+
+    Raises:
+        TensorError: there is none, in LiteRT's words.
+    """
+    if not 0 <= index < len(subgraphs):
+        raise TensorError(f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs)}")
+    return subgraphs[index]
+
+
+def find_tensor(subgraphs: Sequence[Subgraph], index: int, subgraph_index: int) -> Tensor:
+    """Return the tensor of an index in a subgraph.
+
+    Raises:
+        TensorError: there is none, in LiteRT's words.
+    """
+    tensors = find_subgraph(subgraphs, subgraph_index).tensors
+    if not 0 <= index < len(tensors):
+        raise TensorError(f"Invalid tensor index {index} exceeds max tensor index {len(tensors)}")
+    return tensors[index]

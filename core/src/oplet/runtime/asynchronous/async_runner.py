@@ -14,9 +14,10 @@ from oplet.ops.asynchronous.attributes import Attributes, Reconciliation
 from oplet.ops.asynchronous.kernel import BackendBuffer
 from oplet.ops.asynchronous.task import ExecutionTask, IoType
 from oplet.runtime.asynchronous.async_subgraph import AsyncSubgraph
+from oplet.runtime.describe.details import details_of, ensure_usable, signatures_of, subgraph_of
 
 if TYPE_CHECKING:
-    from oplet.runtime.describe.descriptions import Descriptions
+    from oplet.runtime.execution.model_runtime import HoldsRuntime, ModelRuntime
 
 __all__ = ["AsyncSignatureRunner"]
 
@@ -44,11 +45,12 @@ class AsyncSignatureRunner:
             RuntimeError).
     """
 
-    def __init__(self, interpreter: Descriptions, signature_key: str | None = None) -> None:
-        self._interpreter = interpreter
-        self._subgraph_index, names = _signature(interpreter, signature_key)
+    def __init__(self, interpreter: HoldsRuntime, signature_key: str | None = None) -> None:
+        self._interpreter = interpreter  # which is not to be dropped
+        self._runtime = runtime = interpreter._runtime
+        self._subgraph_index, names = _signature(runtime, signature_key)
         self._names: dict[IoType, Mapping[str, int]] = {IoType.INPUT: names["inputs"], IoType.OUTPUT: names["outputs"]}
-        self._backend = _backend(interpreter, self._subgraph_index)
+        self._backend = _backend(runtime, self._subgraph_index)
 
     # Inputs and outputs --------------------------------------------------------------------------------------
 
@@ -71,8 +73,8 @@ class AsyncSignatureRunner:
         return self._details(IoType.OUTPUT)
 
     def _details(self, io: IoType) -> dict[str, dict[str, Any]]:
-        details = self._interpreter._get_tensor_details
-        return {name: details(index, self._subgraph_index) for name, index in self._names[io].items()}
+        model, subgraphs = self._runtime.model, self._runtime.subgraphs
+        return {name: details_of(model, subgraphs, index, self._subgraph_index) for name, index in self._names[io].items()}
 
     def tensor_index(self, tensor: str | int, io: IoType | None = None) -> int:
         """The tensor index of an input or output.
@@ -192,7 +194,7 @@ class AsyncSignatureRunner:
             PrepareError: the backend refuses (a RuntimeError).
             StateError: a task is in flight (a RuntimeError).
         """
-        self._interpreter._allocate(self._subgraph_index)
+        self._runtime.allocate(self._subgraph_index)
         self._backend.prepare()
 
     # Running -------------------------------------------------------------------------------------------------
@@ -213,7 +215,7 @@ class AsyncSignatureRunner:
             InvokeError: the backend cannot start it (a RuntimeError); it may be started again.
             ModelError: the model's file was cut short.
         """
-        self._interpreter._model.check_files()
+        self._runtime.model.check_files()
         self._backend.invoke_async(task)
 
     def wait(self, task: ExecutionTask) -> None:
@@ -235,9 +237,8 @@ class AsyncSignatureRunner:
         self._backend.finish(task)
 
 
-def _backend(interpreter: Descriptions, index: int) -> AsyncSubgraph:
+def _backend(runtime: ModelRuntime, index: int) -> AsyncSubgraph:
     """The subgraph's asynchronous backend, which all its runners share."""
-    runtime = interpreter._runtime
     known = runtime.backends.get(index)
     if not isinstance(known, AsyncSubgraph) or not known.is_current:
         runtime.subgraph(index)
@@ -245,25 +246,25 @@ def _backend(interpreter: Descriptions, index: int) -> AsyncSubgraph:
     return known
 
 
-def _signature(interpreter: Descriptions, key: str | None) -> tuple[int, Mapping[str, Mapping[str, int]]]:
+def _signature(runtime: ModelRuntime, key: str | None) -> tuple[int, Mapping[str, Mapping[str, int]]]:
     """The subgraph of a signature and its tensor indices by name; without a key, the first signature of the primary subgraph.
 
     In a model without signatures the names are those of the input and output tensors.
     """
-    signatures = interpreter._get_full_signature_list()
+    signatures = signatures_of(runtime.model)
     if key is None and not signatures:
-        subgraph = interpreter._runtime.subgraph(0)
+        subgraph = runtime.subgraph(0)
         roles = {"input": subgraph.inputs, "output": subgraph.outputs}
         return 0, {
             f"{role}s": {subgraph.tensors[index].name or f"{role}{position}": index for position, index in enumerate(indices)}
             for role, indices in roles.items()
         }
     if key is None:
-        key = next((key for key in signatures if interpreter._subgraph_of(key) == 0), None)
+        key = next((key for key in signatures if subgraph_of(runtime.model, key) == 0), None)
         if key is None:
             raise SignatureError("The model has signature def but none of those points to primary subgraph. Name one of them.")
     if key not in signatures:
         known = ", ".join(f'"{known}"' for known in signatures) or "none"
         raise SignatureError(f'Invalid signature_key provided: "{key}". The model has: {known}.')
-    interpreter._ensure_usable(key)
-    return interpreter._subgraph_of(key), signatures[key]
+    ensure_usable(runtime.model, key)
+    return subgraph_of(runtime.model, key), signatures[key]

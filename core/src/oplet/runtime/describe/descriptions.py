@@ -5,40 +5,46 @@ Source of names, dictionaries and messages: tflite/python/interpreter.py and int
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oplet.errors import SignatureError, TensorError
-from oplet.runtime.describe.details import missing_attribute, node_details, tensor_details
-from oplet.runtime.describe.signatures import ensure_usable, signatures_of, subgraph_of
+from oplet.errors import TensorError
+from oplet.runtime.describe.details import details_of, missing_attribute, node_details, signatures_of, tensor_details
 
 if TYPE_CHECKING:
-    from oplet.ops.tensor import Tensor
+    from oplet.model.model import Model
+    from oplet.ops.serving.resolver import OpResolver
     from oplet.plugins.engine_choice import Choice
-    from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
     from oplet.runtime.describe.delegation_report import DelegationReport
     from oplet.runtime.describe.explain import NodeReport
-    from oplet.runtime.execution.executor import Executor
-    from oplet.runtime.execution.model_runtime import ModelRuntime
-    from oplet.runtime.execution.session import Session
-    from oplet.runtime.signature_runner import SignatureRunner
     from oplet.runtime.subgraph import Subgraph
 
 __all__ = ["Descriptions"]
 
 
 class Descriptions:
-    """Describes the model of a runtime, and changes nothing.
+    """Describes a model, and changes nothing.
 
     Args:
-        runtime: the runtime.
+        model: the model.
+        subgraphs: its subgraphs, as they are prepared and run.
+        resolver: returns what resolves their ops.
         choice: the choice of engines that was made for it; None where none was.
         compress_zero_points: LiteRT's argument, which it tells.
     """
 
-    def __init__(self, runtime: ModelRuntime, choice: Choice | None, compress_zero_points: bool) -> None:
-        self._runtime = runtime
-        self._model = runtime.session.model
+    def __init__(
+        self,
+        model: Model,
+        subgraphs: Sequence[Subgraph],
+        resolver: Callable[[], OpResolver],
+        *,
+        choice: Choice | None,
+        compress_zero_points: bool,
+    ) -> None:
+        self._model = model
+        self._subgraphs = subgraphs
+        self._resolver = resolver
         self._choice = choice
         self._compress_zero_points = compress_zero_points
 
@@ -69,9 +75,7 @@ class Descriptions:
         return [tensor_details(tensor) for tensor in self._subgraphs[subgraph_index].tensors]
 
     def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
-        tensor = self._runtime.tensor(tensor_index, subgraph_index)
-        self._model.check_files()  # scales lie in the file, too
-        return tensor_details(tensor)
+        return details_of(self._model, self._subgraphs, tensor_index, subgraph_index)
 
     def _get_op_details(self, op_index: int) -> dict[str, Any]:
         nodes = self._subgraphs[0].nodes
@@ -100,7 +104,7 @@ class Descriptions:
         """Tell for each node of the execution plans which package serves it, and why that one."""
         from oplet.runtime.describe.explain import explain_nodes
 
-        return explain_nodes(self._subgraphs, self._session.resolver, "" if self._choice is None else str(self._choice))
+        return explain_nodes(self._subgraphs, self._resolver(), "" if self._choice is None else str(self._choice))
 
     def delegation_reports(self) -> list[DelegationReport]:
         """Return for each delegate and subgraph its partitions, the nodes it did not claim and why, or why it failed."""
@@ -124,77 +128,3 @@ class Descriptions:
 
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
         return signatures_of(self._model)
-
-    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
-        """Return a callable that runs one signature.
-
-        Args:
-            signature_key: the signature's key; None is allowed when the model has exactly one signature.
-
-        Raises:
-            SignatureError: there is no such signature (a ValueError).
-        """
-        if signature_key is None:
-            keys = list(signatures_of(self._model))
-            if len(keys) != 1:
-                raise SignatureError(
-                    f"SignatureDef signature_key is None and model has {len(keys)} Signatures. "
-                    "None is only allowed when the model has 1 SignatureDef"
-                )
-            signature_key = keys[0]
-        from oplet.runtime.signature_runner import SignatureRunner
-
-        return SignatureRunner(self, signature_key)
-
-    def get_async_signature_runner(self, signature_key: str | None = None) -> AsyncSignatureRunner:
-        """Return a runner of one signature, asynchronous and on buffers of the application, for a model that one delegate runs as a whole.
-
-        Args:
-            signature_key: the signature's key; None for the first one of the primary subgraph, or for a model without signatures.
-
-        Raises:
-            SignatureError: there is no such signature (a ValueError).
-            DelegateError: the model is not fully delegated by one backend, or that one cannot run asynchronously (a
-                RuntimeError).
-        """
-        from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
-
-        return AsyncSignatureRunner(self, signature_key)
-
-    # Access by index, for signatures and for oplet's own packages -----------------------------------------------
-
-    @property
-    def _session(self) -> Session:
-        return self._runtime.session
-
-    @property
-    def _subgraphs(self) -> list[Subgraph]:
-        return self._runtime.subgraphs
-
-    @property
-    def _executors(self) -> list[Executor]:
-        return self._runtime.executors
-
-    def _tensor(self, index: int, subgraph_index: int) -> Tensor:
-        return self._runtime.tensor(index, subgraph_index)
-
-    def _resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
-        self._runtime.resize(tensor_index, shape, subgraph_index)
-
-    def _allocate(self, subgraph_index: int) -> None:
-        self._runtime.allocate(subgraph_index)
-
-    def _set(self, tensor_index: int, value: Any, subgraph_index: int) -> None:
-        self._runtime.set_value(tensor_index, value, subgraph_index)
-
-    def _invoke(self, subgraph_index: int) -> None:
-        self._runtime.invoke(subgraph_index)
-
-    def _readable(self, index: int, subgraph_index: int) -> Tensor:
-        return self._runtime.readable(index, subgraph_index)
-
-    def _subgraph_of(self, signature_key: str) -> int:
-        return subgraph_of(self._model, signature_key)
-
-    def _ensure_usable(self, signature_key: str) -> None:
-        ensure_usable(self._model, signature_key)

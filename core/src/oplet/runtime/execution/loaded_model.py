@@ -6,10 +6,12 @@ being prepared here.
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import InvokeError
+from oplet.model.verify.signatures import signature_faults
 from oplet.ops.node import Unresolved
 from oplet.ops.tensor import Allocation
 from oplet.runtime.execution.executor import Executor
@@ -18,16 +20,19 @@ from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.letting_go import weakly
 from oplet.runtime.memory.remembered import remember_plan, take_plan
 from oplet.runtime.threads.numpy_settings import KernelNumpySettings
+from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from oplet.model.model import Model
     from oplet.ops.serving.entry import Op
+    from oplet.plugins.manager import PluginManager
     from oplet.runtime.execution.session import Session
     from oplet.runtime.memory.stored.stored_plan import StoredPlans
     from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["LoadedModel"]
+__all__ = ["LoadedModel", "stored_plans_of", "verify_once"]
 
 
 class LoadedModel:
@@ -199,3 +204,31 @@ class LoadedModel:
         """Store the plan on disk, if that is due or `now` is given."""
         if self.stored_plans is not None:
             self.stored_plans.store(self.subgraphs, self.session.resources, lambda: self._loaded_anew().tensors, now=now)
+
+
+def stored_plans_of(model: Model, manager: PluginManager, prefer: Any) -> StoredPlans | None:
+    """Return the access to the model's plan on disk; None in builds, which have neither plugins nor the code for it."""
+    if manager.recipe() is None:
+        return None
+    from oplet.runtime.memory.stored.stored_plan import StoredPlans
+
+    return StoredPlans(model, manager, prefer)
+
+
+def verify_once(model: Model, *, is_known: bool) -> bool:
+    """Verify a model that no interpreter has verified before, and warn of its signatures' faults; return whether it is such a one.
+
+    Args:
+        model: the model.
+        is_known: whether its bytes are those of a model that was verified in another process.
+    """
+    is_new = not model.is_verified
+    if is_new:
+        if not is_known:
+            from oplet.model.verify.verifier import verify
+
+            verify(model)
+        model.set_verified()
+    for fault in signature_faults(model):
+        warnings.warn(plain(f"{model.name}: {fault}", LONGEST), stacklevel=3)
+    return is_new

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from oplet.ops.context import EnsureError
 from oplet.runtime.memory.buffer_handles import ensure_readable
 from oplet.runtime.memory.values import as_tensor_value
 from oplet.runtime.memory.views import Views
+from oplet.runtime.subgraph import find_subgraph, find_tensor
 from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 
 if TYPE_CHECKING:
@@ -20,11 +21,39 @@ if TYPE_CHECKING:
 
     from oplet.delegates.delegate import Delegate
     from oplet.ops.tensor import Tensor
+    from oplet.runtime.execution.executor import Executor
     from oplet.runtime.execution.loaded_model import LoadedModel
-    from oplet.runtime.execution.session import Backend, Delegates
+    from oplet.runtime.execution.session import Backend
     from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["ModelRuntime"]
+__all__ = ["Delegates", "HoldsRuntime", "ModelRuntime"]
+
+
+class Delegates(Protocol):
+    """The interface of a model's delegates for its runtime, which gives them the executors of the subgraphs to act on."""
+
+    @property
+    def are_used(self) -> bool:
+        """Whether a delegate was ever applied."""
+
+    def apply(self, executors: Sequence[Executor], delegate: Delegate, subgraphs: Collection[int] | None = None) -> None:
+        """Apply a delegate to the subgraphs of these indices, all of them for None."""
+
+    def remove(self) -> None:
+        """Remove all delegates."""
+
+    def missing(self, ops: Iterable[str]) -> Sequence[Delegate]:
+        """Return the delegates that exist for custom ops and are not applied yet."""
+
+    def put_first(self, executors: Sequence[Executor], delegates: Iterable[Delegate]) -> None:
+        """Apply delegates before those that are applied."""
+
+
+class HoldsRuntime(Protocol):
+    """An interpreter, as runners of its signatures see it."""
+
+    @property
+    def _runtime(self) -> ModelRuntime: ...
 
 
 class ModelRuntime:
@@ -37,6 +66,7 @@ class ModelRuntime:
     Attributes:
         loaded: as given.
         session: the state that its subgraphs share.
+        model: what the file has.
         subgraphs: its subgraphs, by index.
         executors: the executor of each.
         views: the numpy views of tensors that the program has.
@@ -55,7 +85,7 @@ class ModelRuntime:
         self.views = Views()
         self.backends: dict[int, Backend] = {}
         self.copies_outputs = True
-        self._model = loaded.session.model
+        self.model = loaded.session.model
         self._delegates = delegates
         self._closed = False
         try:
@@ -72,9 +102,7 @@ class ModelRuntime:
         Raises:
             TensorError: there is none of that index.
         """
-        if not 0 <= index < len(self.subgraphs):
-            raise TensorError(f"Invalid subgraph index {index} exceeds max subgraph index {len(self.subgraphs)}")
-        return self.subgraphs[index]
+        return find_subgraph(self.subgraphs, index)
 
     def tensor(self, index: int, subgraph_index: int) -> Tensor:
         """Return a tensor of a subgraph.
@@ -82,20 +110,17 @@ class ModelRuntime:
         Raises:
             TensorError: there is none of these indices.
         """
-        tensors = self.subgraph(subgraph_index).tensors
-        if not 0 <= index < len(tensors):
-            raise TensorError(f"Invalid tensor index {index} exceeds max tensor index {len(tensors)}")
-        return tensors[index]
+        return find_tensor(self.subgraphs, index, subgraph_index)
 
     # Allocating ----------------------------------------------------------------------------------------------
 
     def allocate(self, subgraph_index: int) -> None:
         """Prepare a subgraph for its inputs' shapes and give its tensors memory; nothing happens if it is ready."""
         self.ensure_idle()
-        subgraph = self.subgraph(subgraph_index)
+        subgraph = find_subgraph(self.subgraphs, subgraph_index)
         if not subgraph.ready:
             self._ensure_open()
-            self._model.check_files()
+            self.model.check_files()
             if self.loaded.adopt_stored():
                 return
             from oplet.runtime.resolving import running_nodes, unresolved, unserved_custom_ops, unserved_op
@@ -105,7 +130,7 @@ class ModelRuntime:
                 ops = unserved_custom_ops(self.subgraphs, subgraph_index)
             if ops:
                 nodes = running_nodes(self.subgraphs, subgraph_index)
-                raise unresolved(nodes, self.subgraphs, self.session.resolver, self.loaded.advice, self._model.name)
+                raise unresolved(nodes, self.subgraphs, self.session.resolver, self.loaded.advice, self.model.name)
             if not self._delegates.are_used and self.loaded.adopt_remembered():
                 return
             try:
@@ -158,17 +183,17 @@ class ModelRuntime:
     def _ensure_changeable(self) -> None:
         self.views.ensure_none()
         self.ensure_idle()
-        self._model.check_files()
+        self.model.check_files()
 
     # Running -------------------------------------------------------------------------------------------------
 
     def invoke(self, subgraph_index: int) -> None:
         """Run a subgraph on the inputs that were set."""
-        self._model.check_files()
+        self.model.check_files()
         # No call of numpy would notice the settings.
         if not self.backends and 0 <= subgraph_index < len(self.executors) and self.executors[subgraph_index].invoke_joined():
             return
-        subgraph = self.subgraph(subgraph_index)
+        subgraph = find_subgraph(self.subgraphs, subgraph_index)
         self.ensure_idle()
         with KernelNumpySettings():
             self.session.runners[subgraph_index].invoke()
@@ -203,7 +228,7 @@ class ModelRuntime:
     def resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
         """Give an input of a subgraph another shape."""
         self.ensure_idle()
-        self.subgraph(subgraph_index)
+        find_subgraph(self.subgraphs, subgraph_index)
         try:
             self.session.runners[subgraph_index].resize_input(tensor_index, shape)
         except EnsureError as error:
@@ -212,7 +237,7 @@ class ModelRuntime:
     def set_value(self, tensor_index: int, value: Any, subgraph_index: int) -> None:
         """Copy a value into a tensor."""
         self.session.ensure_unlocked()
-        tensor = self.tensor(tensor_index, subgraph_index)
+        tensor = find_tensor(self.subgraphs, tensor_index, subgraph_index)
         array = as_tensor_value(tensor, value)
         if not tensor.has_data:
             raise TensorError("Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first")
@@ -224,7 +249,7 @@ class ModelRuntime:
     def value(self, tensor_index: int, subgraph_index: int) -> NDArray[Any]:
         """Return a copy of a tensor's value; see `Interpreter.get_tensor`."""
         self.session.ensure_unlocked()
-        tensor = self.tensor(tensor_index, subgraph_index)
+        tensor = find_tensor(self.subgraphs, tensor_index, subgraph_index)
         subgraph = self.subgraphs[subgraph_index]
         if not subgraph.is_absorbed(tensor):
             tensor = self.readable(tensor_index, subgraph_index)
@@ -236,15 +261,15 @@ class ModelRuntime:
         try:
             value = np.array(tensor.data)
         except MemoryError as error:
-            raise LimitError(f"There is not enough memory for a copy of {tensor} of {self._model.name}: {error}.") from error
+            raise LimitError(f"There is not enough memory for a copy of {tensor} of {self.model.name}: {error}.") from error
         return value if value.ndim or value.dtype.hasobject else value[()]
 
     def readable(self, index: int, subgraph_index: int) -> Tensor:
         """Return a tensor whose memory has its value, which is copied from a delegate's buffer where it is newer there."""
-        tensor = self.tensor(index, subgraph_index)
+        tensor = find_tensor(self.subgraphs, index, subgraph_index)
         if not tensor.has_data:
             raise TensorError(f"Tensor data is null. Run allocate_tensors() first; {tensor} has no memory yet.")
-        self._model.check_files()
+        self.model.check_files()
         if tensor.data_is_stale:
             ensure_readable(self.executors[subgraph_index].context, tensor)
         return tensor
@@ -271,7 +296,7 @@ class ModelRuntime:
 
     def _ensure_open(self) -> None:
         if self._closed:
-            raise StateError(f"The interpreter of {self._model.name} was closed and cannot run any more; make another one.")
+            raise StateError(f"The interpreter of {self.model.name} was closed and cannot run any more; make another one.")
 
     def ensure_idle(self) -> None:
         """Check that no other thread is using the interpreter, and no asynchronous task is in flight."""

@@ -16,21 +16,20 @@ from oplet.ops.context import EnsureError, Node
 from oplet.runtime.memory.accounting import Bounds, MemoryAccount
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable
 
-    from oplet.delegates.delegate import Delegate
     from oplet.model.model import Model
     from oplet.ops.callee import Callee
     from oplet.ops.node import Thunk
     from oplet.ops.serving.resolver import OpResolver
     from oplet.ops.tensor import Shape
+    from oplet.plugins.manager import PluginManager
     from oplet.runtime.describe.profiler import Profiler
-    from oplet.runtime.execution.executor import Executor
     from oplet.runtime.subgraph import Subgraph
     from oplet.runtime.threads.workers import Workers
     from oplet.schema.enums import TensorType
 
-__all__ = ["Backend", "Delegates", "RunMeter", "Runner", "Session"]
+__all__ = ["Backend", "RunMeter", "Runner", "Session", "resolver_of"]
 
 #: A number in place of no limit.
 _ENDLESS = 2**62
@@ -70,26 +69,6 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Finish every task; nothing can be started afterwards."""
-
-
-class Delegates(Protocol):
-    """The interface of a model's delegates for its runtime, which gives them the executors of the subgraphs to act on."""
-
-    @property
-    def are_used(self) -> bool:
-        """Whether a delegate was ever applied."""
-
-    def apply(self, executors: Sequence[Executor], delegate: Delegate, subgraphs: Collection[int] | None = None) -> None:
-        """Apply a delegate to the subgraphs of these indices, all of them for None."""
-
-    def remove(self) -> None:
-        """Remove all delegates."""
-
-    def missing(self, ops: Iterable[str]) -> Sequence[Delegate]:
-        """Return the delegates that exist for custom ops and are not applied yet."""
-
-    def put_first(self, executors: Sequence[Executor], delegates: Iterable[Delegate]) -> None:
-        """Apply delegates before those that are applied."""
 
 
 class RunMeter:
@@ -370,3 +349,13 @@ class Session:
         if not self._locked:
             self._owner = None
             self._free.release()
+
+
+def resolver_of(manager: PluginManager, prefer: Any, own: OpResolver | None) -> OpResolver:
+    """Return the resolver of an interpreter: the application's own registrations, then those of the plugins."""
+    found: OpResolver = manager.resolver(prefer)
+    if own is None:
+        return found
+    from oplet.ops.serving.resolver import ChainOpResolver
+
+    return ChainOpResolver([own, found])
