@@ -440,7 +440,7 @@ def test_nodes_that_are_computed_together_are_told_as_such() -> None:
     prepared, restored = both(clamped(), run)
     np.testing.assert_array_equal(run(restored), run(prepared))
     for interpreter in (prepared, restored):
-        assert interpreter._subgraphs[0].absorbing
+        assert interpreter._subgraphs[0].absorption.nodes
         with pytest.raises(TensorError, match="experimental_preserve_all_tensors"):
             interpreter.get_tensor(2)
     assert is_restored(restored)

@@ -75,13 +75,13 @@ def test_a_delegate_marks_subgraphs_that_it_has_taken() -> None:
         context.mark_subgraph_as_delegation_skippable(1)
 
     interpreter = opened(adds(names=["main", "body"]), Looks(look))
-    assert [subgraph.delegation_skippable for subgraph in interpreter._subgraphs] == [False, True]
+    assert [subgraph.delegated.skippable for subgraph in interpreter._subgraphs] == [False, True]
     interpreter.modify_graph_with_delegate(later := Fake([0, 1, 2]))
     assert plan(interpreter, 0) == [3]
     assert plan(interpreter, 1) == [0, 1, 2]  # the mark holds for delegates that come later
     assert later.count("claim") == 1
     interpreter.remove_all_delegates()
-    assert not interpreter._subgraphs[1].delegation_skippable
+    assert not interpreter._subgraphs[1].delegated.skippable
 
 
 def resized(*shapes: tuple[int, ...], type: TensorType = TensorType.INT32) -> list[np.ndarray[Any, Any]]:

@@ -203,6 +203,8 @@ def test_threads_keep_nothing_of_a_run_that_was_stopped() -> None:
     parts.interpreter.invoke()
     assert meters == [parts.interpreter._runtime.session.meter]
     outside: list[object] = []  # by the same thread, for nobody's run
-    parts.interpreter._runtime.session.workers.run([lambda: None, lambda: outside.append((current_meter(), threading.current_thread()))])
+    parts.interpreter._runtime.session.workers.run(
+        [lambda: None, lambda: outside.append((current_meter(), threading.current_thread()))]
+    )
     assert outside == [(None, parts.thread)]
     assert current_meter() is None

@@ -119,7 +119,8 @@ class Interpreter(Descriptions):
         is_new = verify_once(model, is_known=is_restored)
         manager = manager_of(plugins)
         choice: Choice | None = None
-        if isinstance(experimental_delegates, str):
+        delegates = experimental_delegates or ()
+        if isinstance(delegates, str):
             from oplet.plugins.engine_choice import installed_chooser
             from oplet.runtime.limits import Limits
 
@@ -136,8 +137,8 @@ class Interpreter(Descriptions):
                 limits=limits or Limits(),
                 use_mmap=use_mmap,
             )
-            choose = installed_chooser(experimental_delegates)
-            choice, experimental_delegates, prefer = choose(experimental_delegates, model, manager, again, prefer)
+            choose = installed_chooser(delegates)
+            choice, delegates, prefer = choose(delegates, model, manager, again, prefer)
         session = Session(
             model,
             partial(resolver_of, manager, prefer, op_resolver),
@@ -165,7 +166,7 @@ class Interpreter(Descriptions):
         )
         if is_new:
             model.release_pages()
-        for delegate in experimental_delegates or ():
+        for delegate in delegates:
             self.modify_graph_with_delegate(delegate)
 
     # Running -------------------------------------------------------------------------------------------------

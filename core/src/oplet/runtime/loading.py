@@ -114,7 +114,7 @@ def _named_manager(names: str | tuple[str, ...], *_key: object) -> PluginManager
 
 
 def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: MemoryAccount) -> Subgraph:
-    """The `Subgraph` of a table; its nodes have no registrations yet.
+    """Return the `Subgraph` of a table; its nodes have no registrations yet.
 
     Args:
         model: the model.
@@ -131,11 +131,11 @@ def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: Memo
             node.shared = values
     inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
     outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
-    return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, observable_tensors(model.lazy_root, index), shared)
+    return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, observable_tensors(model.lazy_root, index))
 
 
 def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount) -> list[Tensor]:
-    """The `Tensor` objects of a subgraph; constants are read when they are first used.
+    """Return the `Tensor` objects of a subgraph; constants are read when they are first used.
 
     Args:
         model: the model.
@@ -168,7 +168,7 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
 
 
 def _without_bytes(tensor: Tensor) -> Tensor:
-    """A tensor as it would be without bytes in the file."""
+    """Return a tensor as it would be without bytes in the file."""
     return Tensor(
         tensor.index,
         tensor.name,
@@ -234,7 +234,7 @@ def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], model: Model, memo
 
 
 def _constant_key(raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool) -> Hashable:
-    """The key of a constant among the model's shared values: the same for all tensors of the same bytes, type and shape."""
+    """Return the key of a constant among the model's shared values: the same for all tensors of the same bytes, type and shape."""
     return address_of(raw), raw.size, type, shape, sparse
 
 
@@ -248,7 +248,7 @@ def _read_shared(
     name: str,
     memory: MemoryAccount,
 ) -> Array:
-    """A constant's values, in the one array that all tensors of the same bytes, type and shape have; each interpreter is charged for it."""
+    """Return a constant's values, in the one array that all tensors of the same bytes, type and shape have; each interpreter is charged for it."""
     if shared is None or (type not in _PLAIN and type not in PACKED_BITS):
         return _read_constant(raw, type, shape, sparse, index, name, memory)
     key = _constant_key(raw, type, shape, sparse)
@@ -290,7 +290,7 @@ def _blockwise_details(rows: LazyTables[tables.Tensor]) -> Iterator[tuple[int, t
 
 
 def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization, tensor: Tensor) -> Quantization:
-    """The quantization of a tensor whose scales are in another tensor, one per block of values (float16 in the models seen).
+    """Return the quantization of a tensor whose scales are in another tensor, one per block of values (float16 in the models seen).
 
     Raises:
         ModelError: that tensor is no constant, or the block size is wrong.
@@ -311,7 +311,7 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
 def _read_constant(
     raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool, index: int, name: str, memory: MemoryAccount
 ) -> Array:
-    """A constant's values: a view of the file, but for strings and packed types. A sparse constant's stored values have one dimension.
+    """Return a constant's values: a view of the file, but for strings and packed types. A sparse constant's stored values have one dimension.
 
     Raises:
         LimitError: unpacked, the values would take more memory than is allowed.
@@ -356,7 +356,7 @@ def unpack(raw: NDArray[np.uint8], type: TensorType, count: int) -> Array:
 
 
 def read_strings(raw: NDArray[np.uint8], what: str) -> Array:
-    """The strings of a string tensor's buffer, as an object array of bytes with one dimension.
+    """Return the strings of a string tensor's buffer, as an object array of bytes with one dimension.
 
     Raises:
         ModelError: an offset leads outside the buffer, or the strings are not in order.
@@ -378,7 +378,7 @@ def read_strings(raw: NDArray[np.uint8], what: str) -> Array:
 
 
 def load_nodes(model: Model, subgraph: tables.SubGraph, tensors: Sequence[Tensor]) -> list[Node]:
-    """The `Node` objects of a subgraph; they have no registrations yet."""
+    """Return the `Node` objects of a subgraph; they have no registrations yet."""
     rows = as_lazy_tables(subgraph.operators)
     codes = rows.column("opcode_index")
     ops = {code: model.op_at(code) for code in set(codes)}

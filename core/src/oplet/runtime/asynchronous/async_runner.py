@@ -65,11 +65,11 @@ class AsyncSignatureRunner:
         return list(self._names[IoType.OUTPUT])
 
     def get_input_details(self) -> dict[str, dict[str, Any]]:
-        """The details of each input, by name, as `SignatureRunner` gives them."""
+        """Return the details of each input, by name, as `SignatureRunner` gives them."""
         return self._details(IoType.INPUT)
 
     def get_output_details(self) -> dict[str, dict[str, Any]]:
-        """The details of each output, by name."""
+        """Return the details of each output, by name."""
         return self._details(IoType.OUTPUT)
 
     def _details(self, io: IoType) -> dict[str, dict[str, Any]]:
@@ -77,7 +77,7 @@ class AsyncSignatureRunner:
         return {name: details_of(model, subgraphs, index, self._subgraph_index) for name, index in self._names[io].items()}
 
     def tensor_index(self, tensor: str | int, io: IoType | None = None) -> int:
-        """The tensor index of an input or output.
+        """Return the tensor index of an input or output.
 
         Args:
             tensor: its name in the signature, or its tensor index.
@@ -148,7 +148,7 @@ class AsyncSignatureRunner:
         self._backend.set_buffer_attributes(buffer, attributes)
 
     def get_buffer_attributes(self, buffer: BackendBuffer) -> dict[Any, Any]:
-        """A registered buffer's attributes.
+        """Return a registered buffer's attributes.
 
         Raises:
             TensorError: it is not registered (a ValueError).
@@ -200,7 +200,7 @@ class AsyncSignatureRunner:
     # Running -------------------------------------------------------------------------------------------------
 
     def create_task(self) -> ExecutionTask:
-        """A new task without buffers; release it with `finish`, or use it in a `with` block.
+        """Return a new task without buffers; release it with `finish`, or use it in a `with` block.
 
         Raises:
             StateError: `prepare_backends` was not called (a RuntimeError).
@@ -238,7 +238,7 @@ class AsyncSignatureRunner:
 
 
 def _backend(runtime: ModelRuntime, index: int) -> AsyncSubgraph:
-    """The subgraph's asynchronous backend, which all its runners share."""
+    """Return the subgraph's asynchronous backend, which all its runners share."""
     known = runtime.backends.get(index)
     if not isinstance(known, AsyncSubgraph) or not known.is_current:
         runtime.subgraph(index)
@@ -247,7 +247,7 @@ def _backend(runtime: ModelRuntime, index: int) -> AsyncSubgraph:
 
 
 def _signature(runtime: ModelRuntime, key: str | None) -> tuple[int, Mapping[str, Mapping[str, int]]]:
-    """The subgraph of a signature and its tensor indices by name; without a key, the first signature of the primary subgraph.
+    """Return the subgraph of a signature and its tensor indices by name; without a key, the first signature of the primary subgraph.
 
     In a model without signatures the names are those of the input and output tensors.
     """

@@ -108,7 +108,7 @@ class Descriptions:
 
     def delegation_reports(self) -> list[DelegationReport]:
         """Return for each delegate and subgraph its partitions, the nodes it did not claim and why, or why it failed."""
-        return [report for subgraph in self._subgraphs for report in subgraph.delegation_reports.values()]
+        return [report for subgraph in self._subgraphs for report in subgraph.delegated.reports.values()]
 
     @property
     def choice(self) -> Choice | None:

@@ -46,7 +46,7 @@ _INSIDE_LITERT = {
 
 
 def public_dtype(type: TensorType) -> Any:
-    """The numpy type that LiteRT's details give for a tensor type."""
+    """Return the numpy type that LiteRT's details give for a tensor type."""
     from oplet.ops.tensor import numpy_dtype
 
     if type is TensorType.STRING:
@@ -81,7 +81,7 @@ def details_of(model: Model, subgraphs: Sequence[Subgraph], index: int, subgraph
 
 
 def quantization_details(tensor: Tensor) -> dict[str, Any]:
-    """The entries "quantization", the (scale, zero point) of a tensor with one scale, else (0.0, 0), and "quantization_parameters"."""
+    """Return the entries "quantization", the (scale, zero point) of a tensor with one scale, else (0.0, 0), and "quantization_parameters"."""
     quantization = tensor.quantization
     if quantization is None:
         scales, zero_points, dimension = np.zeros(0, np.float32), np.zeros(0, np.int32), 0

@@ -46,7 +46,8 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
         OpConflictError: several packages come next.
         ResolverError: the next kernel cannot be imported.
     """
-    if reason := _refusal(node):
+    registration = node.registration
+    if registration is not None and registration.limits is not None and (reason := registration.limits.refusal(node)):
         fall_back(context, node, reason)
         return False
     if node.providers is not None and not node.providers.started:

@@ -198,7 +198,7 @@ class ModelRuntime:
         with KernelNumpySettings():
             self.session.runners[subgraph_index].invoke()
             self.loaded.store_plan()
-            if subgraph.delegation_reports and self.copies_outputs:
+            if subgraph.delegated.reports and self.copies_outputs:
                 for index in subgraph.read:
                     ensure_readable(self.executors[subgraph_index].context, subgraph.tensors[index])
 
@@ -251,9 +251,9 @@ class ModelRuntime:
         self.session.ensure_unlocked()
         tensor = find_tensor(self.subgraphs, tensor_index, subgraph_index)
         subgraph = self.subgraphs[subgraph_index]
-        if not subgraph.is_absorbed(tensor):
+        if not subgraph.absorption.has_no(tensor):
             tensor = self.readable(tensor_index, subgraph_index)
-        if subgraph.is_absorbed(tensor) or not subgraph.still_holds(tensor):
+        if subgraph.absorption.has_no(tensor) or not subgraph.still_holds(tensor):
             raise TensorError(
                 f"Tensor data is null. The memory of {tensor} was given to another tensor after the last node that reads it, or it has none. "
                 "Construct the interpreter with experimental_preserve_all_tensors=True to read intermediate tensors."
