@@ -152,7 +152,7 @@ class Run:
     def _invoke(self, inputs: Any, choices: Choices) -> None:
         self.enter("feed")
         for detail in inputs:
-            tensor = self.runner._tensor(detail["index"], 0)
+            tensor = self.runner._runtime.tensor(detail["index"], 0)
             if not tensor.is_constant and tensor.has_data and tensor.size * tensor.dtype.itemsize <= _LARGEST_FED:
                 self.runner.set_tensor(detail["index"], value_for(tensor, choices))
         self.enter("invoke")
@@ -182,7 +182,7 @@ class Run:
             runner = self.runner.get_signature_runner(key)
             values = {}
             for name, index in runner._inputs.items():
-                tensor = self.runner._tensor(index, runner._subgraph_index)
+                tensor = self.runner._runtime.tensor(index, runner._subgraph_index)
                 if choices.chance(10):
                     values[name] = np.zeros([choices.below(4) for _ in tensor.shape], tensor.dtype)
                 elif tensor.size * tensor.dtype.itemsize <= _LARGEST_FED:
@@ -196,7 +196,7 @@ class Run:
         for describe in (runner.explain, runner.delegation_reports, runner._get_ops_details):
             str(describe())
         for detail in runner.get_tensor_details():
-            tensor = runner._tensor(detail["index"], 0)
+            tensor = runner._runtime.tensor(detail["index"], 0)
             if tensor.has_data and runner._subgraphs[0].still_holds(tensor):
                 runner.get_tensor(detail["index"])
 

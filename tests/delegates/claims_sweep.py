@@ -234,7 +234,7 @@ def delegated(case: Case, way: Way, counts: Counter[str]) -> Interpreter:
 def sweep(case: Case, rounds: int, counts: Counter[str]) -> list[str]:
     """Delegate one model in many ways; return what went wrong."""
     plain = Interpreter(model_content=case.content)
-    plans = [[subgraph.nodes[index] for index in subgraph.execution_plan] for subgraph in plain._session.subgraphs]
+    plans = [[subgraph.nodes[index] for index in subgraph.execution_plan] for subgraph in plain._runtime.session.subgraphs]
     if sum(map(len, plans)) < 2:
         return []
     counts["models"] += 1

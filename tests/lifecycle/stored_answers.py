@@ -66,8 +66,8 @@ def keep(model: Model) -> list[str] | None:
     try:
         interpreter = Interpreter(model_content=_content(model))
         interpreter.allocate_tensors()
-        plans = interpreter._stored_plans
-        interpreter._keep_plan()
+        plans = interpreter._runtime.loaded.stored_plans
+        interpreter._runtime.loaded.keep_plan()
     except OpletError:
         return None
     if plans is None or plans._name is not None:

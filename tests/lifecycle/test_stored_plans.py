@@ -156,7 +156,7 @@ def test_a_model_whose_kernels_are_still_compiled_is_noted_and_stored_by_the_nex
     interpreter = opened(model())
     [segment] = interpreter._subgraphs[0].segments
     segment.can_improve = True
-    access = interpreter._stored_plans
+    access = interpreter._runtime.loaded.stored_plans
     assert access is not None
     for _ in range(2):  # as after each run in the meantime
         access.store(interpreter._subgraphs, {}, list)
@@ -376,7 +376,7 @@ def test_kernels_that_are_needed_later_are_initialized(allocates_first: bool) ->
     prepared, restored = both(model())
     if not allocates_first:
         restored = Interpreter(model_content=model())
-    session = restored._session
+    session = restored._runtime.session
     assert session._found_resolver is None
     session._found_resolver = Eager(session._resolver())
     restored.resize_tensor_input(X, (2, SIDE, SIDE, DEPTH))
@@ -441,7 +441,7 @@ def test_nodes_that_are_computed_together_are_told_as_such() -> None:
     prepared, restored = both(clamped(), run)
     np.testing.assert_array_equal(run(restored), run(prepared))
     for interpreter in (prepared, restored):
-        assert interpreter._subgraphs[0].absorbing
+        assert interpreter._subgraphs[0].absorption.nodes
         with pytest.raises(TensorError, match="experimental_preserve_all_tensors"):
             interpreter.get_tensor(2)
     assert is_restored(restored)
@@ -573,13 +573,13 @@ def test_another_thread_is_refused_while_one_has_it() -> None:
         except OpletError as error:
             raised.append(error)
 
-    restored._session.lock()
+    restored._runtime.session.lock()
     try:
         thread = threading.Thread(target=run)
         thread.start()
         thread.join()
     finally:
-        restored._session.unlock()
+        restored._runtime.session.unlock()
     assert [type(error) for error in raised] == [StateError]
     restored.invoke()
     assert is_restored(restored)

@@ -105,10 +105,10 @@ def test_a_static_delegate_leaves_the_graph_immutable() -> None:
     interpreter.allocate_tensors()
     interpreter.invoke()  # a graph without static delegates may grow
     static = opened(adds(), Fake([1, 2]), registration=registration)
-    assert static._subgraphs[0].immutable
+    assert static._subgraphs[0].delegated.immutable
     with pytest.raises(ImmutableGraphError, match="AddTensors is disallowed when graph is immutable"):
         static.invoke()
-    assert not opened(adds(), Fake(ALL, DYNAMIC))._subgraphs[0].immutable
+    assert not opened(adds(), Fake(ALL, DYNAMIC))._subgraphs[0].delegated.immutable
 
 
 @scenario("TestDelegate.TestResizeInputWithNonDynamicDelegate")

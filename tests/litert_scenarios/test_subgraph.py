@@ -30,7 +30,7 @@ def test_control_flow_copies_the_inputs_that_somebody_reads(
     # LiteRT takes the others out of the list; here they keep their place, and callers ask `Callee.reads`.
     interpreter = opened(build(inputs, outputs, nodes, tensors=4))
     interpreter.allocate_tensors()
-    callee = interpreter._executors[0].context.callee(0)
+    callee = interpreter._runtime.executors[0].context.callee(0)
     assert [index for position, index in enumerate(inputs) if callee.reads(position)] == used
     assert [details["index"] for details in interpreter.get_input_details()] == inputs
 
@@ -75,13 +75,13 @@ def test_a_delegate_marks_subgraphs_that_it_has_taken() -> None:
         context.mark_subgraph_as_delegation_skippable(1)
 
     interpreter = opened(adds(names=["main", "body"]), Looks(look))
-    assert [subgraph.delegation_skippable for subgraph in interpreter._subgraphs] == [False, True]
+    assert [subgraph.delegated.skippable for subgraph in interpreter._subgraphs] == [False, True]
     interpreter.modify_graph_with_delegate(later := Fake([0, 1, 2]))
     assert plan(interpreter, 0) == [3]
     assert plan(interpreter, 1) == [0, 1, 2]  # the mark holds for delegates that come later
     assert later.count("claim") == 1
     interpreter.remove_all_delegates()
-    assert not interpreter._subgraphs[1].delegation_skippable
+    assert not interpreter._subgraphs[1].delegated.skippable
 
 
 def resized(*shapes: tuple[int, ...], type: TensorType = TensorType.INT32) -> list[np.ndarray[Any, Any]]:

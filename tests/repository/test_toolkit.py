@@ -134,9 +134,9 @@ def test_no_tool_touches_private_attributes_of_the_core_s_objects(path: Path) ->
 @pytest.mark.parametrize(
     "code",
     [
-        "interpreter._session.profiler = None",
+        "interpreter._runtime.session.profiler = None",
         "def run(opened):\n    return opened.interpreter._subgraphs[0]",
-        "interpreter._shares_plans = False",
+        "interpreter._runtime.loaded.shares_plans = False",
         "getattr(interpreter, '_model')",
         "from oplet.texts import _without_middle",
         "class Own:\n    def __init__(self):\n        self._other = 1\n    def peek(self, model):\n        return model._mapped",

@@ -15,7 +15,7 @@ from oplet import Interpreter
 
 CORE = Path(oplet.__file__).parent
 MODEL = ROOT / "examples" / "digits" / "digits_float32.tflite"
-MOST = 15
+MOST = 12
 
 
 def walk() -> list[str]:

@@ -47,17 +47,18 @@ class SubgraphRunner:
 
     def __init__(self, interpreter: Interpreter, index: int = 0) -> None:
         self._interpreter = interpreter
+        self._runtime = interpreter._runtime
         self.index = index
 
     @property
     def subgraph(self) -> Subgraph:
         """The subgraph."""
-        return self._interpreter._subgraphs[self.index]
+        return self._runtime.subgraphs[self.index]
 
     @property
     def context(self) -> Context:
         """The context of its kernels."""
-        return self._interpreter._executors[self.index].context
+        return self._runtime.executors[self.index].context
 
     def resize(self, tensor: int, shape: tuple[int, ...]) -> None:
         """Give an input another shape; `allocate` is needed before the next `invoke`.
@@ -70,7 +71,7 @@ class SubgraphRunner:
             TensorError: there is no such subgraph (a ValueError).
             OpletError: the tensor is no input, or cannot have this shape.
         """
-        self._interpreter._resize(tensor, shape, self.index)
+        self._runtime.resize(tensor, shape, self.index)
 
     def allocate(self) -> None:
         """Prepare the subgraph for its inputs' shapes and give every tensor its memory; nothing happens if it is ready.
@@ -78,7 +79,7 @@ class SubgraphRunner:
         Raises:
             OpletError: as `Interpreter.allocate_tensors` raises.
         """
-        self._interpreter._allocate(self.index)
+        self._runtime.allocate(self.index)
 
     def set(self, tensor: int, value: Any) -> None:
         """Copy a value into a tensor.
@@ -90,7 +91,7 @@ class SubgraphRunner:
         Raises:
             TensorError: as `Interpreter.set_tensor` raises (a ValueError).
         """
-        self._interpreter._set(tensor, value, self.index)
+        self._runtime.set_value(tensor, value, self.index)
 
     def invoke(self) -> None:
         """Run the subgraph.
@@ -98,7 +99,7 @@ class SubgraphRunner:
         Raises:
             OpletError: as `Interpreter.invoke` raises.
         """
-        self._interpreter._invoke(self.index)
+        self._runtime.invoke(self.index)
 
     def tensor(self, tensor: int) -> Tensor:
         """Return a tensor whose array has its value, copied from a delegate's buffer where that is newer; the next run overwrites it.
@@ -110,7 +111,7 @@ class SubgraphRunner:
             TensorError: there is no such tensor, or it has no memory yet (a ValueError).
             DelegateError: the delegate cannot copy the value.
         """
-        return self._interpreter._readable(tensor, self.index)
+        return self._runtime.readable(tensor, self.index)
 
     def details(self, tensor: int) -> dict[str, Any]:
         """Return a tensor's details, as `Interpreter.get_tensor_details` does.
@@ -135,7 +136,7 @@ class SubgraphRunner:
         from oplet.runtime.execution.binding import bind_node
 
         [segment] = self.subgraph.segments
-        segment.thunks[:] = [bind_node(self._interpreter._executors[self.index].context, node)]
+        segment.thunks[:] = [bind_node(self._runtime.executors[self.index].context, node)]
         segment.unjoin()
 
 
@@ -148,7 +149,7 @@ def inline_alike(interpreter: Interpreter, other: Interpreter) -> None:
     """
     from oplet.runtime.delegation.inlining import inline_alike
 
-    inline_alike(interpreter._executors, other._subgraphs)
+    inline_alike(interpreter._runtime.executors, other.subgraphs)
 
 
 @contextmanager
@@ -159,7 +160,7 @@ def profiled(interpreter: Interpreter, profiler: Profiler | None) -> Iterator[No
         interpreter: the interpreter.
         profiler: the profiler; None to record nothing.
     """
-    session = interpreter._session
+    session = interpreter._runtime.session
     before = session.profiler, session.force_delegate_profiling
     session.profiler, session.force_delegate_profiling = profiler, True
     try:
@@ -174,7 +175,7 @@ def store_plan(interpreter: Interpreter) -> None:
     Args:
         interpreter: the interpreter, whose tensors are allocated.
     """
-    interpreter._keep_plan()
+    interpreter._runtime.loaded.keep_plan()
 
 
 def unshare_plan(interpreter: Interpreter) -> None:
@@ -183,8 +184,9 @@ def unshare_plan(interpreter: Interpreter) -> None:
     Args:
         interpreter: the interpreter.
     """
-    interpreter._shares_plans = False
-    interpreter._rebind()
+    loaded = interpreter._runtime.loaded
+    loaded.shares_plans = False
+    loaded.rebind()
 
 
 def prepare_claimed(outside: Context, inside: Context, node: Node) -> None:
@@ -200,8 +202,7 @@ def prepare_claimed(outside: Context, inside: Context, node: Node) -> None:
         PrepareError: the node's kernel refuses it, or all providers decline it.
     """
     from oplet.ops.ensure import Declined
-    from oplet.runtime.execution.fallback import fall_back
-    from oplet.runtime.execution.initialization import initialize_provider
+    from oplet.runtime.execution.fallback import fall_back, initialize_provider
     from oplet.runtime.execution.kernel_context import KernelContext
 
     if not isinstance(outside, KernelContext):

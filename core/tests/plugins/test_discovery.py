@@ -14,6 +14,7 @@ import pytest
 from oplet import Interpreter, PluginManager
 from oplet.errors import OpConflictError, PluginError
 from oplet.plugins.manager import default_manager
+from oplet.runtime.loading import manager_of
 from oplet_testing.distributions import fake_distribution, installed
 from oplet_testing.one_op import Spec, one_op_model
 
@@ -107,6 +108,24 @@ def test_a_registration_carries_the_provenance_of_its_plugin(site: Any) -> None:
 
 def test_the_default_manager_is_one_object() -> None:
     assert default_manager() is default_manager()
+
+
+def test_the_manager_of_the_same_names_is_one_object_until_the_environment_or_the_path_differs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first = manager_of(["no:x"])
+    assert manager_of(["no:x"]) is manager_of(("no:x",)) is first
+    assert manager_of(["no:y"]) is not first
+    with monkeypatch.context() as patch:
+        patch.setenv("OPLET_DISABLE_PLUGINS", "y")
+        assert manager_of(["no:x"]) is not first
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        assert manager_of(["no:x"]) is not first
+    assert manager_of(["no:x"]) is first
+    assert PluginManager.named(["no:x"], "plugins") is not first
+    default_manager.cache_clear()
+    assert manager_of(["no:x"]) is not first
 
 
 @pytest.mark.parametrize(

@@ -119,21 +119,21 @@ def test_a_kernel_that_refuses_to_absorb_when_it_is_prepared_runs_its_node_alone
 )
 def test_only_pure_nodes_of_kernels_that_agree_are_absorbed(filled: Registration, leading: Registration) -> None:
     interpreter = opened(filled, leading)
-    assert not interpreter._subgraphs[0].absorbing
+    assert not interpreter._subgraphs[0].absorption.nodes
     assert run(interpreter, 5, -1, -1) == [5, 0, 0]
 
 
 @pytest.mark.parametrize("setting", ["experimental_preserve_all_tensors", "checks"])
 def test_where_each_tensor_is_to_be_there_no_node_is_absorbed(setting: str) -> None:
     interpreter = opened(**{setting: True})
-    assert not interpreter._subgraphs[0].absorbing
+    assert not interpreter._subgraphs[0].absorption.nodes
     assert run(interpreter, 1, 2, -1) == [1, 2, 0]
 
 
 def test_a_model_with_two_ways_in_absorbs_none() -> None:
     graph = Graph({"x": X, "y": X, "z": X}, "x", "z", [Op("Leading", "x", "y"), Op("Filled", "y", "z")])
     interpreter = opened(model=graph_model(graph, graph, signatures={"one": 0, "other": 1}))
-    assert not interpreter._subgraphs[0].absorbing
+    assert not interpreter._subgraphs[0].absorption.nodes
 
 
 def test_loops_that_share_a_body_are_begun_again_together() -> None:
@@ -161,7 +161,7 @@ def test_loops_that_share_a_body_are_begun_again_together() -> None:
     for preserved in (False, True):
         interpreter = Interpreter(model_content=model, op_resolver=resolver, experimental_preserve_all_tensors=preserved)
         interpreter.allocate_tensors()
-        assert bool(interpreter._subgraphs[2].absorbing) is not preserved
+        assert bool(interpreter._subgraphs[2].absorption.nodes) is not preserved
         for values in ([9, 9, 9], [9, 5, 5], [8, 9, 7]):
             interpreter.set_tensor(interpreter.get_input_details()[1]["index"], np.array(values, np.float32))
             interpreter.invoke()

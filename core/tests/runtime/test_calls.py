@@ -60,7 +60,7 @@ def interpreter(model: bytes, calls: dict[str, int] | None = None) -> Interprete
         freeing: Any = {"init": lambda context, buffer: "state", "free": lambda context, data: FREED.append(data)}
         resolver.add_custom(name, Registration(custom_name=name, **methods, **freeing))
     result = Interpreter(model_content=model, op_resolver=resolver, plugins=[])
-    result._session.resources["calls"] = calls or {}
+    result._runtime.session.resources["calls"] = calls or {}
     return result
 
 
@@ -82,7 +82,7 @@ def test_a_callee_is_prepared_for_its_callers_shapes() -> None:
 def test_the_generation_tells_when_arrays_may_have_moved() -> None:
     runner = interpreter(chain("Call", "Double", signatures={"main": 0, "callee": 1}), {"a": 1})
     answer(runner, [1, 2])
-    callee = runner._executors[0].context.callee(1)
+    callee = runner._runtime.executors[0].context.callee(1)
     before = callee.generation
     answer(runner, [1, 2])
     assert callee.generation == before

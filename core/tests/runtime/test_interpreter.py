@@ -483,7 +483,7 @@ def test_an_interpreter_goes_with_all_it_holds_when_it_is_dropped(steps: int) ->
             interpreter.allocate_tensors()
         if steps > 1:
             interpreter.invoke()
-        subgraph, session = weakref.ref(interpreter._subgraphs[0]), weakref.ref(interpreter._session)
+        subgraph, session = weakref.ref(interpreter._subgraphs[0]), weakref.ref(interpreter._runtime.session)
         del interpreter
         assert subgraph() is None
         assert session() is None

@@ -201,8 +201,10 @@ def test_threads_keep_nothing_of_a_run_that_was_stopped() -> None:
     meters: list[object] = []
     parts.part = lambda: meters.append(current_meter())
     parts.interpreter.invoke()
-    assert meters == [parts.interpreter._session.meter]
+    assert meters == [parts.interpreter._runtime.session.meter]
     outside: list[object] = []  # by the same thread, for nobody's run
-    parts.interpreter._session.workers.run([lambda: None, lambda: outside.append((current_meter(), threading.current_thread()))])
+    parts.interpreter._runtime.session.workers.run(
+        [lambda: None, lambda: outside.append((current_meter(), threading.current_thread()))]
+    )
     assert outside == [(None, parts.thread)]
     assert current_meter() is None

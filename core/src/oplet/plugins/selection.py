@@ -21,6 +21,7 @@ __all__ = [
     "Switches",
     "misspelt_variables",
     "normalised",
+    "selecting_environment",
 ]
 
 LOAD_VARIABLE = "OPLET_PLUGINS"
@@ -33,6 +34,11 @@ VARIABLES = (LOAD_VARIABLE, DISABLE_VARIABLE, PREFER_VARIABLE, "OPLET_CACHE_DIR"
 def normalised(name: str) -> str:
     """Normalize the name of a distribution or plugin for comparisons (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
+
+
+def selecting_environment(environ: Mapping[str, str]) -> tuple[str | None, ...]:
+    """Return the values of the variables that select plugins, None for those that are not set."""
+    return tuple(map(environ.get, VARIABLES[:3]))
 
 
 def misspelt_variables(environ: Iterable[str]) -> dict[str, str]:

@@ -6,34 +6,33 @@ Source of names, dictionaries and messages: tflite/python/interpreter.py and int
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oplet.errors import DelegateApplicationError, DelegateError, SignatureError, StateError, TensorError, text_of
-from oplet.model.verify.signatures import signature_faults
+from oplet.errors import StateError, TensorError, text_of
+from oplet.runtime.delegation.applied import AppliedDelegates
+from oplet.runtime.describe.descriptions import Descriptions
+from oplet.runtime.describe.details import only_signature
+from oplet.runtime.execution.loaded_model import LoadedModel, stored_plans_of, verify_once
 from oplet.runtime.execution.model_runtime import ModelRuntime
-from oplet.runtime.execution.session import Session
-from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model, resolver_of
+from oplet.runtime.execution.session import Session, resolver_of
+from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model
 from oplet.runtime.memory.accounting import USUAL, Bounds
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict
-from oplet.runtime.threads.numpy_settings import KernelNumpySettings
-from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from oplet.delegates.delegate import Delegate
     from oplet.ops.serving.resolver import OpResolver
+    from oplet.plugins.engine_choice import Choice
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
     from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
-    from oplet.runtime.delegation.delegations import Delegations
-    from oplet.runtime.delegation.serving_delegates import ServingDelegates
     from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.limits import Limits
     from oplet.runtime.signature_runner import SignatureRunner
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Interpreter", "OpResolverType"]
 
 
-class Interpreter(ModelRuntime):
+class Interpreter(Descriptions):
     """Runs a .tflite model; a drop-in for `ai_edge_litert.interpreter.Interpreter` and `tf.lite.Interpreter`.
 
     Args:
@@ -85,9 +84,6 @@ class Interpreter(ModelRuntime):
         >>> interpreter.get_tensor(interpreter.get_output_details()[0]["index"])  # doctest: +SKIP
     """
 
-    _delegations: Delegations | None = None
-    _serving: ServingDelegates | None = None
-
     def __init__(
         self,
         model_path: str | os.PathLike[str] | None = None,
@@ -111,33 +107,18 @@ class Interpreter(ModelRuntime):
         checks: bool = False,
         use_mmap: bool = True,
     ) -> None:
-        super().__init__()  # first, so that a failing constructor leaves something to close
         check_types(experimental_op_resolver_type, num_threads)
-        self._experimental_compress_quantization_zero_points = experimental_compress_quantization_zero_points
-        self._cluster = not experimental_disable_delegate_clustering
-        self._fuse = not (experimental_disable_delegate_node_fusion or experimental_preserve_all_tensors)
-        self._model = open_model(model_path, model_content, use_mmap)
-        self._shares_plans = op_resolver is None and not checks
+        model = open_model(model_path, model_content, use_mmap)
+        shares_plans = op_resolver is None and not checks
         changes = experimental_delegates or profiler or limits or experimental_preserve_all_tensors or release_dynamic_tensors
-        if self._shares_plans and not changes and num_threads in (None, 1) and not isinstance(plugins, Sequence):
-            manager = manager_of(plugins)
-            if manager.recipe() is not None:  # which builds have not, nor the code for plans on disk
-                from oplet.runtime.memory.stored.stored_plan import StoredPlans
-
-                self._stored_plans = StoredPlans(self._model, manager, prefer)
-        is_restored = self._stored_plans is not None and self._stored_plans.has_found
+        is_usual = shares_plans and not changes and num_threads in (None, 1) and not isinstance(plugins, Sequence)
+        stored_plans = stored_plans_of(model, manager_of(plugins), prefer) if is_usual else None
+        is_restored = stored_plans is not None and stored_plans.has_found
         bounds: Bounds = USUAL if limits is None else limits
-        bounds.check_nodes(self._model)
-        if is_new := not self._model.is_verified:
-            if not is_restored:  # it is of the same bytes, which were verified before its plan was made
-                from oplet.model.verify.verifier import verify
-
-                verify(self._model)
-            self._model.set_verified()
-        for fault in signature_faults(self._model):
-            warnings.warn(plain(f"{self._model.name}: {fault}", LONGEST), stacklevel=2)
-        self._manager = manager_of(plugins)
-        self._applied: list[tuple[Delegate, Collection[int] | None]] = []
+        bounds.check_nodes(model)
+        is_new = verify_once(model, is_known=is_restored)
+        manager = manager_of(plugins)
+        choice: Choice | None = None
         delegates = experimental_delegates or ()
         if isinstance(delegates, str):
             from oplet.plugins.engine_choice import installed_chooser
@@ -152,35 +133,41 @@ class Interpreter(ModelRuntime):
                 experimental_disable_delegate_clustering=experimental_disable_delegate_clustering,
                 experimental_disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
                 op_resolver=op_resolver,
-                plugins=self._manager,
+                plugins=manager,
                 limits=limits or Limits(),
                 use_mmap=use_mmap,
             )
-            chooser = installed_chooser(delegates)
-            self._choice, delegates, prefer = chooser(delegates, self._model, self._manager, again, prefer)
-        self._prefer = prefer
-        self._session = Session(
-            self._model,
-            partial(resolver_of, self._manager, prefer, op_resolver),
+            choose = installed_chooser(delegates)
+            choice, delegates, prefer = choose(delegates, model, manager, again, prefer)
+        session = Session(
+            model,
+            partial(resolver_of, manager, prefer, op_resolver),
             num_threads=1 if num_threads is None else num_threads,
             preserve_all_tensors=experimental_preserve_all_tensors,
             profiler=profiler,
             limits=bounds,
         )
+        session.release_dynamic_tensors = release_dynamic_tensors
+        session.checks = checks
+        session.force_delegate_profiling = experimental_force_delegate_node_profiling
         if not is_restored:
-            self._resolver  # noqa: B018  # plugins that fail say so when an interpreter is made
-        self._session.release_dynamic_tensors = release_dynamic_tensors
-        self._session.checks = checks
-        self._session.force_delegate_profiling = experimental_force_delegate_node_profiling
-        self._load_subgraphs()
+            session.resolver  # noqa: B018  # plugins that fail say so when an interpreter is made
+        fuse = not (experimental_disable_delegate_node_fusion or experimental_preserve_all_tensors)
+        self._runtime = runtime = ModelRuntime(
+            LoadedModel(session, manager.advice, stored_plans=stored_plans, shares_plans=shares_plans),
+            AppliedDelegates(manager, prefer, cluster=not experimental_disable_delegate_clustering, fuse=fuse),
+        )
+        super().__init__(
+            model,
+            runtime.subgraphs,
+            lambda: session.resolver,
+            choice=choice,
+            compress_zero_points=experimental_compress_quantization_zero_points,
+        )
         if is_new:
-            self._model.release_pages()
+            model.release_pages()
         for delegate in delegates:
             self.modify_graph_with_delegate(delegate)
-
-    @property
-    def _resolver(self) -> OpResolver:  # type: ignore[override]
-        return self._session.resolver
 
     # Running -------------------------------------------------------------------------------------------------
 
@@ -192,8 +179,8 @@ class Interpreter(ModelRuntime):
             PrepareError: a kernel refuses its node (a RuntimeError).
             ViewError: a numpy view of a tensor is still alive (a RuntimeError).
         """
-        self._views.ensure_none()
-        self._allocate(0)
+        self._runtime.views.ensure_none()
+        self._runtime.allocate(0)
 
     def invoke(self) -> None:
         """Run the model on the inputs that were set.
@@ -203,16 +190,43 @@ class Interpreter(ModelRuntime):
             InvokeError: a kernel failed (a RuntimeError).
             ViewError: a numpy view of a tensor is still alive (a RuntimeError).
         """
-        if self._views.handed_out:
-            self._views.ensure_none()
-        self._invoke(0)
+        runtime = self._runtime
+        if runtime.views.handed_out:
+            runtime.views.ensure_none()
+        runtime.invoke(0)
 
     def cancel(self) -> None:
         """Stop the `invoke` or `allocate_tensors` that another thread is in, before its next node; it raises CancelledError.
 
         Without a running one it has no effect; later calls are not affected.
         """
-        self._session.meter.stop()
+        self._runtime.session.meter.stop()
+
+    def warm_up(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Wait until every node that is prepared has its best kernel.
+
+        Packages of compiled kernels may run a node by another kernel while theirs is compiled in the background, which takes place
+        without this method too. Nodes whose shapes are known only while invoking are left out.
+
+        Args:
+            progress: is called with the number of nodes that have theirs, and that of all nodes that are waited for; not at all where
+                none is.
+
+        Examples:
+            >>> interpreter.warm_up()  # doctest: +SKIP
+        """
+        self._runtime.warm_up(progress)
+
+    def close(self) -> None:
+        """Free the kernels' state and the tensors' memory, and end the threads; the interpreter cannot run afterwards.
+
+        What kernels have made of a small model's weights may stay for a minute, for the next interpreter of the same model.
+        Garbage collection closes an interpreter too.
+
+        Raises:
+            StateError: another thread is using the interpreter (a RuntimeError).
+        """
+        self._runtime.close()
 
     # Tensors -------------------------------------------------------------------------------------------------
 
@@ -226,18 +240,34 @@ class Interpreter(ModelRuntime):
         Raises:
             TensorError: the index, dtype or shape is wrong, or the tensor has no memory yet (a ValueError).
         """
-        self._set(tensor_index, value, 0)
+        self._runtime.set_value(tensor_index, value, 0)
 
     def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
-        """A function that returns a numpy view of a tensor's memory. Keep the function, not the views.
+        """Return a function that returns a numpy view of a tensor's memory. Keep the function, not the views.
 
         While a view is alive, `allocate_tensors`, `invoke` and `resize_tensor_input` raise a ViewError.
         """
-        return lambda: self._views.make(self._readable(tensor_index, 0).data)
+        runtime = self._runtime
+        return lambda: runtime.views.make(runtime.readable(tensor_index, 0).data)
+
+    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> NDArray[Any]:
+        """Return a copy of a tensor's value; a numpy scalar for a number without dimensions, as in LiteRT.
+
+        Args:
+            tensor_index: the 'index' of its details.
+            subgraph_index: the subgraph that the tensor is in.
+
+        Raises:
+            TensorError: there is no such tensor, it has no memory yet, or it is an intermediate one whose memory
+                another tensor uses since (LiteRT returns that tensor's bytes); a ValueError.
+            LimitError: there is no memory for the copy.
+            ModelError: the model's file was cut short.
+        """
+        return self._runtime.value(tensor_index, subgraph_index)
 
     def _safe_to_run(self) -> bool:
-        """Whether no numpy view of a tensor is alive."""
-        return not self._views.any_alive()
+        """Tell whether no numpy view of a tensor is alive."""
+        return not self._runtime.views.any_alive()
 
     def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int] | NDArray[Any], strict: bool = False) -> None:
         """Give an input another shape; call `allocate_tensors` afterwards.
@@ -250,25 +280,37 @@ class Interpreter(ModelRuntime):
         Raises:
             StateError: the index is wrong or strictness forbids it (a RuntimeError).
         """
-        self._views.ensure_none()
+        runtime = self._runtime
+        runtime.views.ensure_none()
         try:
             shape = tuple(int(dim) for dim in np.asarray(tensor_size).reshape(-1))
         except (TypeError, ValueError, OverflowError) as error:
             raise TensorError(
                 f"Cannot resize tensor {input_index} to {tensor_size!r}, which is no shape: {text_of(error)}."
             ) from error
-        if not 0 <= input_index < len(self._subgraphs[0].tensors):
-            raise StateError(
-                f"There is no tensor {input_index} to resize; the model has {len(self._subgraphs[0].tensors)} tensors."
-            )
+        tensors = runtime.subgraphs[0].tensors
+        if not 0 <= input_index < len(tensors):
+            raise StateError(f"There is no tensor {input_index} to resize; the model has {len(tensors)} tensors.")
         if strict:
-            check_strict(self._subgraphs[0].tensors[input_index], shape)
-        self._resize(input_index, shape, 0)
+            check_strict(tensors[input_index], shape)
+        runtime.resize(input_index, shape, 0)
+
+    def reset_all_variables(self) -> None:
+        """Set all variable tensors to zero."""
+        self._runtime.reset_variables()
+
+    def release_non_persistent_memory(self) -> None:
+        """Release the memory of all tensors but constants and variables; `allocate_tensors` allocates it again.
+
+        Raises:
+            ViewError: a numpy view of a tensor is still alive (a RuntimeError).
+        """
+        self._runtime.release_memory()
 
     # Signatures ----------------------------------------------------------------------------------------------
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
-        """A callable that runs one signature.
+        """Return a callable that runs one signature.
 
         Args:
             signature_key: the signature's key; None is allowed when the model has exactly one signature.
@@ -276,20 +318,12 @@ class Interpreter(ModelRuntime):
         Raises:
             SignatureError: there is no such signature (a ValueError).
         """
-        if signature_key is None:
-            keys = list(self._get_full_signature_list())
-            if len(keys) != 1:
-                raise SignatureError(
-                    f"SignatureDef signature_key is None and model has {len(keys)} Signatures. "
-                    "None is only allowed when the model has 1 SignatureDef"
-                )
-            signature_key = keys[0]
         from oplet.runtime.signature_runner import SignatureRunner
 
-        return SignatureRunner(self, signature_key)
+        return SignatureRunner(self, only_signature(self._model) if signature_key is None else signature_key)
 
     def get_async_signature_runner(self, signature_key: str | None = None) -> AsyncSignatureRunner:
-        """A runner of one signature, asynchronous and on buffers of the application, for a model that one delegate runs as a whole.
+        """Return a runner of one signature, asynchronous and on buffers of the application, for a model that one delegate runs as a whole.
 
         Args:
             signature_key: the signature's key; None for the first one of the primary subgraph, or for a model without signatures.
@@ -319,55 +353,11 @@ class Interpreter(ModelRuntime):
             DelegateApplicationError: it does not suit the graph or the delegates before it; the graph is usable.
             DelegateError: it failed; the graph is as the model has it, without any delegate (a RuntimeError).
         """
-        from oplet.runtime.delegation.delegations import Delegations
-
-        self._views.ensure_none()
-        self._ensure_idle()
-        self._model.check_files()
-        with KernelNumpySettings():
-            if self._delegations is None:
-                self._rebind()
-                self._delegations = Delegations(self._executors, cluster=self._cluster, fuse=self._fuse)
-            try:
-                self._delegations.apply(delegate, subgraphs)
-            except DelegateApplicationError:
-                raise
-            except DelegateError:
-                self._applied.clear()
-                raise
-            self._applied.append((delegate, subgraphs))
+        self._runtime.apply_delegate(delegate, subgraphs)
 
     def remove_all_delegates(self) -> None:
         """Remove all delegates: the model's own nodes run again, on the inputs that were set."""
-        self._views.ensure_none()
-        self._ensure_idle()
-        self._model.check_files()
-        if self._delegations is not None:
-            with KernelNumpySettings():
-                self._delegations.remove()
-            self._applied.clear()
-
-    @property
-    def _has_delegates(self) -> bool:
-        return self._delegations is not None
-
-    def _apply_delegates_for(self, ops: Iterable[str]) -> bool:
-        from oplet.runtime.delegation.serving_delegates import ServingDelegates
-
-        if self._serving is None:
-            self._serving = ServingDelegates(self._manager, self._prefer)
-        before = list(self._applied)
-        missing = self._serving.missing(ops, [delegate for delegate, _ in before])
-        if not missing:
-            return False
-        # They come first: what they serve is of dynamic shape more often than not, which other delegates must know.
-        if before:
-            self.remove_all_delegates()
-        for delegate in missing:
-            self.modify_graph_with_delegate(delegate)
-        for delegate, subgraphs in before:
-            self.modify_graph_with_delegate(delegate, subgraphs)
-        return True
+        self._runtime.remove_delegates()
 
     def set_buffer_handle(self, tensor_index: int, handle: Any, delegate: Delegate, subgraph_index: int = 0) -> None:
         """Bind a delegate's buffer to a tensor, typically an input; the buffer that was bound before is freed.
@@ -381,14 +371,23 @@ class Interpreter(ModelRuntime):
         Raises:
             DelegateError: the tensor belongs to another delegate.
         """
-        tensor = self._tensor(tensor_index, subgraph_index)
-        executor = self._executors[subgraph_index]
+        tensor = self._runtime.tensor(tensor_index, subgraph_index)
+        executor = self._runtime.executors[subgraph_index]
         is_first = tensor.delegate is None
         set_buffer_handle(executor.context, tensor, handle, delegate)
         if is_first:
             executor.guard_readers(tensor)
 
     def get_buffer_handle(self, tensor_index: int, subgraph_index: int = 0) -> tuple[Any, Delegate | None]:
-        """The handle of the buffer that is bound to a tensor, and its delegate; (None, None) if there is none."""
-        tensor = self._tensor(tensor_index, subgraph_index)
+        """Return the handle of the buffer that is bound to a tensor, and its delegate; (None, None) if there is none."""
+        tensor = self._runtime.tensor(tensor_index, subgraph_index)
         return tensor.buffer_handle, tensor.delegate
+
+    @property
+    def allow_buffer_handle_output(self) -> bool:
+        """Whether a delegate's outputs stay in its buffers after `invoke`, and are copied when they are read."""
+        return not self._runtime.copies_outputs
+
+    @allow_buffer_handle_output.setter
+    def allow_buffer_handle_output(self, allowed: bool) -> None:
+        self._runtime.copies_outputs = not allowed

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import sys
 from collections.abc import Hashable, Iterator, Sequence
 from enum import Enum
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from oplet.ops.context import Node
 from oplet.ops.shared_values import NodeValues, SharedValues, address_of
 from oplet.ops.strings import strings_nbytes
 from oplet.ops.tensor import Allocation, Array, Quantization, Tensor, numpy_dtype
+from oplet.plugins.selection import selecting_environment
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema import tables
 from oplet.schema.columns import Columns, LazyTables, as_lazy_tables
@@ -28,7 +30,6 @@ from oplet.schema.enums import TensorType
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from oplet.ops.serving.resolver import OpResolver
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.memory.accounting import MemoryAccount
 
@@ -41,7 +42,6 @@ __all__ = [
     "manager_of",
     "open_model",
     "read_strings",
-    "resolver_of",
     "unpack",
 ]
 
@@ -89,26 +89,32 @@ def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview 
 
 
 def manager_of(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
-    """The plugin manager for an interpreter's argument `plugins`; None stands for all installed plugins."""
+    """Return the plugin manager for an interpreter's argument `plugins`; None stands for all installed plugins.
+
+    The same names give the same manager again, as discovering plugins and merging their operators takes longer than opening a model.
+    """
     from oplet.plugins.manager import PluginManager, default_manager
 
     if plugins is None:
         return default_manager()
-    return plugins if isinstance(plugins, PluginManager) else PluginManager.named(plugins, "plugins")
+    if isinstance(plugins, PluginManager):
+        return plugins
+    names = plugins if isinstance(plugins, str) else tuple(plugins)
+    if not all(isinstance(name, str) for name in names):
+        return PluginManager.named(names, "plugins")  # which refuses them
+    return _named_manager(names, selecting_environment(os.environ), tuple(sys.path), default_manager())
 
 
-def resolver_of(manager: PluginManager, prefer: Any, own: OpResolver | None) -> OpResolver:
-    """The resolver of an interpreter: of the plugins, after the application's own registrations."""
-    found: OpResolver = manager.resolver(prefer)
-    if own is None:
-        return found
-    from oplet.ops.serving.resolver import ChainOpResolver
+@lru_cache(maxsize=8)
+def _named_manager(names: str | tuple[str, ...], *_key: object) -> PluginManager:
+    """Return a manager of the plugins with these names, another one where `_key` differs: variables, import path or default manager."""
+    from oplet.plugins.manager import PluginManager
 
-    return ChainOpResolver([own, found])
+    return PluginManager.named(names, "plugins")
 
 
 def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: MemoryAccount) -> Subgraph:
-    """The `Subgraph` of a table; its nodes have no registrations yet.
+    """Return the `Subgraph` of a table; its nodes have no registrations yet.
 
     Args:
         model: the model.
@@ -125,11 +131,11 @@ def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: Memo
             node.shared = values
     inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
     outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
-    return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, observable_tensors(model.lazy_root, index), shared)
+    return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, observable_tensors(model.lazy_root, index))
 
 
 def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount) -> list[Tensor]:
-    """The `Tensor` objects of a subgraph; constants are read when they are first used.
+    """Return the `Tensor` objects of a subgraph; constants are read when they are first used.
 
     Args:
         model: the model.
@@ -162,7 +168,7 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
 
 
 def _without_bytes(tensor: Tensor) -> Tensor:
-    """A tensor as it would be without bytes in the file."""
+    """Return a tensor as it would be without bytes in the file."""
     return Tensor(
         tensor.index,
         tensor.name,
@@ -228,7 +234,7 @@ def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], model: Model, memo
 
 
 def _constant_key(raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool) -> Hashable:
-    """The key of a constant among the model's shared values: the same for all tensors of the same bytes, type and shape."""
+    """Return the key of a constant among the model's shared values: the same for all tensors of the same bytes, type and shape."""
     return address_of(raw), raw.size, type, shape, sparse
 
 
@@ -242,7 +248,7 @@ def _read_shared(
     name: str,
     memory: MemoryAccount,
 ) -> Array:
-    """A constant's values, in the one array that all tensors of the same bytes, type and shape have; each interpreter is charged for it."""
+    """Return a constant's values, in the one array that all tensors of the same bytes, type and shape have; each interpreter is charged for it."""
     if shared is None or (type not in _PLAIN and type not in PACKED_BITS):
         return _read_constant(raw, type, shape, sparse, index, name, memory)
     key = _constant_key(raw, type, shape, sparse)
@@ -284,7 +290,7 @@ def _blockwise_details(rows: LazyTables[tables.Tensor]) -> Iterator[tuple[int, t
 
 
 def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization, tensor: Tensor) -> Quantization:
-    """The quantization of a tensor whose scales are in another tensor, one per block of values (float16 in the models seen).
+    """Return the quantization of a tensor whose scales are in another tensor, one per block of values (float16 in the models seen).
 
     Raises:
         ModelError: that tensor is no constant, or the block size is wrong.
@@ -305,7 +311,7 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
 def _read_constant(
     raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool, index: int, name: str, memory: MemoryAccount
 ) -> Array:
-    """A constant's values: a view of the file, but for strings and packed types. A sparse constant's stored values have one dimension.
+    """Return a constant's values: a view of the file, but for strings and packed types. A sparse constant's stored values have one dimension.
 
     Raises:
         LimitError: unpacked, the values would take more memory than is allowed.
@@ -350,7 +356,7 @@ def unpack(raw: NDArray[np.uint8], type: TensorType, count: int) -> Array:
 
 
 def read_strings(raw: NDArray[np.uint8], what: str) -> Array:
-    """The strings of a string tensor's buffer, as an object array of bytes with one dimension.
+    """Return the strings of a string tensor's buffer, as an object array of bytes with one dimension.
 
     Raises:
         ModelError: an offset leads outside the buffer, or the strings are not in order.
@@ -372,7 +378,7 @@ def read_strings(raw: NDArray[np.uint8], what: str) -> Array:
 
 
 def load_nodes(model: Model, subgraph: tables.SubGraph, tensors: Sequence[Tensor]) -> list[Node]:
-    """The `Node` objects of a subgraph; they have no registrations yet."""
+    """Return the `Node` objects of a subgraph; they have no registrations yet."""
     rows = as_lazy_tables(subgraph.operators)
     codes = rows.column("opcode_index")
     ops = {code: model.op_at(code) for code in set(codes)}

@@ -83,7 +83,7 @@ def resolve_subgraphs(
 
 
 def running_nodes(subgraphs: Sequence[Subgraph], start: int) -> Iterator[Node]:
-    """The nodes that run when a subgraph does: those of its plan, and of the subgraphs that they call, recursively.
+    """Return the nodes that run when a subgraph does: those of its plan, and of the subgraphs that they call, recursively.
 
     Nodes that a delegate replaced are in no plan, and the subgraphs that they call are not followed.
     """
@@ -99,12 +99,12 @@ def running_nodes(subgraphs: Sequence[Subgraph], start: int) -> Iterator[Node]:
 
 
 def find_registration(node: Node, resolver: OpResolver) -> Registration | None:
-    """The node's first provider, None if it has none."""
+    """Return the node's first provider, None if it has none."""
     return next(find_providers(node, resolver), None)
 
 
 def find_providers(node: Node, resolver: OpResolver) -> Iterator[Registration]:
-    """The node's providers in the order of precedence; a composite's decomposition comes last."""
+    """Return the node's providers in the order of precedence; a composite's decomposition comes last."""
     name, version = _composite(node)
     if name and node.version == _COMPOSITE_VERSION:
         from oplet.ops.composite import Composite
@@ -121,7 +121,7 @@ def _composite(node: Node) -> tuple[str, int]:
 
 
 def _unserved(missing: list[tuple[tuple[BuiltinOperator, int], list[int]]], advice: Callable[[str], str]) -> list[str]:
-    """The sentences about built-in operators that nothing serves in any version, with the advice once for all of them."""
+    """Return the sentences about built-in operators that nothing serves in any version, with the advice once for all of them."""
     if not missing:
         return []
     ((op, version), nodes), *others = missing
@@ -136,7 +136,7 @@ def _unserved(missing: list[tuple[tuple[BuiltinOperator, int], list[int]]], advi
 
 
 def _too_new(op: BuiltinOperator, version: int, nodes: list[int], resolver: OpResolver) -> str:
-    """The message of a built-in operator that is served in other versions only."""
+    """Return the message of a built-in operator that is served in other versions only."""
     first = f"Didn't find op for builtin opcode '{op.name}' version '{version}'."
     served = resolver.versions(op)
     if version < 1:
@@ -173,19 +173,19 @@ def _ranges(versions: list[int]) -> str:
 
 
 def unserved_custom_ops(subgraphs: Sequence[Subgraph], start: int) -> list[str]:
-    """The names of the custom ops that run when a subgraph does and that have no kernel, each once, in order.
+    """Return the names of the custom ops that run when a subgraph does and that have no kernel, each once, in order.
 
     Those that a delegate will run again, which a resize undid, are left out.
     """
-    if all(node.registration is not None for subgraph in subgraphs for node in subgraph.nodes):  # the usual case
+    if None not in [node.registration for subgraph in subgraphs for node in subgraph.nodes]:  # the usual case
         return []
-    awaiting = {node for subgraph in subgraphs for node in subgraph.awaiting}
+    awaiting = {node for subgraph in subgraphs for node in subgraph.delegated.awaiting}
     nodes = (node for node in running_nodes(subgraphs, start) if node.registration is None and node not in awaiting)
     return list(dict.fromkeys(node.op_name for node in nodes))
 
 
 def unserved_op(error: BaseException) -> str:
-    """The op whose node all kernels declined, found in an error that a node which calls its subgraph may have made of it; "" if none did."""
+    """Return the op whose node all kernels declined, found in an error that a node which calls its subgraph may have made of it; "" if none did."""
     at: BaseException | None = error
     while at is not None:
         if isinstance(at, UnservedNodeError) and at.op:
@@ -197,7 +197,7 @@ def unserved_op(error: BaseException) -> str:
 def unresolved(
     nodes: Iterable[Node], subgraphs: Sequence[Subgraph], resolver: OpResolver, advice: Callable[[str], str], model: str
 ) -> UnresolvedOpError:
-    """The error that names all custom ops among the nodes that have no kernel, of which there is one at least.
+    """Return the error that names all custom ops among the nodes that have no kernel, of which there is one at least.
 
     Args:
         nodes: the nodes to run.
@@ -219,9 +219,9 @@ def unresolved(
 
 
 def _left_alone(op: str, subgraphs: Sequence[Subgraph]) -> str:
-    """The reason of a delegate for leaving a node of a custom op alone, as the end of a sentence; "" if none was asked."""
+    """Return the reason of a delegate for leaving a node of a custom op alone, as the end of a sentence; "" if none was asked."""
     for subgraph in subgraphs:
-        for report in subgraph.delegation_reports.values():
+        for report in subgraph.delegated.reports.values():
             for index, reason in report.unsupported.items():
                 if subgraph.nodes[index].op_name == op:
                     return f"; the delegate {report.delegate} leaves it alone: {reason.rstrip('.')}"

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import SignatureError
+from oplet.runtime.describe.details import details_of, ensure_usable, signatures_of, subgraph_of
 
 if TYPE_CHECKING:
-    from oplet.runtime.execution.model_runtime import ModelRuntime
+    from oplet.runtime.execution.model_runtime import HoldsRuntime
 
 __all__ = ["SignatureRunner"]
 
@@ -24,20 +25,22 @@ class SignatureRunner:
         >>> runner(x=np.zeros((1, 4), np.float32))["y"]  # doctest: +SKIP
     """
 
-    def __init__(self, interpreter: ModelRuntime | None = None, signature_key: str | None = None) -> None:
+    def __init__(self, interpreter: HoldsRuntime | None = None, signature_key: str | None = None) -> None:
         if interpreter is None:
             raise SignatureError("None interpreter provided.")
         if not signature_key:
             raise SignatureError("None signature_key provided.")
-        signatures = interpreter._get_full_signature_list()
+        runtime = interpreter._runtime
+        signatures = signatures_of(runtime.model)
         if signature_key not in signatures:
             known = ", ".join(f'"{key}"' for key in signatures) or "none"
             raise SignatureError(f'Invalid signature_key provided: "{signature_key}". The model has: {known}.')
         self._interpreter = interpreter
+        self._runtime = runtime
         self._signature_key = signature_key
         self._inputs: Mapping[str, int] = signatures[signature_key]["inputs"]
         self._outputs: Mapping[str, int] = signatures[signature_key]["outputs"]
-        self._subgraph_index = interpreter._subgraph_of(signature_key)
+        self._subgraph_index = subgraph_of(runtime.model, signature_key)
 
     def __call__(self, /, **inputs: Any) -> dict[str, NDArray[Any]]:
         """Run the signature.
@@ -61,19 +64,19 @@ class SignatureRunner:
         for name in inputs:
             if name not in self._inputs:
                 raise SignatureError(f"Invalid Input name ({name}) for SignatureDef. It takes: {', '.join(self._inputs)}.")
-        runtime, subgraph = self._interpreter, self._subgraph_index
-        runtime._ensure_usable(self._signature_key)
-        runtime._session.lock()  # so that no other thread sets inputs before they are read
+        runtime, subgraph = self._runtime, self._subgraph_index
+        ensure_usable(runtime.model, self._signature_key)
+        runtime.session.lock()  # so that no other thread sets inputs before they are read
         try:
             for name, value in inputs.items():
-                runtime._resize(self._inputs[name], np.shape(value), subgraph)
-            runtime._allocate(subgraph)
+                runtime.resize(self._inputs[name], np.shape(value), subgraph)
+            runtime.allocate(subgraph)
             for name, value in inputs.items():
-                runtime._set(self._inputs[name], value, subgraph)
-            runtime._invoke(subgraph)
-            return {name: runtime.get_tensor(index, subgraph) for name, index in self._outputs.items()}
+                runtime.set_value(self._inputs[name], value, subgraph)
+            runtime.invoke(subgraph)
+            return {name: runtime.value(index, subgraph) for name, index in self._outputs.items()}
         finally:
-            runtime._session.unlock()
+            runtime.session.unlock()
 
     @property
     def subgraph_index(self) -> int:
@@ -86,12 +89,16 @@ class SignatureRunner:
         Raises:
             SignatureError: it does.
         """
-        self._interpreter._ensure_usable(self._signature_key)
+        ensure_usable(self._runtime.model, self._signature_key)
 
     def get_input_details(self) -> dict[str, dict[str, Any]]:
-        """The details of each input, by the signature's name for it."""
-        return {name: self._interpreter._get_tensor_details(i, self._subgraph_index) for name, i in self._inputs.items()}
+        """Return the details of each input, by the signature's name for it."""
+        return self._details(self._inputs)
 
     def get_output_details(self) -> dict[str, dict[str, Any]]:
-        """The details of each output, by the signature's name for it."""
-        return {name: self._interpreter._get_tensor_details(i, self._subgraph_index) for name, i in self._outputs.items()}
+        """Return the details of each output, by the signature's name for it."""
+        return self._details(self._outputs)
+
+    def _details(self, names: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+        model, subgraphs = self._runtime.model, self._runtime.subgraphs
+        return {name: details_of(model, subgraphs, index, self._subgraph_index) for name, index in names.items()}

@@ -6,17 +6,18 @@ at the plan's end. It has an arena of its own, and a thunk (`oplet.ops.node.Thun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from oplet.errors import TensorError
 from oplet.ops.context import Node
 from oplet.ops.node import Thunk
-from oplet.ops.serving.absorbing import absorb
+from oplet.ops.serving.absorbing import Absorption
 from oplet.ops.serving.joining import Touched, joined
-from oplet.ops.shared_values import Derived, SharedValues
+from oplet.ops.shared_values import Derived
 from oplet.ops.tensor import Tensor
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.schema.enums import TensorType
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate, DelegateParams
     from oplet.runtime.describe.delegation_report import DelegationReport
 
-__all__ = ["InlinedPiece", "Request", "Segment", "Subgraph"]
+__all__ = ["Delegated", "InlinedPiece", "Request", "Segment", "Subgraph", "find_subgraph", "find_tensor"]
 
 #: A request for arena memory: the tensor and its lifetime.
 Request = tuple[Tensor, Lifetime]
@@ -90,14 +91,14 @@ class Segment:
         self.steps, self.is_one_step = None, False
 
     def _touched(self, position: int) -> Touched:
-        """The memory that the thunk at a position touches."""
+        """Return the memory that the thunk at a position touches."""
         node = self.nodes[position]
         inputs = [tensor for reader in (node, *node.absorbed) for tensor in reader.inputs if tensor is not None]
         written = [*node.outputs, *node.temporaries, *(tensor for tensor in inputs if tensor.is_variable)]
         return Touched(_spans(inputs), _spans(written))
 
     def holds(self, tensor: Tensor) -> bool | None:
-        """Whether no other tensor was written into the tensor's memory after its last use; None if it is not in this arena."""
+        """Return whether no other tensor was written into the tensor's memory after its last use; None if it is not in this arena."""
         for (mine, life), begin in zip(self.requests, self.offsets):
             if mine is tensor:
                 end = begin + life.nbytes
@@ -110,7 +111,7 @@ class Segment:
 
 
 def _spans(tensors: Sequence[Tensor]) -> list[tuple[int, int]]:
-    """The memory of tensors, but for constants, which nobody writes."""
+    """Return the memory of tensors, but for constants, which nobody writes."""
     from oplet.kernels.arrays import spans  # imported late: only interpreters of several threads ask
 
     return spans(tensor.data for tensor in tensors if tensor.has_data and not tensor.is_constant)
@@ -142,6 +143,45 @@ class InlinedPiece(NamedTuple):
     nodes: list[int]
 
 
+class Delegated:
+    """What delegates have changed in a subgraph, and inlining for them; `delegation` writes it.
+
+    Attributes:
+        kernels: by index of a delegate's kernel node, the partition that it replaces.
+        inlined: by index of a composite that is inlined, the indices of the nodes that run in its place, in order.
+        pieces: what was made to be inlined so far.
+        reports: by delegate, the outcome of its last application; not empty means that outputs may be in a delegate's buffers.
+        immutable: whether a delegate of static shapes has claimed nodes; a resize undoes the delegates then.
+        awaiting: nodes without a kernel, for which the next `allocate` applies again the delegate that ran them before a resize.
+        skippable: whether a delegate's kernel of the caller has taken the subgraph over, so that no delegate is applied to it.
+    """
+
+    __slots__ = ("awaiting", "immutable", "inlined", "kernels", "pieces", "reports", "skippable")
+
+    def __init__(self) -> None:
+        self.kernels: dict[int, DelegateParams] = {}
+        self.inlined: dict[int, list[int]] = {}
+        self.pieces: list[InlinedPiece] = []
+        self.reports: dict[Delegate, DelegationReport] = {}
+        self.immutable = False
+        self.awaiting: frozenset[Node] = frozenset()
+        self.skippable = False
+
+    def with_inlined(self, plan: Iterable[int]) -> list[int]:
+        """Return a plan of the model's nodes with the nodes that run in the place of inlined composites."""
+        found: list[int] = []
+        waiting = [iter(plan)]
+        while waiting:
+            index = next(waiting[-1], None)
+            if index is None:
+                waiting.pop()
+            elif index in self.inlined:
+                waiting.append(iter(self.inlined[index]))
+            else:
+                found.append(index)
+        return found
+
+
 class Subgraph:
     """One subgraph of a model.
 
@@ -154,7 +194,6 @@ class Subgraph:
         inputs: tensor indices of the subgraph's inputs.
         outputs: tensor indices of the subgraph's outputs.
         read: tensor indices that the caller reads: the outputs, and further tensors that are outputs of a signature.
-        shared: what the interpreters of the model have in common; None where they have nothing.
         file_tensors: the number of tensors that the model has there.
         variables: the tensors whose values outlive an invoke.
         ready: whether it can be invoked: everything is prepared for the current input shapes.
@@ -163,18 +202,10 @@ class Subgraph:
         last_use: by tensor index, the position in the plan of the last node that reads it; the plan's length if the caller reads it.
         initialized: the nodes whose `init` was called and whose `free` was not, in the order of the calls.
         folded: by index of a folded node, its outputs' arrays, and the input arrays that it read.
-        kernels: by index of a delegate's kernel node, the partition that it replaces.
-        inlined: by index of a composite that is inlined, the indices of the nodes that run in its place, in order.
-        pieces: what was made to be inlined so far.
-        absorbing: the nodes that absorb others (`ops.serving.absorbing`).
-        apart: the indices of nodes that no longer do, as they gave shapes that they were not prepared for.
+        delegated: what delegates have changed, and inlining for them.
+        absorption: the nodes that absorb others.
         origin: the subgraph of another interpreter to whose nodes and tensors the thunks are bound (`memory.remembered`); None for this.
         stored: the plan from disk that it runs (`runtime.memory.stored`), in place of its nodes' thunks; None for these.
-        delegation_reports: by delegate, the outcome of its last application; not empty means that outputs may be in a
-            delegate's buffers.
-        immutable: whether a delegate of static shapes has claimed nodes; a resize undoes the delegates then.
-        awaiting: nodes without a kernel, for which the next `allocate` applies again the delegate that ran them before a resize.
-        delegation_skippable: whether a delegate's kernel of the caller has taken it over, so that no delegate is applied to it.
     """
 
     def __init__(
@@ -186,7 +217,6 @@ class Subgraph:
         inputs: list[int],
         outputs: list[int],
         read: list[int],
-        shared: SharedValues | None = None,
     ) -> None:
         self.index = index
         self.name = name
@@ -196,7 +226,6 @@ class Subgraph:
         self.inputs = inputs
         self.outputs = outputs
         self.read = read
-        self.shared = shared
         self.file_tensors = len(tensors)
         self.variables = [tensor for tensor in tensors if tensor.is_variable]
         self.ready = False
@@ -205,15 +234,8 @@ class Subgraph:
         self.last_use: dict[int, int] = {}
         self.initialized: dict[Node, None] = {}
         self.folded: dict[int, Derived] = {}
-        self.kernels: dict[int, DelegateParams] = {}
-        self.inlined: dict[int, list[int]] = {}
-        self.pieces: list[InlinedPiece] = []
-        self.absorbing: list[Node] = []
-        self.apart: set[int] = set()
-        self.delegation_reports: dict[Delegate, DelegationReport] = {}
-        self.immutable = False
-        self.awaiting: frozenset[Node] = frozenset()
-        self.delegation_skippable = False
+        self.delegated = Delegated()
+        self.absorption = Absorption()
         self.origin: Subgraph | None = None
         self.stored: Stored | None = None
 
@@ -243,11 +265,11 @@ class Subgraph:
         return segments[0] if steps is not None and len(steps[0]) <= 1 else None
 
     def is_read(self, tensor: Tensor) -> bool:
-        """Whether a node of the plan or the caller reads the tensor. Valid after `allocate`."""
+        """Return whether a node of the plan or the caller reads the tensor. Valid after `allocate`."""
         return tensor.index in self.last_use
 
     def still_holds(self, tensor: Tensor) -> bool:
-        """Whether a tensor still has its value after `invoke`: no other one was written into its memory after its last use."""
+        """Return whether a tensor still has its value after `invoke`: no other one was written into its memory after its last use."""
         if self.last_use.get(tensor.index) == len(self.execution_plan):  # an output, the usual case
             return True
         return next((held for segment in self.segments if (held := segment.holds(tensor)) is not None), True)
@@ -256,39 +278,7 @@ class Subgraph:
         """Mark the preparation as outdated: `allocate` is needed before the next `invoke`."""
         self.ready = False
         self.generation += 1
-        self.part_absorbed()
-
-    def absorb(self, restarts: Callable[[], bool]) -> None:
-        """Have nodes absorb others, which come right before them in the plan from then on.
-
-        Args:
-            restarts: whether a run may be given up and begun again; asked where that matters.
-        """
-        self.part_absorbed()
-        nodes = [self.nodes[index] for index in self.execution_plan]
-        # A delegate's kernel may run nodes in an order and with memory of its own.
-        fuse = not self.kernels
-        self.absorbing = absorb(nodes, [self.tensors[index] for index in self.read], self.apart, restarts, fuse=fuse)
-        if self.absorbing:
-            moved = {other for node in self.absorbing for other in node.absorbed}
-            self.execution_plan = [other.index for node in nodes if node not in moved for other in (*node.absorbed, node)]
-
-    def part_absorbed(self, start: int = 0) -> None:
-        """Have each node from a position of the plan on run by itself."""
-        if self.absorbing:
-            before = {self.nodes[index] for index in self.execution_plan[:start]}
-            for node in self.absorbing:  # some may not be in the plan any more, as a delegate has claimed them
-                if node not in before:
-                    node.absorbed = ()
-            self.absorbing = [node for node in self.absorbing if node.absorbed]
-
-    def is_absorbed(self, tensor: Tensor) -> bool:
-        """Whether a tensor is never made, as the node that reads it absorbs the one that would make it."""
-        return any(tensor in other.outputs for node in self.absorbing for other in node.absorbed)
-
-    def set_apart(self, node: Node) -> None:
-        """Have a node absorb others no more from the next preparation on, if it is this subgraph's."""
-        self.apart.update(mine.index for mine in self.absorbing if mine is node)
+        self.absorption.end()
 
     def find_last_uses(self) -> None:
         """Compute `last_use` for the current plan."""
@@ -302,20 +292,6 @@ class Subgraph:
                         self.last_use[tensor.index] = position
         for index in self.read:
             self.last_use[index] = end
-
-    def with_inlined(self, plan: Iterable[int]) -> list[int]:
-        """A plan of the model's nodes with the nodes that run in the place of inlined composites."""
-        found: list[int] = []
-        waiting = [iter(plan)]
-        while waiting:
-            index = next(waiting[-1], None)
-            if index is None:
-                waiting.pop()
-            elif index in self.inlined:
-                waiting.append(iter(self.inlined[index]))
-            else:
-                found.append(index)
-        return found
 
     def reset_variables(self) -> None:
         """Set every variable tensor to zero (int8 ones to their zero point, as LiteRT does), persistent temporaries with `is_variable` too."""
@@ -331,3 +307,26 @@ class Subgraph:
 
     def __str__(self) -> str:
         return f"subgraph {self.index}" + (f" '{shown(self.name)}'" if self.name else "")
+
+
+def find_subgraph(subgraphs: Sequence[Subgraph], index: int) -> Subgraph:
+    """Return the subgraph of an index.
+
+    Raises:
+        TensorError: there is none, in LiteRT's words.
+    """
+    if not 0 <= index < len(subgraphs):
+        raise TensorError(f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs)}")
+    return subgraphs[index]
+
+
+def find_tensor(subgraphs: Sequence[Subgraph], index: int, subgraph_index: int) -> Tensor:
+    """Return the tensor of an index in a subgraph.
+
+    Raises:
+        TensorError: there is none, in LiteRT's words.
+    """
+    tensors = find_subgraph(subgraphs, subgraph_index).tensors
+    if not 0 <= index < len(tensors):
+        raise TensorError(f"Invalid tensor index {index} exceeds max tensor index {len(tensors)}")
+    return tensors[index]

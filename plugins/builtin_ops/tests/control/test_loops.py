@@ -117,7 +117,7 @@ def test_a_loop_whose_condition_cannot_change_is_refused_at_once() -> None:
 
 def test_a_loop_ends_at_the_limit() -> None:
     runner = Interpreter(model_content=loop(until(2**30, a=X), DOUBLING, a=X))
-    runner._session.max_while_iterations = 1000
+    runner._runtime.session.max_while_iterations = 1000
     runner.allocate_tensors()
     runner.set_tensor(0, START)
     with pytest.raises(

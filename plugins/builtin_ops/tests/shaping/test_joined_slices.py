@@ -61,7 +61,7 @@ def same(found: list[Any] | str, wanted: list[Any] | str) -> None:
 
 
 def absorbs(interpreter: Interpreter, graph: int = 0) -> bool:
-    return bool(interpreter._subgraphs[graph].absorbing)
+    return bool(interpreter._subgraphs[graph].absorption.nodes)
 
 
 def places(*values: int, type: str = "int32", axis: int = 0) -> list[Any]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from oplet.ops.node import Node
 from oplet.ops.tensor import Tensor
 
-__all__ = ["UnforeseenShapeError", "absorb"]
+__all__ = ["Absorption", "UnforeseenShapeError", "absorb"]
 
 
 class UnforeseenShapeError(Exception):
@@ -28,6 +28,42 @@ class UnforeseenShapeError(Exception):
     def __init__(self, node: Node) -> None:
         super().__init__(f"{node!r} gives another shape than it was prepared for")
         self.node = node
+
+
+class Absorption:
+    """The nodes of a graph that absorb others.
+
+    Attributes:
+        nodes: the nodes that absorb others now.
+        apart: the indices of nodes that no longer do, as they gave shapes that they were not prepared for.
+    """
+
+    __slots__ = ("apart", "nodes")
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.apart: set[int] = set()
+
+    @property
+    def absorbed(self) -> set[Node]:
+        """The nodes that others absorb."""
+        return {other for node in self.nodes for other in node.absorbed}
+
+    def has_no(self, tensor: Tensor) -> bool:
+        """Tell whether a tensor is never made, as the node that reads it absorbs the one that would make it."""
+        return any(tensor in other.outputs for node in self.nodes for other in node.absorbed)
+
+    def set_apart(self, node: Node) -> None:
+        """Have a node absorb others no more from the next preparation on, if it is one of these."""
+        self.apart.update(mine.index for mine in self.nodes if mine is node)
+
+    def end(self, before: Container[Node] = ()) -> None:
+        """Have each node run by itself, but for those that are `before`."""
+        if self.nodes:
+            for node in self.nodes:  # some may not be in the plan any more, as a delegate has claimed them
+                if node not in before:
+                    node.absorbed = ()
+            self.nodes = [node for node in self.nodes if node.absorbed]
 
 
 def absorb(

@@ -14,9 +14,10 @@ from oplet.ops.asynchronous.attributes import Attributes, Reconciliation
 from oplet.ops.asynchronous.kernel import BackendBuffer
 from oplet.ops.asynchronous.task import ExecutionTask, IoType
 from oplet.runtime.asynchronous.async_subgraph import AsyncSubgraph
+from oplet.runtime.describe.details import details_of, ensure_usable, signatures_of, subgraph_of
 
 if TYPE_CHECKING:
-    from oplet.runtime.execution.model_runtime import ModelRuntime
+    from oplet.runtime.execution.model_runtime import HoldsRuntime, ModelRuntime
 
 __all__ = ["AsyncSignatureRunner"]
 
@@ -44,11 +45,12 @@ class AsyncSignatureRunner:
             RuntimeError).
     """
 
-    def __init__(self, interpreter: ModelRuntime, signature_key: str | None = None) -> None:
-        self._interpreter = interpreter
-        self._subgraph_index, names = _signature(interpreter, signature_key)
+    def __init__(self, interpreter: HoldsRuntime, signature_key: str | None = None) -> None:
+        self._interpreter = interpreter  # which is not to be dropped
+        self._runtime = runtime = interpreter._runtime
+        self._subgraph_index, names = _signature(runtime, signature_key)
         self._names: dict[IoType, Mapping[str, int]] = {IoType.INPUT: names["inputs"], IoType.OUTPUT: names["outputs"]}
-        self._backend = _backend(interpreter, self._subgraph_index)
+        self._backend = _backend(runtime, self._subgraph_index)
 
     # Inputs and outputs --------------------------------------------------------------------------------------
 
@@ -63,19 +65,19 @@ class AsyncSignatureRunner:
         return list(self._names[IoType.OUTPUT])
 
     def get_input_details(self) -> dict[str, dict[str, Any]]:
-        """The details of each input, by name, as `SignatureRunner` gives them."""
+        """Return the details of each input, by name, as `SignatureRunner` gives them."""
         return self._details(IoType.INPUT)
 
     def get_output_details(self) -> dict[str, dict[str, Any]]:
-        """The details of each output, by name."""
+        """Return the details of each output, by name."""
         return self._details(IoType.OUTPUT)
 
     def _details(self, io: IoType) -> dict[str, dict[str, Any]]:
-        details = self._interpreter._get_tensor_details
-        return {name: details(index, self._subgraph_index) for name, index in self._names[io].items()}
+        model, subgraphs = self._runtime.model, self._runtime.subgraphs
+        return {name: details_of(model, subgraphs, index, self._subgraph_index) for name, index in self._names[io].items()}
 
     def tensor_index(self, tensor: str | int, io: IoType | None = None) -> int:
-        """The tensor index of an input or output.
+        """Return the tensor index of an input or output.
 
         Args:
             tensor: its name in the signature, or its tensor index.
@@ -146,7 +148,7 @@ class AsyncSignatureRunner:
         self._backend.set_buffer_attributes(buffer, attributes)
 
     def get_buffer_attributes(self, buffer: BackendBuffer) -> dict[Any, Any]:
-        """A registered buffer's attributes.
+        """Return a registered buffer's attributes.
 
         Raises:
             TensorError: it is not registered (a ValueError).
@@ -192,13 +194,13 @@ class AsyncSignatureRunner:
             PrepareError: the backend refuses (a RuntimeError).
             StateError: a task is in flight (a RuntimeError).
         """
-        self._interpreter._allocate(self._subgraph_index)
+        self._runtime.allocate(self._subgraph_index)
         self._backend.prepare()
 
     # Running -------------------------------------------------------------------------------------------------
 
     def create_task(self) -> ExecutionTask:
-        """A new task without buffers; release it with `finish`, or use it in a `with` block.
+        """Return a new task without buffers; release it with `finish`, or use it in a `with` block.
 
         Raises:
             StateError: `prepare_backends` was not called (a RuntimeError).
@@ -213,7 +215,7 @@ class AsyncSignatureRunner:
             InvokeError: the backend cannot start it (a RuntimeError); it may be started again.
             ModelError: the model's file was cut short.
         """
-        self._interpreter._model.check_files()
+        self._runtime.model.check_files()
         self._backend.invoke_async(task)
 
     def wait(self, task: ExecutionTask) -> None:
@@ -235,34 +237,34 @@ class AsyncSignatureRunner:
         self._backend.finish(task)
 
 
-def _backend(interpreter: ModelRuntime, index: int) -> AsyncSubgraph:
-    """The subgraph's asynchronous backend, which all its runners share."""
-    known = interpreter._backends.get(index)
+def _backend(runtime: ModelRuntime, index: int) -> AsyncSubgraph:
+    """Return the subgraph's asynchronous backend, which all its runners share."""
+    known = runtime.backends.get(index)
     if not isinstance(known, AsyncSubgraph) or not known.is_current:
-        interpreter._subgraph(index)
-        known = interpreter._backends[index] = AsyncSubgraph(interpreter._executors[index])
+        runtime.subgraph(index)
+        known = runtime.backends[index] = AsyncSubgraph(runtime.executors[index])
     return known
 
 
-def _signature(interpreter: ModelRuntime, key: str | None) -> tuple[int, Mapping[str, Mapping[str, int]]]:
-    """The subgraph of a signature and its tensor indices by name; without a key, the first signature of the primary subgraph.
+def _signature(runtime: ModelRuntime, key: str | None) -> tuple[int, Mapping[str, Mapping[str, int]]]:
+    """Return the subgraph of a signature and its tensor indices by name; without a key, the first signature of the primary subgraph.
 
     In a model without signatures the names are those of the input and output tensors.
     """
-    signatures = interpreter._get_full_signature_list()
+    signatures = signatures_of(runtime.model)
     if key is None and not signatures:
-        subgraph = interpreter._subgraph(0)
+        subgraph = runtime.subgraph(0)
         roles = {"input": subgraph.inputs, "output": subgraph.outputs}
         return 0, {
             f"{role}s": {subgraph.tensors[index].name or f"{role}{position}": index for position, index in enumerate(indices)}
             for role, indices in roles.items()
         }
     if key is None:
-        key = next((key for key in signatures if interpreter._subgraph_of(key) == 0), None)
+        key = next((key for key in signatures if subgraph_of(runtime.model, key) == 0), None)
         if key is None:
             raise SignatureError("The model has signature def but none of those points to primary subgraph. Name one of them.")
     if key not in signatures:
         known = ", ".join(f'"{known}"' for known in signatures) or "none"
         raise SignatureError(f'Invalid signature_key provided: "{key}". The model has: {known}.')
-    interpreter._ensure_usable(key)
-    return interpreter._subgraph_of(key), signatures[key]
+    ensure_usable(runtime.model, key)
+    return subgraph_of(runtime.model, key), signatures[key]

@@ -20,15 +20,15 @@ __all__ = ["idle_decompositions"]
 
 
 def idle_decompositions(subgraphs: Sequence[Subgraph], model: Model) -> set[int]:
-    """Indices of the subgraphs that do not run now, as kernels compute as a whole every composite that would call them."""
-    if not any(_is_whole(node) or subgraph.inlined for subgraph in subgraphs for node in subgraph.nodes):
+    """Return the indices of the subgraphs that do not run now, as kernels compute as a whole every composite that would call them."""
+    if not any(_is_whole(node) or subgraph.delegated.inlined for subgraph in subgraphs for node in subgraph.nodes):
         return set()
     entries = entry_subgraphs(model.lazy_root)
     return _reached(subgraphs, entries, whole=False) - _reached(subgraphs, entries, whole=True)
 
 
 def _reached(subgraphs: Sequence[Subgraph], entries: Iterable[int], *, whole: bool) -> set[int]:
-    """The subgraphs that run from these entries on.
+    """Return the subgraphs that run from these entries on.
 
     Args:
         whole: whether composites that a kernel computes as a whole leave out their decomposition; False to follow all calls.
@@ -49,13 +49,13 @@ def _reached(subgraphs: Sequence[Subgraph], entries: Iterable[int], *, whole: bo
 
 
 def _present(subgraph: Subgraph, *, inlined: bool) -> Iterator[Node]:
-    """The subgraph's own nodes, or those that are there after inlining; delegates' kernels are none of them."""
+    """Return the subgraph's own nodes, or those that are there after inlining; delegates' kernels are none of them."""
     plan = [node.index for node in subgraph.nodes if not node.origin and node.op is not BuiltinOperator.DELEGATE]
-    yield from (subgraph.nodes[index] for index in (subgraph.with_inlined(plan) if inlined else plan))
+    yield from (subgraph.nodes[index] for index in (subgraph.delegated.with_inlined(plan) if inlined else plan))
 
 
 def _is_whole(node: Node) -> bool:
-    """Whether the node is a composite that a kernel computes as a whole."""
+    """Return whether the node is a composite that a kernel computes as a whole."""
     name = node.composite_name
     return bool(name) and node.registration is not None and node.registration.custom_name == name
 

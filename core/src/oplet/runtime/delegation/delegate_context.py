@@ -14,7 +14,7 @@ from oplet.ops.serving.registration import Registration
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.delegation.inlined_model import inlined_model
 from oplet.runtime.execution.executor import Executor
-from oplet.runtime.execution.initialization import initialize
+from oplet.runtime.execution.fallback import initialize
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import BuiltinOperator, TensorType
 
@@ -80,7 +80,7 @@ class SubgraphDelegateContext(DelegateContext):
     @property
     def model(self) -> Model:
         session = self._executor.session
-        count = sum(len(subgraph.pieces) for subgraph in session.subgraphs)
+        count = sum(len(subgraph.delegated.pieces) for subgraph in session.subgraphs)
         if session.inlined_model is None or session.inlined_model[0] != count:
             session.inlined_model = count, inlined_model(session.model, session.subgraphs)
         return session.inlined_model[1]
@@ -116,7 +116,7 @@ class SubgraphDelegateContext(DelegateContext):
         return node if self.offers(node) else self._withheld.setdefault(node, _stand_in(node))
 
     def offers(self, node: Node) -> bool:
-        """Whether the delegate may claim the node, as far as `Delegate.only_nodes` goes; a delegate's kernel is no node to claim."""
+        """Return whether the delegate may claim the node, as far as `Delegate.only_nodes` goes; a delegate's kernel is no node to claim."""
         return self._only is None or node.delegate is not None or node.index in self._only
 
     def metadata(self, name: str) -> bytes | None:
@@ -145,7 +145,7 @@ class SubgraphDelegateContext(DelegateContext):
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
         if index == 0:
             raise DelegateError(f"{self._delegate.name} marks subgraph 0 as skippable, the one that always runs.")
-        self._executor_at(index).subgraph.delegation_skippable = True
+        self._executor_at(index).subgraph.delegated.skippable = True
 
     def _executor_at(self, index: int) -> Executor:
         count = self.num_subgraphs
@@ -167,7 +167,7 @@ class SubgraphDelegateContext(DelegateContext):
         )
 
     def _control_edges(self) -> list[tuple[int, int]] | None:
-        """The control edges of the model's metadata, as (before, after); None if there are none or they cannot be read, as in LiteRT."""
+        """Return the control edges of the model's metadata, as (before, after); None if there are none or they cannot be read, as in LiteRT."""
         data = self.metadata(CONTROL_DEPENDENCIES)
         edges = None if data is None else decode_control_dependencies(data)
         if edges is None or len(edges) != self.num_subgraphs:
@@ -176,7 +176,7 @@ class SubgraphDelegateContext(DelegateContext):
         subgraph = self._subgraph
         wanted = _inlined_edges(subgraph, edges)
         stands = {index: index for index in subgraph.execution_plan}
-        for kernel, params in subgraph.kernels.items():
+        for kernel, params in subgraph.delegated.kernels.items():
             stands.update(dict.fromkeys((node.index for node in params.nodes), kernel))
         known = {before_after for before_after in wanted if set(before_after) <= stands.keys()}
         if len(known) < len(wanted):
@@ -223,32 +223,32 @@ class SubgraphDelegateContext(DelegateContext):
 
 
 def _stand_in(node: Node) -> Node:
-    """What a delegate sees of a node that it is not offered: a kernel of another delegate, with the same tensors."""
+    """Return what a delegate sees of a node that it is not offered: a kernel of another delegate, with the same tensors."""
     found = Node(node.index, BuiltinOperator.DELEGATE, node.op_name, 1, node.inputs, node.outputs, registration=node.registration)
     found.delegate = _NOBODY
     return found
 
 
 def _inlined_edges(subgraph: Subgraph, edges: Sequence[Sequence[tuple[int, int]]]) -> set[tuple[int, int]]:
-    """The subgraph's control edges; those of an inlined composite are edges of all its nodes, and its decomposition's are among these."""
+    """Return the subgraph's control edges; those of an inlined composite are edges of all its nodes, and its decomposition's are among these."""
     found = set(edges[subgraph.index])
-    if not subgraph.inlined:
+    if not subgraph.delegated.inlined:
         return found
-    for piece in subgraph.pieces:
-        if piece.composite in subgraph.inlined:
+    for piece in subgraph.delegated.pieces:
+        if piece.composite in subgraph.delegated.inlined:
             there = range(len(piece.nodes))
             inner = ((a, b) for a, b in edges[piece.decomposition] if a in there and b in there)
             found |= {(piece.nodes[a], piece.nodes[b]) for a, b in inner}
     return {
         (before, after)
         for first, second in found
-        for before in subgraph.with_inlined([first])
-        for after in subgraph.with_inlined([second])
+        for before in subgraph.delegated.with_inlined([first])
+        for after in subgraph.delegated.with_inlined([second])
     }
 
 
 def _constant_nodes(subgraph: Subgraph) -> list[int]:
-    """The nodes that depend on constants only, which constant folding has run before the first invoke."""
+    """Return the nodes that depend on constants only, which constant folding has run before the first invoke."""
     found: list[int] = []
     made: set[int] = set()
     for index in subgraph.execution_plan:

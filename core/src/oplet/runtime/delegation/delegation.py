@@ -75,7 +75,7 @@ class Delegation:
 
     def resize_input(self, index: int, shape: Shape, type: TensorType | None = None) -> None:
         """Give an input another shape or type; delegates of static shapes are undone until the next `allocate`."""
-        if (self._subgraph.immutable or self._claimed_anew) and self._executor.changes_input(index, shape, type):
+        if (self._subgraph.delegated.immutable or self._claimed_anew) and self._executor.changes_input(index, shape, type):
             self._undo()
             # With other shapes a kernel that declined a composite may serve it.
             self._restore_composites(node for node in self._inlined.composites if not self._inlined.is_certain(node))
@@ -116,7 +116,7 @@ class Delegation:
         self._executor.invoke()
 
     def bind(self) -> Thunk:
-        """A thunk that runs the subgraph and copies outputs from delegates' buffers to their tensors, for the caller to read."""
+        """Return a thunk that runs the subgraph and copies outputs from delegates' buffers to their tensors, for the caller to read."""
         return partial(self._run_readable, self._executor.bind())
 
     def _run_readable(self, run: Thunk) -> None:
@@ -185,19 +185,19 @@ class Delegation:
         self._original = None
         self._undone = True
         kernels = subgraph.nodes[len(before.nodes) :]
-        self._served.update(n for params in subgraph.kernels.values() for n in params.nodes if n.registration is None)
-        subgraph.awaiting = frozenset(self._served)
+        self._served.update(n for params in subgraph.delegated.kernels.values() for n in params.nodes if n.registration is None)
+        subgraph.delegated.awaiting = frozenset(self._served)
         subgraph.nodes[:] = before.nodes
         subgraph.execution_plan = before.plan
         for node, inputs in zip(before.nodes, before.inputs):
             node.inputs = inputs
-        for params in subgraph.kernels.values():
+        for params in subgraph.delegated.kernels.values():
             subgraph.forget_folded(params.nodes)
-        subgraph.kernels.clear()
-        subgraph.immutable = False
+        subgraph.delegated.kernels.clear()
+        subgraph.delegated.immutable = False
         subgraph.invalidate()
         for other in self._executors:
-            other.subgraph.delegation_skippable = False
+            other.subgraph.delegated.skippable = False
         try:
             free_handles(self._executor.context, [tensor for kernel in kernels for tensor in kernel.outputs])
         finally:
@@ -211,7 +211,7 @@ class Delegation:
         """
         if self._undone:
             delegates, self._applied, self._undone = self._applied, [], False
-            self._subgraph.awaiting = frozenset()
+            self._subgraph.delegated.awaiting = frozenset()
             logger.info("Redoing %d delegates.", len(delegates))
             for delegate in delegates:
                 self.apply(delegate)
@@ -221,12 +221,12 @@ class Delegation:
         subgraph = self._subgraph
         self._undo()
         for delegate in self._applied:
-            self._subgraph.delegation_reports[delegate] = self._subgraph.delegation_reports[delegate]._replace(
+            self._subgraph.delegated.reports[delegate] = self._subgraph.delegated.reports[delegate]._replace(
                 applied=False, error="it was removed", partitions=[]
             )
         self._applied.clear()
         self._served.clear()
-        self._subgraph.awaiting = frozenset()
+        self._subgraph.delegated.awaiting = frozenset()
         self._undone = False
         self._restore_composites(self._inlined.composites)
         given = [tensor for tensor in subgraph.tensors if tensor.delegate is not None]
@@ -243,7 +243,7 @@ class Delegation:
         subgraph = self._subgraph
         dynamic = delegate.allows_dynamic_tensors
         whole = DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE in delegate.flags
-        was_immutable, was_ready = subgraph.immutable, subgraph.ready
+        was_immutable, was_ready = subgraph.delegated.immutable, subgraph.ready
         self._propagate(delegate)
         unknown = self._settle_composites(delegate)
         context = self._claim(delegate)
@@ -270,7 +270,7 @@ class Delegation:
                 )
         if (not dynamic and not whole) or was_immutable or was_ready:
             self._allocate_now(delegate)
-        subgraph.immutable = was_immutable or not dynamic
+        subgraph.delegated.immutable = was_immutable or not dynamic
         self._applied.append(delegate)
         self._report(delegate, "", context.unsupported)
 
@@ -280,13 +280,13 @@ class Delegation:
         if delegate.allows_dynamic_tensors:
             if DelegateFlags.REQUIRE_PROPAGATED_SHAPES in flags:
                 propagate_shapes(self._executor.context)
-        elif not self._subgraph.immutable and DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE not in flags:
+        elif not self._subgraph.delegated.immutable and DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE not in flags:
             self._ensure_static(delegate)
 
     # Composites ----------------------------------------------------------------------------------------------
 
     def _candidates(self, delegate: Delegate) -> list[Node]:
-        """The composites that would be inlined, as nobody is known to compute them as a whole."""
+        """Return the composites that would be inlined, as nobody is known to compute them as a whole."""
         certain = any(each.allows_dynamic_tensors for each in (*self._applied, delegate))  # a resize restores nothing then
         return [node for node in self._inlined.candidates(certain=certain) if node not in self._whole]
 
@@ -351,7 +351,7 @@ class Delegation:
             self._restore(delegate, error)
         finally:
             context.close()
-        self._subgraph.kernels.update((kernel.index, kernel.prepared) for kernel in context.kernels)
+        self._subgraph.delegated.kernels.update((kernel.index, kernel.prepared) for kernel in context.kernels)
         claimed = sum(len(kernel.prepared.nodes) for kernel in context.kernels)
         logger.debug(
             "Replacing %d out of %d node(s) with delegate (%s) node, yielding %d partitions for subgraph %d (%s).",
@@ -390,9 +390,11 @@ class Delegation:
 
     def _report(self, delegate: Delegate, error: str, unsupported: dict[int, str]) -> None:
         partitions = (
-            [] if error else [[n.index for n in p.nodes] for p in self._subgraph.kernels.values() if p.delegate is delegate]
+            []
+            if error
+            else [[n.index for n in p.nodes] for p in self._subgraph.delegated.kernels.values() if p.delegate is delegate]
         )
-        self._subgraph.delegation_reports.pop(delegate, None)  # the order is that of application
-        self._subgraph.delegation_reports[delegate] = DelegationReport(
+        self._subgraph.delegated.reports.pop(delegate, None)  # the order is that of application
+        self._subgraph.delegated.reports[delegate] = DelegationReport(
             delegate.name, self._subgraph.index, not error, error, len(self._original_plan), partitions, unsupported
         )  # fmt: skip

@@ -61,7 +61,7 @@ class Delegations:
                 continue
             if idle is None:
                 idle = idle_decompositions(subgraphs, self._executors[0].session.model) if only is None else set()
-            if subgraph.name.startswith(_VALIDATION_PREFIX) or subgraph.delegation_skippable or subgraph.index in idle:
+            if subgraph.name.startswith(_VALIDATION_PREFIX) or subgraph.delegated.skippable or subgraph.index in idle:
                 logger.info("Skipping calling ModifyGraphWithDelegate on Subgraph %d: %s", subgraph.index, subgraph.name)
                 continue
             try:
@@ -84,7 +84,7 @@ class Delegations:
             self._by_subgraph[index].remove()
 
     def _delegation_of(self, index: int) -> Delegation:
-        """The subgraph's delegation; a new one takes the executor's place in `Session.runners`."""
+        """Return the subgraph's delegation; a new one takes the executor's place in `Session.runners`."""
         found = self._by_subgraph.get(index)
         if found is None:
             executor = self._executors[index]
@@ -105,7 +105,7 @@ class Delegations:
 
 
 def _callers_first(subgraphs: Sequence[Subgraph]) -> list[Subgraph]:
-    """The subgraphs in order, but decompositions last: those that are inlined need no delegate of their own."""
+    """Return the subgraphs in order, but decompositions last: those that are inlined need no delegate of their own."""
     decompositions = {
         called
         for subgraph in subgraphs

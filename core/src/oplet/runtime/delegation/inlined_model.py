@@ -18,13 +18,13 @@ __all__ = ["inlined_model"]
 
 
 def inlined_model(model: Model, subgraphs: Sequence[Subgraph]) -> Model:
-    """The model with tables of what was inlined, behind those of the file; the model itself where nothing was.
+    """Return the model with tables of what was inlined, behind those of the file; the model itself where nothing was.
 
     Args:
         model: the model as it is in the file.
         subgraphs: its subgraphs.
     """
-    if not any(subgraph.pieces for subgraph in subgraphs):
+    if not any(subgraph.delegated.pieces for subgraph in subgraphs):
         return model
     root = copy.copy(model.root)
     of_file = root.subgraphs or ()
@@ -35,7 +35,7 @@ def inlined_model(model: Model, subgraphs: Sequence[Subgraph]) -> Model:
 
 
 def _extended(table: tables.SubGraph, subgraph: Subgraph, of_file: Sequence[tables.SubGraph]) -> tables.SubGraph:
-    if not subgraph.pieces:
+    if not subgraph.delegated.pieces:
         return table
     extended = copy.copy(table)
     # Kernels may have added tensors in between, which have no tables.
@@ -44,7 +44,7 @@ def _extended(table: tables.SubGraph, subgraph: Subgraph, of_file: Sequence[tabl
     bare = [tables.Tensor(name=tensor.name, type=tensor.type, shape=shape) for tensor, shape in zip(added, shapes)]
     tensors, operators = [*(table.tensors or []), *bare], [*(table.operators or [])]
     known = set(range(subgraph.file_tensors))
-    for piece in subgraph.pieces:
+    for piece in subgraph.delegated.pieces:
         source = of_file[piece.decomposition]
         for index, inner in zip(piece.tensors, source.tensors or []):
             if index not in known:  # else it is an input or output, with a table of its own

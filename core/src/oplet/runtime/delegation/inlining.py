@@ -15,7 +15,7 @@ from oplet.model.reachability import entry_subgraphs, named_subgraphs
 from oplet.ops.context import Node
 from oplet.ops.serving.registration import Registration
 from oplet.ops.tensor import Allocation, Quantization, Tensor
-from oplet.runtime.execution.initialization import initialize
+from oplet.runtime.execution.fallback import initialize
 from oplet.runtime.loading import load_nodes, load_tensors
 from oplet.runtime.resolving import find_registration
 from oplet.runtime.subgraph import InlinedPiece
@@ -54,14 +54,14 @@ class Decompositions:
         self._found: dict[tuple[object, ...], Registration | None] = {}
 
     def registration(self, node: Node) -> Registration | None:
-        """The node's first provider."""
+        """Return the node's first provider."""
         key = node.op, node.op_name, node.version, node.composite_name, node.composite_version if node.composite_name else 0
         if key not in self._found:
             self._found[key] = find_registration(node, self._session.resolver)
         return self._found[key]
 
     def has_room_for(self, index: int) -> bool:
-        """Whether a decomposition may be added, with the decompositions of the composites in it."""
+        """Return whether a decomposition may be added, with the decompositions of the composites in it."""
         return self._size(index) <= self._left
 
     def take(self, count: int) -> None:
@@ -69,7 +69,7 @@ class Decompositions:
         self._left -= count
 
     def _size(self, index: int) -> int:
-        """The nodes and tensors of a subgraph and of the decompositions that it names, or more than there ever is room for."""
+        """Return the nodes and tensors of a subgraph and of the decompositions that it names, or more than there ever is room for."""
         waiting = [index]
         while waiting:
             at = waiting[-1]
@@ -109,10 +109,10 @@ class InlinedNodes:
     @property
     def composites(self) -> list[Node]:
         """The composites that are inlined now."""
-        return [self._subgraph.nodes[index] for index in self._subgraph.inlined]
+        return [self._subgraph.nodes[index] for index in self._subgraph.delegated.inlined]
 
     def candidates(self, *, certain: bool) -> list[Node]:
-        """The composites of the plan that run by their decomposition, but for those that cannot be inlined, as far as that is known.
+        """Return the composites of the plan that run by their decomposition, but for those that cannot be inlined, as far as that is known.
 
         Args:
             certain: whether to leave out those that a kernel might serve when their shapes change.
@@ -121,7 +121,7 @@ class InlinedNodes:
         return [node for node in nodes if self._is_decomposed(node, certain) and self._made.get(node.index, []) is not None]
 
     def is_certain(self, node: Node) -> bool:
-        """Whether nobody serves a composite as a whole, whatever its shapes."""
+        """Return whether nobody serves a composite as a whole, whatever its shapes."""
         found = self._decompositions.registration(node)
         return found is not None and found.decomposes
 
@@ -139,7 +139,7 @@ class InlinedNodes:
         for node in composites:
             nodes = self._nodes_of(node)
             if nodes is not None:
-                self._subgraph.inlined[node.index] = nodes
+                self._subgraph.delegated.inlined[node.index] = nodes
                 self._release_callee(node)
         self._update()
 
@@ -151,7 +151,7 @@ class InlinedNodes:
     def restore(self, composites: Iterable[Node]) -> None:
         """Put composites in the place of their nodes again; no delegate may have claimed any."""
         for node in composites:
-            self._subgraph.inlined.pop(node.index, None)
+            self._subgraph.delegated.inlined.pop(node.index, None)
         self._update()
 
     def _release_callee(self, composite: Node) -> None:
@@ -163,13 +163,13 @@ class InlinedNodes:
 
     def _update(self) -> None:
         subgraph = self._subgraph
-        before, subgraph.execution_plan = subgraph.execution_plan, subgraph.with_inlined(self._plan)
+        before, subgraph.execution_plan = subgraph.execution_plan, subgraph.delegated.with_inlined(self._plan)
         changed = set(before).symmetric_difference(subgraph.execution_plan)
         subgraph.forget_folded(subgraph.nodes[index] for index in changed)
         subgraph.invalidate()
 
     def _nodes_of(self, composite: Node) -> list[int] | None:
-        """The indices of a composite's own nodes, which are made once; None if it stays a call."""
+        """Return the indices of a composite's own nodes, which are made once; None if it stays a call."""
         if composite.index not in self._made:
             self._made[composite.index] = self._make(composite)
         return self._made[composite.index]
@@ -216,7 +216,7 @@ class InlinedNodes:
         subgraph.nodes.extend(nodes)
         self._decompositions.take(len(own) + len(nodes))
         indices = [node.index for node in nodes]
-        subgraph.pieces.append(InlinedPiece(composite.index, index, [tensor.index for tensor in tensors], indices))
+        subgraph.delegated.pieces.append(InlinedPiece(composite.index, index, [tensor.index for tensor in tensors], indices))
         return indices
 
 
@@ -230,13 +230,13 @@ def inline_alike(executors: Sequence[Executor], others: Sequence[Subgraph]) -> N
     decompositions = Decompositions(executors[0].session)
     for executor, other in zip(executors, others):
         nodes = InlinedNodes(executor, decompositions)
-        if other.pieces:
-            nodes.make([piece.composite for piece in other.pieces])
-            nodes.inline([executor.subgraph.nodes[index] for index in other.inlined])
+        if other.delegated.pieces:
+            nodes.make([piece.composite for piece in other.delegated.pieces])
+            nodes.inline([executor.subgraph.nodes[index] for index in other.delegated.inlined])
 
 
 def _border(composite: Node, table: tables.SubGraph, tensors: Sequence[Tensor]) -> dict[int, Tensor] | None:
-    """The composite's tensors by their indices in the decomposition; None where they cannot stand for its own."""
+    """Return the composite's tensors by their indices in the decomposition; None where they cannot stand for its own."""
     inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
     outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
     given = [*composite.inputs, *composite.outputs]
@@ -262,7 +262,7 @@ def _border(composite: Node, table: tables.SubGraph, tensors: Sequence[Tensor]) 
 
 
 def _same(ours: Quantization | None, theirs: Quantization | None) -> bool:
-    """Whether values mean the same with both."""
+    """Return whether values mean the same with both."""
     if ours is None or theirs is None:
         return ours is theirs
     return (
@@ -273,7 +273,7 @@ def _same(ours: Quantization | None, theirs: Quantization | None) -> bool:
 
 
 def _keeps_state(node: Node) -> bool:
-    """Whether the node may keep a state from one run to the next, which each call of its subgraph begins anew."""
+    """Return whether the node may keep a state from one run to the next, which each call of its subgraph begins anew."""
     if node.op in _STREAMS:
         return True
     return node.op is BuiltinOperator.CUSTOM and node.registration is not None and not node.registration.pure

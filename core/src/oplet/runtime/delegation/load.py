@@ -12,7 +12,7 @@ __all__ = ["load_delegate"]
 
 
 def load_delegate(library: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Delegate:
-    """A new delegate of an installed package, or of a shared library.
+    """Return a new delegate of an installed package, or of a shared library.
 
     Args:
         library: the delegate's name, as `oplet plugins` lists it; or the path of a shared library (`libfoo.so`) that exports

@@ -33,7 +33,7 @@ class ServingDelegates:
         self._made: dict[tuple[str, Provenance], Delegate] = {}
 
     def missing(self, ops: Iterable[str], applied: Iterable[Delegate]) -> list[Delegate]:
-        """The delegates that exist for these custom ops and are not applied yet, in the order of the ops.
+        """Return the delegates that exist for these custom ops and are not applied yet, in the order of the ops.
 
         Args:
             ops: names of custom ops that no kernel serves.
@@ -58,8 +58,8 @@ class ServingDelegates:
 
 
 def left_alone(node: Node, subgraph: Subgraph, model: str) -> UnservedNodeError:
-    """The error for a node without a kernel that a delegate ran before a resize and leaves alone now."""
-    reports = subgraph.delegation_reports.values()
+    """Return the error for a node without a kernel that a delegate ran before a resize and leaves alone now."""
+    reports = subgraph.delegated.reports.values()
     reasons = "; ".join(f"{report.delegate}: {why}" for report in reports if (why := report.unsupported.get(node.index)))
     return UnservedNodeError(
         f"No kernel serves node {node.index} ({shown(node.op_name)}) of {subgraph} of {model}, and the delegate that ran it leaves it "

@@ -1,23 +1,52 @@
-"""The dictionaries in which LiteRT's Python API describes tensors and nodes: same keys, order and dtypes."""
+"""The dictionaries in which LiteRT's Python API describes tensors, nodes and signatures: same keys, order and dtypes."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oplet.errors import SignatureError
+from oplet.model.verify.signatures import named_tensors, stale_names
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
+from oplet.runtime.subgraph import Subgraph, find_tensor
 from oplet.schema.enums import TensorType
+from oplet.schema.naming import shown
 from oplet.schema.tables import DimensionMetadata, SparsityParameters
 
-__all__ = ["public_dtype", "quantization_details", "tensor_details"]
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+    from oplet.schema import tables
+
+__all__ = [
+    "Roles",
+    "details_of",
+    "ensure_usable",
+    "missing_attribute",
+    "node_details",
+    "only_signature",
+    "public_dtype",
+    "quantization_details",
+    "signatures_of",
+    "subgraph_of",
+    "tensor_details",
+]
 
 TensorDetails = dict[str, Any]
 
+#: Private attributes of LiteRT's interpreter that programs use, and what to do without them.
+_INSIDE_LITERT = {
+    "_native_handle": "it is the address of a C++ object; ops and delegates of your own are registered in Python, or come as plugins",
+    "_interpreter": "it wraps a C++ object; call the interpreter's own methods",
+    "_custom_op_registerers": "they are C++ symbols, or functions that get a C++ object; give op_resolver, or functions to InterpreterWithCustomOps",
+    "_delegates": "delegation_reports() tells which delegates were applied",
+}
+
 
 def public_dtype(type: TensorType) -> Any:
-    """The numpy type that LiteRT's details give for a tensor type."""
+    """Return the numpy type that LiteRT's details give for a tensor type."""
     from oplet.ops.tensor import numpy_dtype
 
     if type is TensorType.STRING:
@@ -40,8 +69,19 @@ def tensor_details(tensor: Tensor) -> TensorDetails:
     }
 
 
+def details_of(model: Model, subgraphs: Sequence[Subgraph], index: int, subgraph_index: int) -> TensorDetails:
+    """Describe the tensor of an index in a subgraph of a model.
+
+    Raises:
+        TensorError: there is none.
+    """
+    tensor = find_tensor(subgraphs, index, subgraph_index)
+    model.check_files()  # scales lie in the file, too
+    return tensor_details(tensor)
+
+
 def quantization_details(tensor: Tensor) -> dict[str, Any]:
-    """The entries "quantization", the (scale, zero point) of a tensor with one scale, else (0.0, 0), and "quantization_parameters"."""
+    """Return the entries "quantization", the (scale, zero point) of a tensor with one scale, else (0.0, 0), and "quantization_parameters"."""
     quantization = tensor.quantization
     if quantization is None:
         scales, zero_points, dimension = np.zeros(0, np.float32), np.zeros(0, np.int32), 0
@@ -100,3 +140,69 @@ def node_details(node: Node) -> dict[str, Any]:
         "operand_types": [public_dtype(tensor.type) for tensor in node.inputs if tensor is not None],
         "result_types": [public_dtype(tensor.type) for tensor in node.outputs],
     }
+
+
+def missing_attribute(owner: str, name: str) -> str:
+    """Return the message for an attribute that an interpreter does not have, with advice if it is one of LiteRT's own.
+
+    Args:
+        owner: the name of the interpreter's class.
+        name: the name of the attribute.
+    """
+    if name in _INSIDE_LITERT:
+        return f"{name} is private to LiteRT's interpreter, and oplet's has none: {_INSIDE_LITERT[name]}."
+    return f"{owner!r} object has no attribute {name!r}"
+
+
+#: The tensor indices of one signature: `{"inputs": {name: index}, "outputs": {name: index}}`.
+Roles = dict[str, dict[str, int]]
+
+
+def signatures_of(model: Model) -> dict[str, Roles]:
+    """Return the tensor indices of each signature, by its key, in the model's order."""
+    found: dict[str, Roles] = {}
+    for signature in model.lazy_root.signature_defs or []:
+        names = {"inputs": named_tensors(signature.inputs), "outputs": named_tensors(signature.outputs)}
+        found.setdefault(signature.signature_key or "", names)
+    return found
+
+
+def only_signature(model: Model) -> str:
+    """Return the key of a model's only signature.
+
+    Raises:
+        SignatureError: it has none, or several; in LiteRT's words.
+    """
+    keys = list(signatures_of(model))
+    if len(keys) != 1:
+        raise SignatureError(
+            f"SignatureDef signature_key is None and model has {len(keys)} Signatures. "
+            "None is only allowed when the model has 1 SignatureDef"
+        )
+    return keys[0]
+
+
+def subgraph_of(model: Model, key: str) -> int:
+    """Return the index of the subgraph that a signature runs."""
+    return _signature(model, key).subgraph_index
+
+
+def _signature(model: Model, key: str) -> tables.SignatureDef:
+    return next(s for s in model.lazy_root.signature_defs or [] if s.signature_key == key)
+
+
+def ensure_usable(model: Model, key: str) -> None:
+    """Refuse a signature that names tensors which its subgraph does not have.
+
+    Raises:
+        SignatureError: it does, in LiteRT's words.
+    """
+    signature = _signature(model, key)
+    count = len((model.lazy_root.subgraphs or [])[signature.subgraph_index].tensors or [])
+    if stale := stale_names(signature, count):
+        index = max(*named_tensors(signature.inputs).values(), *named_tensors(signature.outputs).values(), 0)
+        raise SignatureError(
+            f"Invalid tensor index {index} exceeds max tensor index {count}. Signature '{shown(key)}' of "
+            f"{model.name} has {' and '.join(stale)}; a tool that changed the model has left it behind. Use the model "
+            "without signatures, or convert it again."
+        )

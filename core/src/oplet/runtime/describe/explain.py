@@ -56,7 +56,7 @@ class NodeReport(NamedTuple):
 
 
 def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: str = "") -> list[NodeReport]:
-    """A report for each node of the execution plans, in order.
+    """Return a report for each node of the execution plans, in order.
 
     Args:
         subgraphs: the subgraphs.
@@ -65,7 +65,7 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
     """
     reports = []
     for subgraph in subgraphs:
-        homes = {index: subgraph.nodes[home] for home, indices in subgraph.inlined.items() for index in indices}
+        homes = {index: subgraph.nodes[home] for home, indices in subgraph.delegated.inlined.items() for index in indices}
         for index in subgraph.execution_plan:
             node = subgraph.nodes[index]
             registration = node.registration
@@ -117,8 +117,8 @@ def _declined(node: Node) -> list[str]:
 
 
 def _left_alone(subgraph: Subgraph, node: int) -> str:
-    """The delegates' reasons for not claiming a node."""
-    reports = subgraph.delegation_reports.values()
+    """Return the delegates' reasons for not claiming a node."""
+    reports = subgraph.delegated.reports.values()
     left = "".join(
         f"; {report.delegate} left it alone: {report.unsupported[node]}" for report in reports if node in report.unsupported
     )

@@ -17,7 +17,7 @@ _LONGEST, _LISTED = 1600, 8
 
 
 def node_error(cls: type[OpletError], node: Node, error: BaseException, what: str, where: str) -> OpletError:
-    """An error with the kernel's reason, the node, its tensors and the package whose kernel it is.
+    """Return an error with the kernel's reason, the node, its tensors and the package whose kernel it is.
 
     Args:
         cls: the class of the result; an error that already is of a class of oplet.errors keeps its class.
@@ -45,7 +45,7 @@ def node_error(cls: type[OpletError], node: Node, error: BaseException, what: st
 
 
 def _origin(node: Node) -> str:
-    """The package whose kernel it was, as " in the kernel of ..."; "" where the node has none."""
+    """Return the package whose kernel it was, as " in the kernel of ..."; "" where the node has none."""
     if node.delegate is not None:
         provenance = node.delegate.provenance
         package = f" of {provenance}" if provenance.distribution else ""
@@ -59,7 +59,7 @@ def _listed(tensors: Sequence[Tensor]) -> str:
 
 
 def _without_options(node: Node) -> str:
-    """A hint for a node without an options table, as the refused value may be the field's default; else ""."""
+    """Return a hint for a node without an options table, as the refused value may be the field's default; else ""."""
     if node.raw_options is not None or node.op in (BuiltinOperator.CUSTOM, BuiltinOperator.DELEGATE):
         return ""
     from oplet.model.builders.operator_options import options_class  # a model that runs does not need it

@@ -65,7 +65,7 @@ class Profiler:
         self.events.clear()
 
     def by_op(self) -> dict[str, tuple[int, float]]:
-        """The number of runs and their total seconds by label, the most seconds first."""
+        """Return the number of runs and their total seconds by label, the most seconds first."""
         totals: dict[str, tuple[int, float]] = {}
         for event in self.events:
             count, seconds = totals.get(event.label, (0, 0.0))

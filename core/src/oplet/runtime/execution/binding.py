@@ -25,12 +25,13 @@ def bind_segment(context: KernelContext, segment: Segment, start: int = 0) -> No
     positions = {} if start else {index: at for at, index in enumerate(context.subgraph.execution_plan[: segment.end])}
     for node in segment.nodes:
         thunk = bind_node(context, node)
-        segment.thunks.append(with_readable_inputs(context, node, thunk))
-        registration = node.registration
-        binds = registration is not None and registration.bind is not None and node.delegate is None
-        if positions and binds and not can_improve(thunk):  # a better one is made of the same constants
-            context.let_go(node, positions[node.index])
-    segment.can_improve = any(map(can_improve, segment.thunks))
+        improves = can_improve(thunk)
+        readable = with_readable_inputs(context, node, thunk)
+        segment.thunks.append(readable)
+        if improves:
+            segment.can_improve |= readable is thunk
+        elif positions and node.delegate is None and (kernel := node.registration) is not None and kernel.bind is not None:
+            context.let_go(node, positions[node.index])  # where a better thunk is to come, it is made of the same constants
 
 
 def improve(context: KernelContext, segment: Segment, wait: bool = False, told: Callable[[], None] | None = None) -> None:
@@ -46,7 +47,7 @@ def improve(context: KernelContext, segment: Segment, wait: bool = False, told: 
     memory = context.session.memory
     for position, (node, thunk) in enumerate(zip(segment.nodes, segment.thunks)):
         if can_improve(thunk):
-            outer = memory.charge_to(node)
+            outer, memory.charged_to = memory.charged_to, node
             try:
                 better: Thunk | None = thunk.better(wait)  # type: ignore[attr-defined]
             except OpletError:
@@ -54,7 +55,7 @@ def improve(context: KernelContext, segment: Segment, wait: bool = False, told: 
             except failures() as error:
                 raise context.node_error(PrepareError, node, error, "failed to prepare") from error
             finally:
-                memory.charge_to(outer)
+                memory.charged_to = outer
             if better is not None:
                 segment.thunks[position] = with_readable_inputs(context, node, better)
                 segment.unjoin()
@@ -64,7 +65,7 @@ def improve(context: KernelContext, segment: Segment, wait: bool = False, told: 
 
 
 def bind_node(context: KernelContext, node: Node) -> Thunk:
-    """The thunk that runs a node: what its kernel's `bind` returns, or a call of its `invoke`.
+    """Return the thunk that runs a node: what its kernel's `bind` returns, or a call of its `invoke`.
 
     Where `bind` refuses the node, for the values or sizes of its inputs, the thunk raises the refusal: a branch that is not taken may
     have it, and LiteRT looks at them only when it runs.
@@ -83,9 +84,10 @@ def bind_node(context: KernelContext, node: Node) -> Thunk:
 
 def _bound(context: KernelContext, node: Node) -> Thunk:
     registration, session = node.registration, context.session
+    memory = session.memory
     if registration is None:
         raise StateError(f"Encountered an unresolved custom op. Did you miss a custom op or delegate? {node} has no kernel.")
-    outer = session.memory.charge_to(node)
+    outer, memory.charged_to = memory.charged_to, node
     try:
         if registration.bind is not None:
             thunk = registration.bind(context, node)
@@ -99,7 +101,7 @@ def _bound(context: KernelContext, node: Node) -> Thunk:
     except failures() as error:
         raise context.node_error(PrepareError, node, error, "failed to prepare") from error
     finally:
-        session.memory.charge_to(outer)
+        memory.charged_to = outer
     if registration.invoke is None:
         raise StateError(f"{node} has neither invoke nor bind.")
     thunk = partial(registration.invoke, context, node)

@@ -44,7 +44,7 @@ def ensure_temporary(allocation: Allocation) -> None:
 
 
 def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
-    """The shape as a tuple of ints, if a tensor can have it.
+    """Return the shape as a tuple of ints, if a tensor can have it.
 
     Raises:
         EnsureError: it is no sequence, has too many dimensions, a negative or too large one, or too many elements.
@@ -71,7 +71,7 @@ def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
 
 @lru_cache(maxsize=4096)
 def _usual(shape: tuple[int, ...]) -> Shape | None:
-    """The shape as ints if it is valid and not empty, else None; cached, as most shapes are checked again and again."""
+    """Return the shape as ints if it is valid and not empty, else None; cached, as most shapes are checked again and again."""
     wanted = tuple(map(int, shape))
     return wanted if len(wanted) <= MAX_RANK and all(size > 0 for size in wanted) and math.prod(wanted) <= _LONGEST else None
 
@@ -128,7 +128,7 @@ def check_inputs(node: Node, memory: MemoryAccount) -> None:
 
 
 def with_write_check(node: Node, thunk: Thunk) -> Thunk:
-    """The thunk, followed by a check that its kernel wrote its outputs, temporaries and variables only.
+    """Return the thunk, followed by a check that its kernel wrote its outputs, temporaries and variables only.
 
     The check copies every input at every run, so that it is off unless `Interpreter(..., checks=True)` asks for it.
 

@@ -125,13 +125,13 @@ class Executor:
             session.leave()
 
     def invoke_joined(self) -> bool:
-        """`invoke`, with the fewest calls, of a plan whose nodes have become one step of compiled kernels.
+        """Invoke, with the fewest calls, a plan whose nodes have become one step of compiled kernels.
 
         Returns:
             False, without effect, of other plans, and where the run has to begin again: call `invoke`.
         """
         subgraph, session = self.subgraph, self.session
-        if not subgraph.ready or subgraph.delegation_reports or not subgraph.is_joined:
+        if not subgraph.ready or subgraph.delegated.reports or not subgraph.is_joined:
             return False
         segment = subgraph.segments[0]
         if segment.can_improve or session.profiler is not None or session.meter.has_deadline or not session.enter_alone(subgraph):
@@ -156,7 +156,7 @@ class Executor:
                 run_segment(self.context, segment)
             except UnforeseenShapeError as error:
                 if not self.session.is_outermost(subgraph):
-                    subgraph.set_apart(error.node)
+                    subgraph.absorption.set_apart(error.node)
                     subgraph.invalidate()
                     raise
                 segment = self._begin_again(error)
@@ -178,14 +178,14 @@ class Executor:
         All is prepared again: nodes that call a subgraph may know another shape of its outputs than they will have.
         """
         subgraph = self.subgraph
-        subgraph.set_apart(error.node)
+        subgraph.absorption.set_apart(error.node)
         kept, begin = subgraph.segments[0], Segment(0, [], [])
         begin.arena, begin.requests, begin.offsets = kept.arena, kept.requests, kept.offsets
         subgraph.segments[:] = [begin]
         return begin
 
     def bind(self) -> Thunk:
-        """A thunk that runs the subgraph for a node that calls it, valid for this generation; without dynamic tensors a plain loop."""
+        """Return a thunk that runs the subgraph for a node that calls it, valid for this generation; without dynamic tensors a plain loop."""
         return self.invoke if self.subgraph.is_dynamic else partial(self._run_called, self.subgraph.segments[0])
 
     def _run_called(self, segment: Segment) -> None:
@@ -193,7 +193,7 @@ class Executor:
         try:
             run_segment(self.context, segment)
         except UnforeseenShapeError as error:
-            self.subgraph.set_apart(error.node)
+            self.subgraph.absorption.set_apart(error.node)
             self.subgraph.invalidate()
             raise
 
@@ -216,7 +216,7 @@ class Executor:
     # Shapes --------------------------------------------------------------------------------------------------
 
     def changes_input(self, index: int, shape: Shape, type: TensorType | None = None) -> bool:
-        """Whether an input's shape or type would change.
+        """Return whether an input's shape or type would change.
 
         Raises:
             EnsureError: no tensor can have that shape.

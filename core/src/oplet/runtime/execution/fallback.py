@@ -1,32 +1,71 @@
-"""Fallback between providers: a node that a kernel declines, or that is beyond its registration's limits, goes to the next provider.
+"""Providers of nodes: `init` of their registrations, and fallback to the next provider where a kernel declines a node, or the node is beyond
+its registration's limits.
 
-A *provider* of a node is a registration that serves its op and version; providers come in the order of precedence.
+A *provider* of a node is a registration that serves its op and version; providers come in the order of precedence. Each `init` is followed by
+exactly one `free` (`KernelContext.free`), whatever fails in between.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
-from oplet.errors import OpletError, UnservedNodeError
+from oplet.errors import OpletError, PrepareError, UnservedNodeError, failures
 from oplet.ops.context import Declined, Node
 from oplet.ops.serving.providers import Chain, Providers
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.resolving import find_providers
 from oplet.texts import LONGEST, plain
 
-__all__ = ["defer_init", "fall_back", "refusal"]
+__all__ = ["fall_back", "initialize", "initialize_provider"]
 
 
-def defer_init(context: KernelContext, node: Node) -> bool:
-    """Whether the node is beyond its provider's limits with the file's shapes; its `init` is then deferred until it fits."""
-    if not refusal(node):
+def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
+    """Call `init` of each node's registration, in order.
+
+    Raises:
+        PrepareError: one fails; those before it are initialized, and have to be freed.
+    """
+    for node in nodes:
+        registration = node.registration
+        if registration is None or registration.init is None or _defer_init(context, node):
+            continue
+        buffer = node.prepared if node.prepared is not None else node.raw_options or node.custom_options
+        try:
+            node.user_data = registration.init(context, buffer)
+        except failures() as error:
+            raise context.node_error(PrepareError, node, error, "failed to initialize") from error
+        context.subgraph.initialized[node] = None
+
+
+def initialize_provider(context: KernelContext, node: Node) -> bool:
+    """Initialize the node's provider if that is still to be done; False if the node is beyond its limits and went to the next provider.
+
+    Raises:
+        PrepareError: there is no next provider, or `init` fails.
+        OpConflictError: several packages come next.
+        ResolverError: the next kernel cannot be imported.
+    """
+    registration = node.registration
+    if registration is not None and registration.limits is not None and (reason := registration.limits.refusal(node)):
+        fall_back(context, node, reason)
+        return False
+    if node.providers is not None and not node.providers.started:
+        initialize(context, [node])
+        node.providers.start()
+    return True
+
+
+def _defer_init(context: KernelContext, node: Node) -> bool:
+    """Tell whether the node is beyond its provider's limits with the file's shapes; its `init` is then deferred until it fits."""
+    if not _refusal(node):
         return False
     node.providers = _providers(context, node, started=False)
     return True
 
 
-def refusal(node: Node) -> str:
-    """The reason why the node is beyond its registration's limits; "" if it is within them, or has no registration."""
+def _refusal(node: Node) -> str:
+    """Return the reason why the node is beyond its registration's limits; "" if it is within them, or has no registration."""
     registration = node.registration
     return "" if registration is None or registration.limits is None else registration.limits.refusal(node)
 

@@ -18,7 +18,7 @@ _COMPUTED, _DYNAMIC = Allocation.COMPUTED, Allocation.DYNAMIC
 
 
 def is_folded(subgraph: Subgraph, node: Node) -> bool:
-    """Whether the node was folded, its inputs still have the arrays that it read then, and its outputs those that it made.
+    """Return whether the node was folded, its inputs still have the arrays that it read then, and its outputs those that it made.
 
     Inputs of late shapes may have the same arrays again, after the propagation of shapes to delegates took the outputs' away.
     """
@@ -61,7 +61,7 @@ def fold(context: KernelContext, node: Node) -> bool:
 
 
 def _folded(context: KernelContext, node: Node) -> Derived:
-    """The outputs of a node, which have them afterwards: those that another interpreter of the model has from the same constants, or new ones."""
+    """Return the outputs of a node, which have them afterwards: those that another interpreter of the model has from the same constants, or new ones."""
     sources = [None if tensor is None else tensor.source for tensor in node.inputs]
     outputs = node.outputs
     ran = False
@@ -109,7 +109,7 @@ def attach_folded(context: KernelContext) -> None:
 
 
 def _computed_again(context: KernelContext, node: Node, folded: Derived, position: int) -> Array:
-    """The value of a folded node's output that was let go: another interpreter's, if it has it, or a new one."""
+    """Return the value of a folded node's output that was let go: another interpreter's, if it has it, or a new one."""
     array: Array | None = folded.value[position].get()
     if array is None:
         absent = [tensor for tensor in node.inputs if tensor is not None and tensor.is_let_go]
@@ -130,7 +130,7 @@ def _computed_again(context: KernelContext, node: Node, folded: Derived, positio
 
 
 def reads_folded_shapes(subgraph: Subgraph, node: Node) -> bool:
-    """Whether a node's inputs were folded from shapes. LiteRT computes those in `invoke`, and refuses such a node only then.
+    """Return whether a node's inputs were folded from shapes. LiteRT computes those in `invoke`, and refuses such a node only then.
 
     That matters, as many models cannot run with the file's shapes, but only with those that a resize gives them.
     """

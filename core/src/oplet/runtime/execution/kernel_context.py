@@ -127,14 +127,14 @@ class KernelContext(Context):
         if before is not None and not before.flags.writeable and np.array_equal(before, array):
             return  # keep the array, so that nodes which were folded from it stay valid
         array.flags.writeable = False
-        shared = self.subgraph.shared
+        shared = self.session.model.shared_values
         if shared is not None and array.nbytes <= _SMALL and not array.dtype.hasobject:
             # One array in all interpreters, so that they share what is folded from it, too.
             array = shared.keep((array.dtype, array.shape, array.tobytes()), array)
         tensor.set_memory(array)
 
     def add_tensor(self, builder: TensorBuilder) -> int:
-        if self.subgraph.immutable and not self.preparing:
+        if self.subgraph.delegated.immutable and not self.preparing:
             raise ImmutableGraphError(
                 f"AddTensors is disallowed when graph is immutable. A kernel of {self.subgraph} adds one while running."
             )
@@ -173,7 +173,7 @@ class KernelContext(Context):
         self.offered.setdefault(tensor, array)
 
     def drop_computed(self, node: Node) -> None:
-        params = self.subgraph.kernels.get(node.index)
+        params = self.subgraph.delegated.kernels.get(node.index)
         if params is None:
             return
         self.subgraph.forget_folded(params.nodes)
@@ -186,11 +186,11 @@ class KernelContext(Context):
     # For the runtime -----------------------------------------------------------------------------------------
 
     def new_array(self, tensor: Tensor, *, zeroed: bool = True) -> Array:
-        """A new array for a tensor, charged to the memory account, see `MemoryAccount.new_array`."""
+        """Return a new array for a tensor, charged to the memory account, see `MemoryAccount.new_array`."""
         return self.session.memory.new_array(tensor, zeroed=zeroed)
 
     def readers_of(self, tensor: Tensor) -> Sequence[Node]:
-        """The nodes of the plan that read a constant that is computed."""
+        """Return the nodes of the plan that read a constant that is computed."""
         if self.readers is None:
             self.readers = {}
             nodes = self.subgraph.nodes
@@ -202,14 +202,15 @@ class KernelContext(Context):
 
     def let_go(self, node: Node, position: int) -> None:
         """Let the large constants go that nobody needs any more but a node, at a position of the plan; see `memory.letting_go`."""
-        for tensor in (tensor for reader in (node, *node.absorbed) for tensor in reader.inputs):
-            if tensor is not None and tensor.allocation is _COMPUTED:
-                if not (self.session.checks or self.session.preserve_all_tensors):
-                    let_go(self.subgraph, node, position, self.readers_of)
-                return
+        for reader in (node, *node.absorbed):
+            for tensor in reader.inputs:
+                if tensor is not None and tensor.allocation is _COMPUTED:
+                    if not (self.session.checks or self.session.preserve_all_tensors):
+                        let_go(self.subgraph, node, position, self.readers_of)
+                    return
 
     def node_error(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
-        """An error that names one of the subgraph's nodes; arguments as for `describe.node_errors.node_error`."""
+        """Return an error that names one of the subgraph's nodes; arguments as for `describe.node_errors.node_error`."""
         return node_error(cls, node, error, what, f"subgraph {self.subgraph.index} of {self.session.model.name}")
 
     def free(self, nodes: Iterable[Node]) -> None:

@@ -4,7 +4,7 @@ segment, whose nodes are prepared, folded, given memory by one plan, and bound.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from oplet.errors import InvokeError, PrepareError, UnservedNodeError, failures
 from oplet.model.reachability import entry_subgraphs
 from oplet.ops.context import Declined, Node, UnfitError
+from oplet.ops.serving.absorbing import absorb
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.execution.binding import bind_segment
 from oplet.runtime.execution.checks import check_inputs, check_prepared
-from oplet.runtime.execution.fallback import fall_back
+from oplet.runtime.execution.fallback import fall_back, initialize_provider
 from oplet.runtime.execution.folding import fold, is_folded, reads_folded_shapes
-from oplet.runtime.execution.initialization import initialize_provider
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.execution.session import Session
 from oplet.runtime.memory.allocation import SegmentAllocation, allocate_own
-from oplet.runtime.subgraph import Segment
+from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["allocate_first", "allocate_segment", "prepare_node", "prepare_or_defer", "propagate_shapes"]
@@ -39,29 +39,45 @@ def allocate_first(context: KernelContext, arena_there: NDArray[np.uint8] | None
         arena_there: an arena of the same plan, which is used with the values in it.
     """
     subgraph, session = context.subgraph, context.session
-    if session.checks or any(session.kept):
-        subgraph.part_absorbed()
-    else:
-        subgraph.absorb(lambda: _can_restart(session))
+    absorption = subgraph.absorption
+    absorption.end()
+    if not (session.checks or any(session.kept)):
+        _absorb(subgraph, lambda: _can_restart(session))
     context.readers = None
     subgraph.find_last_uses()
     try:
         allocate_segment(context, 0, arena_there=arena_there)
     except PrepareError:
-        if not subgraph.absorbing:
+        if not absorption.nodes:
             raise
         refused = context.asked
         # The first that refuses is set apart. Where another one does, too, or a node that absorbs none, all are.
-        apart = [refused] if refused in subgraph.absorbing and not subgraph.apart else subgraph.absorbing
-        subgraph.apart.update(node.index for node in apart)
+        apart = [refused] if refused in absorption.nodes and not absorption.apart else absorption.nodes
+        absorption.apart.update(node.index for node in apart)
         return False
     finally:
         context.asked = None
     return True
 
 
+def _absorb(subgraph: Subgraph, restarts: Callable[[], bool]) -> None:
+    """Have nodes absorb others, which come right before them in the plan from then on.
+
+    Args:
+        subgraph: the subgraph, in which none absorbs another one.
+        restarts: tells whether a run may be given up and begun again; asked where that matters.
+    """
+    nodes = [subgraph.nodes[index] for index in subgraph.execution_plan]
+    absorption, read = subgraph.absorption, [subgraph.tensors[index] for index in subgraph.read]
+    # A delegate's kernel may run nodes in an order and with memory of its own.
+    absorption.nodes = absorb(nodes, read, absorption.apart, restarts, fuse=not subgraph.delegated.kernels)
+    if absorption.nodes:
+        moved = absorption.absorbed
+        subgraph.execution_plan = [other.index for node in nodes if node not in moved for other in (*node.absorbed, node)]
+
+
 def _can_restart(session: Session) -> bool:
-    """Whether a run may be given up and begun again: nothing but the values of tensors is changed by it."""
+    """Return whether a run may be given up and begun again: nothing but the values of tensors is changed by it."""
     if len(entry_subgraphs(session.model.lazy_root)) > 1:
         return False
     for subgraph in session.subgraphs:
@@ -88,7 +104,7 @@ def allocate_segment(
     subgraph, session = context.subgraph, context.session
     context.offered.clear()
     if start or not first:  # nodes that were refused in `allocate` are not asked again here
-        subgraph.part_absorbed(start)
+        subgraph.absorption.end({subgraph.nodes[index] for index in subgraph.execution_plan[:start]})
     allocation = SegmentAllocation(subgraph, session.memory, preserve_all=session.preserve_all_tensors)
     if start == 0 and first:
         for index in subgraph.inputs:
@@ -113,9 +129,10 @@ def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllo
         late: whether this is in `invoke`, where every node has to be prepared.
     """
     subgraph, session = context.subgraph, context.session
+    meter = session.meter
     nodes: list[Node] = []
     dynamic: list[Tensor] = []
-    absorbed = {other for node in subgraph.absorbing for other in node.absorbed}
+    absorbed = subgraph.absorption.absorbed
     position = start
     for position in range(start, len(subgraph.execution_plan)):
         node = subgraph.nodes[subgraph.execution_plan[position]]
@@ -125,9 +142,10 @@ def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllo
                 tensor.set_memory(None)
                 tensor.allocation = _ARENA
             continue
-        if not node.absorbed and is_folded(subgraph, node):
+        if not node.absorbed and node.index in subgraph.folded and is_folded(subgraph, node):
             continue
-        session.meter.check()
+        if meter.reasons or meter.has_deadline:
+            meter.check()
         if late:
             _prepare_late(context, node)
         else:
@@ -142,7 +160,9 @@ def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllo
             continue
         nodes.append(node)
         allocation.request_node(node, position)
-        dynamic = [tensor for tensor in node.outputs if tensor.allocation is _DYNAMIC]
+        for tensor in node.outputs:
+            if tensor.allocation is _DYNAMIC:
+                dynamic.append(tensor)
         if dynamic:
             break
     return Segment(position + 1 if subgraph.execution_plan else 0, nodes, dynamic)
@@ -195,7 +215,7 @@ def _try_prepare(context: KernelContext, node: Node) -> bool:
     inputs, outputs = node.inputs[:], node.outputs[:]
     memory.release(node)
     node.charged = None
-    outer = memory.charge_to(node)
+    outer, memory.charged_to = memory.charged_to, node
     declined: Declined | None = None
     try:
         for each in (*node.absorbed, node):
@@ -208,7 +228,7 @@ def _try_prepare(context: KernelContext, node: Node) -> bool:
         raise context.node_error(PrepareError, node, error, "failed to prepare") from error
     finally:
         context.preparing = False
-        memory.charge_to(outer)
+        memory.charged_to = outer
     if declined is None:
         return True
     try:

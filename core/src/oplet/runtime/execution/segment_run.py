@@ -120,5 +120,5 @@ def _run_timed(context: KernelContext, segment: Segment) -> None:
 
 
 def _failure(context: KernelContext, segment: Segment, position: int, error: BaseException) -> OpletError:
-    """The error of the node at a position of the segment."""
+    """Return the error of the node at a position of the segment."""
     return context.node_error(InvokeError, segment.nodes[position], error, "failed to invoke")

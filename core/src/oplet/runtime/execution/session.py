@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from oplet.ops.node import Thunk
     from oplet.ops.serving.resolver import OpResolver
     from oplet.ops.tensor import Shape
+    from oplet.plugins.manager import PluginManager
     from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.subgraph import Subgraph
     from oplet.runtime.threads.workers import Workers
     from oplet.schema.enums import TensorType
 
-__all__ = ["Backend", "RunMeter", "Runner", "Session"]
+__all__ = ["Backend", "RunMeter", "Runner", "Session", "resolver_of"]
 
 #: A number in place of no limit.
 _ENDLESS = 2**62
@@ -51,7 +52,7 @@ class Runner(Protocol):
         """Run the subgraph."""
 
     def bind(self) -> Thunk:
-        """A thunk that runs the subgraph for a node that calls it, valid for this generation."""
+        """Return a thunk that runs the subgraph for a node that calls it, valid for this generation."""
 
     def restart(self) -> None:
         """Reset variables and the state of kernels to what they are after `allocate`."""
@@ -262,7 +263,7 @@ class Session:
         return self.preserve_all_tensors, self.profiler is not None and self.profiler.reads_tensors
 
     def enter_alone(self, subgraph: Subgraph) -> bool:
-        """`enter` for a subgraph that calls nothing in Python, and so needs no meter; `leave_alone` must follow.
+        """Enter a subgraph that calls nothing in Python, and so needs no meter; `leave_alone` must follow.
 
         Returns:
             False where another thread has the lock, or a subgraph is being run: call `enter`.
@@ -311,7 +312,7 @@ class Session:
             )
 
     def is_outermost(self, subgraph: Subgraph) -> bool:
-        """Whether the application runs a subgraph, and no node calls it."""
+        """Return whether the application runs a subgraph, and no node calls it."""
         return self._active[0] is subgraph
 
     @property
@@ -320,7 +321,7 @@ class Session:
         return bool(self._active)
 
     def profiles(self, node: Node) -> bool:
-        """Whether to record an event of the node as a whole; False for delegates' kernels that record their operators one by one."""
+        """Return whether to record an event of the node as a whole; False for delegates' kernels that record their operators one by one."""
         return node.delegate is None or self.force_delegate_profiling or not node.delegate.profiles_operators
 
     def check_not_active(self, subgraph: Subgraph) -> None:
@@ -348,3 +349,13 @@ class Session:
         if not self._locked:
             self._owner = None
             self._free.release()
+
+
+def resolver_of(manager: PluginManager, prefer: Any, own: OpResolver | None) -> OpResolver:
+    """Return the resolver of an interpreter: the application's own registrations, then those of the plugins."""
+    found: OpResolver = manager.resolver(prefer)
+    if own is None:
+        return found
+    from oplet.ops.serving.resolver import ChainOpResolver
+
+    return ChainOpResolver([own, found])

@@ -121,7 +121,7 @@ class _Rounds:
                 count = run(most, not done)
             except UnforeseenShapeError as error:
                 for subgraph in self._subgraphs:
-                    subgraph.set_apart(error.node)
+                    subgraph.absorption.set_apart(error.node)
                     subgraph.invalidate()
                 raise
             except failures() as error:
@@ -133,7 +133,7 @@ class _Rounds:
                 return ended
 
     def _failure(self, error: BaseException) -> OpletError:
-        """The error of the node that failed."""
+        """Return the error of the node that failed."""
         position: int = getattr(self._run, "failed_at", 0)
         in_condition = len(self._segments[0].thunks)
         number, position = (0, position) if position < in_condition else (1, position - in_condition)

@@ -60,7 +60,11 @@ USUAL = Bounds()
 
 
 class MemoryAccount:
-    """The bytes that the tensors and kernels of one interpreter have allocated, outside of the arenas, checked against its limits."""
+    """The bytes that the tensors and kernels of one interpreter have allocated, outside of the arenas, checked against its limits.
+
+    Attributes:
+        charged_to: the node whose kernel is being prepared or bound, and that `charge` counts for; None for no node.
+    """
 
     def __init__(self, limits: Bounds, model: Model) -> None:
         self._model = model
@@ -69,10 +73,10 @@ class MemoryAccount:
         self._strings: dict[Tensor | Node, int] = {}  # bytes of strings by tensor, besides the arrays that refer to them
         self._own: dict[Tensor | Node, int] = {}  # bytes by tensor outside of the arenas, and by node for its kernel's own memory
         self._total = 0
-        self._charged: Node | None = None  # the node whose kernel is being prepared or bound
+        self.charged_to: Node | None = None
 
     def check_tensor(self, tensor: Tensor) -> int:
-        """The bytes of a tensor.
+        """Return the bytes of a tensor.
 
         Raises:
             LimitError: they are more than `max_tensor_bytes`.
@@ -98,7 +102,7 @@ class MemoryAccount:
         self._total += nbytes
 
     def new_array(self, tensor: Tensor, *, zeroed: bool = True) -> Array:
-        """A new array of the tensor's shape and dtype, charged to the account.
+        """Return a new array of the tensor's shape and dtype, charged to the account.
 
         Args:
             tensor: the tensor.
@@ -114,7 +118,7 @@ class MemoryAccount:
             raise self.out_of_memory(tensor.nbytes, tensor) from None
 
     def out_of_memory(self, nbytes: int, largest: Tensor) -> LimitError:
-        """The error for an allocation that the machine has no memory for."""
+        """Return the error for an allocation that the machine has no memory for."""
         return LimitError(f"There is no memory for {nbytes} bytes in {self._model.name}; the largest part is {largest}.")
 
     def charge_constant(self, nbytes: int, what: str) -> None:
@@ -170,11 +174,6 @@ class MemoryAccount:
         self._own = {owners.get(owner, owner): nbytes for owner, nbytes in other._own.items()}
         self._total = other._total
 
-    def charge_to(self, node: Node | None) -> Node | None:
-        """Set the node that `charge` counts for from now on, None for no node; return the one before."""
-        before, self._charged = self._charged, node
-        return before
-
     def charge(self, nbytes: int) -> None:
         """Check the bytes that a kernel allocates for itself; while its node is prepared or bound, charge them to the node.
 
@@ -183,11 +182,11 @@ class MemoryAccount:
         """
         if self._total + nbytes > self._most_together:
             raise LimitError(
-                f"{self._charged or 'A node'} would take {nbytes} bytes besides its tensors, and {self._model.name} {self._total + nbytes} "
+                f"{self.charged_to or 'A node'} would take {nbytes} bytes besides its tensors, and {self._model.name} {self._total + nbytes} "
                 f"with them; Limits(max_arena_bytes={self._most_together}) allows no more."
             )
-        if self._charged is not None:
-            self._own[self._charged] = self._own.get(self._charged, 0) + nbytes
+        if self.charged_to is not None:
+            self._own[self.charged_to] = self._own.get(self.charged_to, 0) + nbytes
             self._total += nbytes
 
     def check_arena(self, nbytes: int, largest: Tensor) -> None:

@@ -76,7 +76,7 @@ class SegmentAllocation:
             self._request(tensor, position, position)
 
     def _input_to_overwrite(self, node: Node, position: int) -> Tensor | None:
-        """The input in whose memory the node's first output is written in place, None if there is none."""
+        """Return the input in whose memory the node's first output is written in place, None if there is none."""
         output = node.outputs[0] if node.outputs else None
         if (
             output is None

@@ -64,8 +64,8 @@ def plan_arena(lifetimes: list[Lifetime]) -> ArenaPlan:
     """
     offsets = [0] * len(lifetimes)
     sizes = [-(-life.nbytes // ALIGNMENT) * ALIGNMENT for life in lifetimes]
-    begin = min((life.first for life in lifetimes), default=0)
-    end = max((life.last for life in lifetimes), default=0)
+    begin = min([life.first for life in lifetimes], default=0)
+    end = max([life.last for life in lifetimes], default=0)
     base = 0
     others = []
     for i, (_, first, last) in enumerate(lifetimes):
@@ -77,7 +77,7 @@ def plan_arena(lifetimes: list[Lifetime]) -> ArenaPlan:
     if not others:
         return ArenaPlan(offsets, base)
     best: dict[int, int] = {}
-    total = sum(request[1] for request in others) + 1
+    total = sum([request[1] for request in others]) + 1
     enough = int(_most_alive(others) * (1 + _SPARE))
     for order in _ORDERS:
         found = _place(sorted(others, key=order), total)
@@ -91,7 +91,7 @@ def plan_arena(lifetimes: list[Lifetime]) -> ArenaPlan:
 
 
 def _place(requests: Sequence[_Request], limit: int) -> tuple[dict[int, int], int] | None:
-    """The offset of each request, placed in this order, and the size of the arena; None as soon as that reaches `limit` bytes."""
+    """Return the offset of each request, placed in this order, and the size of the arena; None as soon as that reaches `limit` bytes."""
     from bisect import insort  # imported late: whoever takes a plan from disk plans nothing
 
     offsets: dict[int, int] = {}
@@ -126,9 +126,9 @@ def _place(requests: Sequence[_Request], limit: int) -> tuple[dict[int, int], in
 
 
 def _most_alive(requests: Sequence[_Request]) -> int:
-    """The most bytes that are alive at one position, a lower bound of the arena's size."""
+    """Return the most bytes that are alive at one position, a lower bound of the arena's size."""
     changes: dict[int, int] = {}
     for _, size, first, last in requests:
         changes[first] = changes.get(first, 0) + size
         changes[last + 1] = changes.get(last + 1, 0) - size
-    return max(accumulate(changes[position] for position in sorted(changes)))
+    return max(accumulate([changes[position] for position in sorted(changes)]))

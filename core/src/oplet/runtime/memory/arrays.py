@@ -27,7 +27,7 @@ _SMALL = 16384
 
 
 def aligned_bytes(nbytes: int, *, zeroed: bool = True) -> NDArray[Any]:
-    """A uint8 array whose address is a multiple of `ALIGNMENT`.
+    """Return a uint8 array whose address is a multiple of `ALIGNMENT`.
 
     Args:
         nbytes: its size.
@@ -42,7 +42,7 @@ def aligned_bytes(nbytes: int, *, zeroed: bool = True) -> NDArray[Any]:
 
 
 def new_array(tensor: Tensor, *, zeroed: bool = True) -> Array:
-    """A new array of the tensor's shape and dtype.
+    """Return a new array of the tensor's shape and dtype.
 
     Args:
         tensor: the tensor.
@@ -65,7 +65,7 @@ def new_array(tensor: Tensor, *, zeroed: bool = True) -> Array:
 
 @functools.cache
 def _advise() -> Callable[..., int] | None:
-    """The C library's `madvise`; None where it does not empty pages at once, as only Linux's does."""
+    """Return the C library's `madvise`; None where it does not empty pages at once, as only Linux's does."""
     if not sys.platform.startswith("linux") or not hasattr(mmap, "MADV_DONTNEED"):
         return None
     advise: Any = getattr(ctypes.CDLL(None), "madvise", None)

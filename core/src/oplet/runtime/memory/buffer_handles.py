@@ -41,8 +41,11 @@ def ensure_readable(context: Context, tensor: Tensor) -> None:
 
 
 def with_readable_inputs(context: Context, node: Node, thunk: Thunk) -> Thunk:
-    """A thunk that makes the node's inputs in other delegates' buffers readable before it runs; the same one if there are none."""
-    foreign = [t for t in node.inputs if t is not None and t.delegate is not None and t.delegate is not node.delegate]
+    """Return a thunk that makes the node's inputs in other delegates' buffers readable before it runs; the same one if there are none."""
+    foreign: list[Tensor] = []
+    for tensor in node.inputs:
+        if tensor is not None and tensor.delegate is not None and tensor.delegate is not node.delegate:
+            foreign.append(tensor)
     if not foreign:
         return thunk
 

@@ -25,7 +25,7 @@ _TOO_MANY = 4096
 
 
 def with_locality(lifetimes: Sequence[Lifetime], plan: ArenaPlan) -> ArenaPlan:
-    """A plan for the same requests, of the same size, with better locality."""
+    """Return a plan for the same requests, of the same size, with better locality."""
     if len(lifetimes) > _TOO_MANY:
         return plan
     offsets, total = list(plan.offsets), plan.nbytes
@@ -55,7 +55,7 @@ def with_locality(lifetimes: Sequence[Lifetime], plan: ArenaPlan) -> ArenaPlan:
 
 
 def _near(lifetimes: Sequence[Lifetime], chosen: Sequence[int]) -> dict[int, list[int]]:
-    """For each chosen request, the others whose lifetimes overlap it or are within `_WINDOW` positions."""
+    """Find for each chosen request the others whose lifetimes overlap it or are within `_WINDOW` positions."""
     alive: dict[int, list[int]] = {}
     for i, (nbytes, first, last) in enumerate(lifetimes):
         if nbytes:
@@ -69,7 +69,7 @@ def _near(lifetimes: Sequence[Lifetime], chosen: Sequence[int]) -> dict[int, lis
 
 
 def _cost(offset: int, size: int, others: Sequence[tuple[float, int, int]]) -> float:
-    """The bytes of each half that overlap the opposite half of other tensors, weighted by nearness in time."""
+    """Return the bytes of each half that overlap the opposite half of other tensors, weighted by nearness in time."""
     middle, end = offset + size // 2, offset + size
     cost = 0.0
     for weight, start, stop in others:

@@ -29,7 +29,7 @@ def let_go(subgraph: Subgraph, node: Node, position: int, readers_of: Callable[[
         position: its position in the plan.
         readers_of: returns the nodes that read a tensor.
     """
-    if subgraph.kernels:
+    if subgraph.delegated.kernels:
         return
     for tensor in (tensor for reader in (node, *node.absorbed) for tensor in reader.inputs):
         if tensor is None or tensor.allocation is not _COMPUTED or tensor.nbytes < _LARGE:
@@ -40,7 +40,7 @@ def let_go(subgraph: Subgraph, node: Node, position: int, readers_of: Callable[[
 
 
 def _has_read(subgraph: Subgraph, node: Node, tensor: Tensor) -> bool:
-    """Whether a node needs a constant no more."""
+    """Return whether a node needs a constant no more."""
     registration = node.registration
     if registration is None or registration.library:
         return False
@@ -48,7 +48,7 @@ def _has_read(subgraph: Subgraph, node: Node, tensor: Tensor) -> bool:
 
 
 def weakly(method: Callable[..., None], **arguments: Any) -> Callable[[], None]:
-    """A function that calls a method as long as its object is there, and does not keep it: nodes and tensors are freed with their interpreter."""
+    """Return a function that calls a method as long as its object is there, and does not keep it: nodes and tensors are freed with their interpreter."""
     found = weakref.WeakMethod(method)
 
     def call() -> None:

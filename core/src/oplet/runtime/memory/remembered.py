@@ -83,7 +83,7 @@ class BoundPlan(NamedTuple):
     closed: bool = False
 
     def fits(self, subgraph: Subgraph) -> bool:
-        """Whether a subgraph of the same model has inputs of the shapes and types that the plan was prepared for."""
+        """Return whether a subgraph of the same model has inputs of the shapes and types that the plan was prepared for."""
         theirs = self.subgraph.tensors
         mine = subgraph.tensors
         return len(mine) == len(theirs) and all(
@@ -103,11 +103,11 @@ class BoundPlan(NamedTuple):
         for node, other in zip(subgraph.nodes, old.nodes):
             node.take_over(other)
             tensors[other] = node
-        for absorbing in old.absorbing:
+        for absorbing in old.absorption.nodes:
             node = subgraph.nodes[absorbing.index]
             node.absorbed = tuple(subgraph.nodes[other.index] for other in absorbing.absorbed)
             node.main = None if absorbing.main is None else subgraph.nodes[absorbing.main.index]
-            subgraph.absorbing.append(node)
+            subgraph.absorption.nodes.append(node)
         subgraph.execution_plan = old.execution_plan[:]
         memory.take_over(self.memory, tensors)
         (segment,) = old.segments
@@ -187,7 +187,7 @@ def remember_plan(
 
 
 def may_leave(model: Model) -> bool:
-    """Whether an interpreter of a model may leave anything: its bytes cannot change, and the system lets others replace a mapped file."""
+    """Return whether an interpreter of a model may leave anything: its bytes cannot change, and the system lets others replace a mapped file."""
     return model.shared_values is not None and os.name != "nt" and not sys.is_finalizing()
 
 
@@ -204,7 +204,7 @@ def leave(model: Model, key: Hashable, plan: Left) -> None:
 
 
 def take(model: Model, key: Hashable) -> Left | None:
-    """What was left of a model under a key, which is the caller's from now on; None if there is nothing, or it is too old."""
+    """Return what was left of a model under a key, which is the caller's from now on; None if there is nothing, or it is too old."""
     if not _plans or model.shared_values is None:
         return None
     with _lock:
@@ -232,7 +232,7 @@ def _too_many() -> list[Left]:
 
 
 def take_plan(key: tuple[Any, ...], model: Model, subgraph: Subgraph) -> BoundPlan | None:
-    """The bound plan that was remembered for a model and settings, which is the caller's from now on; None if there is none that fits."""
+    """Return the bound plan that was remembered for a model and settings, which is the caller's from now on; None if there is none that fits."""
     found = take(model, key)
     if not isinstance(found, BoundPlan):
         return None
@@ -263,7 +263,7 @@ def _expired(now: float) -> list[Left]:
 
 
 def is_plain(subgraph: Subgraph, resources: Collection[Any]) -> bool:
-    """Whether a subgraph is prepared as the file has it, and nothing of its state outlives a run.
+    """Return whether a subgraph is prepared as the file has it, and nothing of its state outlives a run.
 
     Args:
         subgraph: the model's only subgraph.
@@ -281,10 +281,10 @@ def is_plain(subgraph: Subgraph, resources: Collection[Any]) -> bool:
         and not (
             subgraph.variables
             or subgraph.initialized
-            or subgraph.kernels
-            or subgraph.inlined
-            or subgraph.immutable
-            or any(node.registration is None or node.registration.absorbs is not None for node in subgraph.absorbing)
+            or subgraph.delegated.kernels
+            or subgraph.delegated.inlined
+            or subgraph.delegated.immutable
+            or any(node.registration is None or node.registration.absorbs is not None for node in subgraph.absorption.nodes)
         )
     ):
         return False
@@ -305,7 +305,7 @@ def is_plain(subgraph: Subgraph, resources: Collection[Any]) -> bool:
 
 
 def _forget_in_child() -> None:
-    """A forked process leaves the plans to its parent, and has none of its other threads, one of which may have held the lock."""
+    """Forget the plans in a forked process, which leaves them to its parent and has none of its other threads, one of which may have held the lock."""
     global _lock
     _lock = threading.RLock()
     _plans.clear()

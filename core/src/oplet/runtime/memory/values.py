@@ -19,7 +19,7 @@ __all__ = ["as_tensor_value", "check_strict"]
 
 
 def as_tensor_value(tensor: Tensor, value: Any) -> NDArray[Any]:
-    """The value as an array that fits the tensor exactly.
+    """Return the value as an array that fits the tensor exactly.
 
     Raises:
         TensorError: its type, number of dimensions or a dimension differs.

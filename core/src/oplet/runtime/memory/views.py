@@ -31,7 +31,7 @@ class Views:
         self.handed_out: list[weakref.ref[NDArray[Any]]] = []
 
     def make(self, data: NDArray[Any]) -> NDArray[Any]:
-        """A view of a tensor's array, which counts as alive until the last reference to it or to a slice of it is gone."""
+        """Return a view of a tensor's array, which counts as alive until the last reference to it or to a slice of it is gone."""
         if data.dtype.hasobject or not data.size:
             return cast("NDArray[Any]", data.view())
         # numpy's views refer to the array at the end of their chain of bases. This chain ends at `flat`, which is made from a
@@ -43,7 +43,7 @@ class Views:
         return view
 
     def any_alive(self) -> bool:
-        """Whether the program still holds a view, or a slice of one."""
+        """Return whether the program still holds a view, or a slice of one."""
         return any(alive() is not None for alive in self.handed_out)
 
     def ensure_none(self) -> None:

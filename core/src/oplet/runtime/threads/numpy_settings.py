@@ -28,7 +28,7 @@ def apply_numpy_settings() -> None:
 
 
 def _settings() -> tuple[contextvars.ContextVar[Any], Any] | None:
-    """The context variable in which numpy 2 keeps its settings, and its value with ours; None for numpy 1, which has no such variable.
+    """Return the context variable in which numpy 2 keeps its settings, and its value with ours; None for numpy 1, which has no such variable.
 
     Setting the variable takes a twentieth of the time of calling numpy's functions, which matters to small models.
     """

@@ -29,7 +29,7 @@ def work_of_nodes(interpreter: Interpreter, plugins: PluginManager | None = None
     table = (plugins or default_manager()).work_table()
     return {
         (subgraph.index, node.index): (
-            table.work(node) if (kernel := subgraph.kernels.get(node.index)) is None else _of_kernel(kernel, table)
+            table.work(node) if (kernel := subgraph.delegated.kernels.get(node.index)) is None else _of_kernel(kernel, table)
         )
         for subgraph in interpreter.subgraphs
         for node in subgraph.nodes

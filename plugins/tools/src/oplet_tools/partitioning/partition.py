@@ -257,10 +257,10 @@ class _SubgraphDescriber:
         self._nodes = subgraph.nodes
         self._inputs = [*inputs, *(list(node.inputs) for node in subgraph.nodes[len(nodes) :])]
         # What was inlined from composites stands where these were.
-        self._plan = subgraph.with_inlined(plan)
+        self._plan = subgraph.delegated.with_inlined(plan)
         kernels = [subgraph.nodes[index] for index in subgraph.execution_plan if subgraph.nodes[index].delegate is not None]
         self._partitions = [self._partition(first + place, kernel) for place, kernel in enumerate(kernels)]
-        self._reports = subgraph.delegation_reports
+        self._reports = subgraph.delegated.reports
         self._homes = {node: partition.index for partition in self._partitions for node in partition.nodes}
 
     def described(self, all_asked: bool) -> SubgraphPartitioning:
@@ -282,7 +282,7 @@ class _SubgraphDescriber:
         )
 
     def _skipped(self, all_asked: bool) -> str:
-        if self._subgraph.delegation_skippable:
+        if self._subgraph.delegated.skippable:
             return "a delegate took it into a kernel of its caller"
         if not all_asked or self._reports:
             return ""
@@ -316,7 +316,7 @@ class _SubgraphDescriber:
 
     def _replaced(self, kernel: Node) -> Iterable[int]:
         """Yield the model's nodes that a kernel replaces, also those of kernels that it replaced in turn."""
-        params = self._subgraph.kernels.get(kernel.index)
+        params = self._subgraph.delegated.kernels.get(kernel.index)
         if params is None:
             yield kernel.index
             return

@@ -28,12 +28,12 @@ Stamp = tuple[str, int, int]
 
 
 def stores_plans() -> bool:
-    """Whether plans are stored and taken from disk, as far as the environment says."""
+    """Return whether plans are stored and taken from disk, as far as the environment says."""
     return os.environ.get(STORE_VARIABLE, "").lower() != "off"
 
 
 def settings_of(manager: PluginManager, prefer: Preference) -> str | None:
-    """A text of the settings, plugins and machine that a plan depends on; None where a text cannot tell. No plugin is imported for it.
+    """Return a text of the settings, plugins and machine that a plan depends on; None where a text cannot tell. No plugin is imported for it.
 
     Args:
         manager: the plugins.
@@ -53,7 +53,7 @@ def _package(module: str) -> str:
 
 
 def _file_of(package: str) -> str:
-    """The file that a top-level package is imported from; "" if that cannot be told without importing it."""
+    """Return the file that a top-level package is imported from; "" if that cannot be told without importing it."""
     loaded = sys.modules.get(package)
     found = (
         loaded.__spec__ if loaded is not None else next(filter(None, (f.find_spec(package, None) for f in sys.meta_path)), None)
@@ -67,7 +67,7 @@ def files_of(packages: Iterable[str]) -> dict[str, str]:
 
 
 def all_sources(manager: PluginManager) -> list[Stamp] | None:
-    """The source files of all modules that are imported of oplet and the plugins that may load; None where one has none, or a plugin
+    """Return the source files of all modules that are imported of oplet and the plugins that may load; None where one has none, or a plugin
     is not in order.
 
     Args:
@@ -95,7 +95,7 @@ def all_sources(manager: PluginManager) -> list[Stamp] | None:
 
 
 def are_unchanged(stamps: Sequence[Stamp], packages: Mapping[str, str]) -> bool:
-    """Whether source files are as they were.
+    """Return whether source files are as they were.
 
     Args:
         stamps: the files.

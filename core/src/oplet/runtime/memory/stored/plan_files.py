@@ -78,7 +78,7 @@ class PlanFile(NamedTuple):
 
 
 def find_plan(name: PlanName) -> PlanFile | None:
-    """The stored plan of a name; None if there is none, or its file is damaged, or somebody else may have written it."""
+    """Return the stored plan of a name; None if there is none, or its file is damaged, or somebody else may have written it."""
     try:
         with _FOLDER.open(name.file) as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
@@ -115,7 +115,7 @@ def _places(facts: int, memory: int, model: int) -> tuple[int, int, int, int]:
 
 
 def _equal(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
-    """Whether two arrays have the same bytes, without a copy of them all."""
+    """Return whether two arrays have the same bytes, without a copy of them all."""
     return len(one) == len(other) and all(
         np.array_equal(one[start : start + _TOGETHER], other[start : start + _TOGETHER])
         for start in range(0, len(one), _TOGETHER)

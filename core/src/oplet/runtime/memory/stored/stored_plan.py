@@ -135,7 +135,7 @@ class StoredPlans:
 
 
 def _facts(subgraph: Subgraph, as_in_file: Sequence[Tensor], model: NDArray[np.uint8]) -> tuple[dict[str, Any], bytes] | None:
-    """What a plan is, as data, and its thunks' memory; None where the thunks cannot be stored.
+    """Return what a plan is, as data, and its thunks' memory; None where the thunks cannot be stored.
 
     Args:
         subgraph: the subgraph.
@@ -170,7 +170,7 @@ def _facts(subgraph: Subgraph, as_in_file: Sequence[Tensor], model: NDArray[np.u
         "nodes": [node.index for node in segment.nodes],
         "absorbing": [
             (node.index, [other.index for other in node.absorbed], -1 if node.main is None else node.main.index)
-            for node in subgraph.absorbing
+            for node in subgraph.absorption.nodes
         ],
         "last_use": subgraph.last_use,
         "changed": [
@@ -198,7 +198,7 @@ class _LeftPlan(NamedTuple):
     closed: bool = False
 
     def discard(self) -> None:
-        """Nothing to do: no part of it refers to another one that refers to it."""
+        """Do nothing: no part of it refers to another one that refers to it."""
 
 
 class StoredPlan:
@@ -235,7 +235,7 @@ class StoredPlan:
             node = subgraph.nodes[index]
             node.absorbed = tuple(subgraph.nodes[other] for other in absorbed)
             node.main = None if main < 0 else subgraph.nodes[main]
-            subgraph.absorbing.append(node)
+            subgraph.absorption.nodes.append(node)
         tensors = subgraph.tensors
         for index, shape, type, number in facts["changed"]:
             self._change(tensors[index], shape, type, _ALLOCATIONS[number], compute)
@@ -301,7 +301,7 @@ class StoredPlan:
 
     def undo(self, subgraph: Subgraph) -> None:
         """Make the subgraph one that is not prepared."""
-        subgraph.part_absorbed()
+        subgraph.absorption.end()
         for tensor in subgraph.tensors:
             if tensor.allocation is not _CONSTANT:
                 tensor.set_memory(None)

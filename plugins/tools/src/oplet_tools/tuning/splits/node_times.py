@@ -112,7 +112,7 @@ def measure_node_times(interpreter: Interpreter) -> NodeTimes:
     scale = total / (sum(seconds.values()) or total)
     seconds = {node: value * scale for node, value in seconds.items()}
     subgraph = interpreter.subgraphs[0]
-    kernels = {index: tuple(node.index for node in params.nodes) for index, params in subgraph.kernels.items()}
+    kernels = {index: tuple(node.index for node in params.nodes) for index, params in subgraph.delegated.kernels.items()}
     own = [node for node in subgraph.nodes if node.delegate is None]
     made = {tensor: node.index for node in own for tensor in node.outputs}
     return NodeTimes(

@@ -1,0 +1,234 @@
+"""The loaded model of an interpreter: its subgraphs with their executors, and where their plan comes from and goes to.
+
+A plan may come from disk (`memory.stored`) or from an interpreter of the same model that was dropped (`memory.remembered`), in place of
+being prepared here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from oplet.errors import InvokeError
+from oplet.model.verify.signatures import signature_faults
+from oplet.ops.node import Unresolved
+from oplet.ops.tensor import Allocation
+from oplet.runtime.execution.executor import Executor
+from oplet.runtime.loading import load_subgraph
+from oplet.runtime.memory.accounting import MemoryAccount
+from oplet.runtime.memory.letting_go import weakly
+from oplet.runtime.memory.remembered import remember_plan, take_plan
+from oplet.runtime.threads.numpy_settings import KernelNumpySettings
+from oplet.texts import LONGEST, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from oplet.model.model import Model
+    from oplet.ops.serving.entry import Op
+    from oplet.plugins.manager import PluginManager
+    from oplet.runtime.execution.session import Session
+    from oplet.runtime.memory.stored.stored_plan import StoredPlans
+    from oplet.runtime.subgraph import Subgraph
+
+__all__ = ["LoadedModel", "stored_plans_of", "verify_once"]
+
+
+class LoadedModel:
+    """The subgraphs of a model, as one interpreter has them.
+
+    Args:
+        session: the state that the subgraphs share.
+        advice: advises on an op that nothing serves.
+        stored_plans: the access to the plan on disk; None where the interpreter neither takes nor stores one.
+        shares_plans: whether it leaves a bound plan to others, and takes one.
+
+    Attributes:
+        session: as given.
+        advice: as given.
+        stored_plans: as given.
+        shares_plans: as given.
+        subgraphs: the subgraphs, by index.
+        executors: the executor of each.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        advice: Callable[[Op | int], str],
+        *,
+        stored_plans: StoredPlans | None = None,
+        shares_plans: bool = False,
+    ) -> None:
+        self.session = session
+        self.advice = advice
+        self.stored_plans = stored_plans
+        self.shares_plans = shares_plans
+        self.subgraphs: list[Subgraph] = []
+        self.executors: list[Executor] = []
+
+    def load(self) -> None:
+        """Load the subgraphs, and give their nodes the registrations, unless a plan from disk runs without.
+
+        Raises:
+            OpletError: a built-in operator has no kernel, or cannot be initialized.
+        """
+        session, model = self.session, self.session.model
+        for index, table in enumerate(model.lazy_root.subgraphs or []):
+            subgraph = load_subgraph(model, index, table, session.memory)
+            self.subgraphs.append(subgraph)
+            self.executors.append(Executor(session, subgraph))
+        session.subgraphs = self.subgraphs
+        session.runners = list(self.executors)
+        if self.stored_plans is not None and self.stored_plans.has_found:
+            unresolved = Unresolved(weakly(self._resolve_late))
+            for node in self.subgraphs[0].nodes:
+                node.registration = unresolved
+        else:
+            self._resolve()
+
+    def _resolve(self) -> None:
+        """Give the nodes their registrations, and initialize them."""
+        from oplet.runtime.execution.fallback import initialize  # imported late, both: a plan from disk needs neither
+        from oplet.runtime.resolving import resolve_subgraphs
+
+        model = self.session.model
+        resolve_subgraphs(self.subgraphs, model.lazy_root, self.session.resolver, self.advice, model.name)
+        for executor in self.executors:
+            initialize(executor.context, executor.subgraph.nodes)
+
+    def _resolve_late(self) -> None:
+        """Give the nodes their registrations, and prepare them, in an interpreter that has run without."""
+        with KernelNumpySettings():
+            self._resolve()
+            self.rebind()
+
+    def rebind(self) -> None:
+        """Have the nodes' own thunks run from now on, in place of a plan from disk."""
+        if self.stored_plans is not None:
+            self.stored_plans.forget()
+        for executor in self.executors:
+            executor.rebind()
+
+    def adopt_stored(self) -> bool:
+        """Take over the plan from disk, if there is one."""
+        if self.stored_plans is None:
+            return False
+        executor = self.executors[0]
+        self.session.enter(executor.subgraph)
+        try:
+            return self.stored_plans.adopt(executor.subgraph, weakly(executor.rebind, constants=True))
+        finally:
+            self.session.leave()
+
+    def adopt_remembered(self) -> bool:
+        """Take over the bound plan of a dropped interpreter, if this one is as new as the file and there is one."""
+        if not self._may_share or self.subgraphs[0].generation:
+            return False
+        (subgraph,), session = self.subgraphs, self.session
+        plan = take_plan(self._plan_key, session.model, subgraph)
+        if plan is None:
+            return False
+        from oplet.runtime.execution.folding import attach_folded
+
+        session.enter(subgraph)
+        try:
+            subgraph.generation += 1
+            plan.adopt(subgraph, session.memory)
+            session.resources = plan.resources
+            attach_folded(self.executors[0].context)
+        finally:
+            session.leave()
+        subgraph.ready = True
+        return True
+
+    def leave_plan(self, *, closed: bool) -> bool:
+        """Leave the bound plan to the next interpreter of the model, if it may have it.
+
+        Args:
+            closed: whether this interpreter is being closed; otherwise it is being dropped.
+
+        Returns:
+            Whether it was left. A closed interpreter has a subgraph of its own then, without memory: it still describes its model.
+        """
+        session = self.session
+        if not self._may_share or session.num_threads > 1 or session.is_running:
+            return False
+        [subgraph] = self.subgraphs
+        if subgraph.stored is not None:
+            return not closed and subgraph.ready and subgraph.stored.leave()
+        if not remember_plan(self._plan_key, session.model, subgraph, session.memory, session.resources, closed=closed):
+            return False
+        if closed:
+            self._part_from(subgraph)
+        return True
+
+    @property
+    def _may_share(self) -> bool:
+        return self.shares_plans and len(self.subgraphs) == 1
+
+    @property
+    def _plan_key(self) -> tuple[Any, ...]:
+        """The settings that a bound plan depends on."""
+        session = self.session
+        return session.resolver, session.num_threads, session.kept, session.limits
+
+    def _loaded_anew(self) -> Subgraph:
+        """Return the model's only subgraph, as the file has it."""
+        model = self.session.model
+        [table] = model.lazy_root.subgraphs or []
+        return load_subgraph(model, 0, table, MemoryAccount(self.session.limits, model))
+
+    def _part_from(self, left: Subgraph) -> None:
+        """Have a subgraph of its own, without memory, in place of one that was left."""
+        session, own = self.session, self._loaded_anew()
+        for tensor, its in zip(own.tensors, left.tensors):
+            tensor.take_over(its)
+            if tensor.allocation is not Allocation.CONSTANT:
+                tensor.set_memory(None)
+        for node, its_node in zip(own.nodes, left.nodes):
+            node.registration = its_node.registration
+        session.drop_references()
+        self.subgraphs[:], self.executors[:] = [own], [Executor(session, own)]
+        session.subgraphs, session.runners = self.subgraphs, list(self.executors)
+
+    def keep_plan(self) -> None:
+        """Run the model once, on whatever the inputs are, and store its plan on disk, where it has one, as when it is opened again."""
+        if self.stored_plans is not None and self.subgraphs[0].ready:
+            with suppress(InvokeError), KernelNumpySettings():  # not all models run on any inputs
+                self.executors[0].invoke()
+                self.store_plan(now=True)
+
+    def store_plan(self, *, now: bool = False) -> None:
+        """Store the plan on disk, if that is due or `now` is given."""
+        if self.stored_plans is not None:
+            self.stored_plans.store(self.subgraphs, self.session.resources, lambda: self._loaded_anew().tensors, now=now)
+
+
+def stored_plans_of(model: Model, manager: PluginManager, prefer: Any) -> StoredPlans | None:
+    """Return the access to the model's plan on disk; None in builds, which have neither plugins nor the code for it."""
+    if manager.recipe() is None:
+        return None
+    from oplet.runtime.memory.stored.stored_plan import StoredPlans
+
+    return StoredPlans(model, manager, prefer)
+
+
+def verify_once(model: Model, *, is_known: bool) -> bool:
+    """Verify a model that no interpreter has verified before, and warn of its signatures' faults; return whether it is such a one.
+
+    Args:
+        model: the model.
+        is_known: whether its bytes are those of a model that was verified in another process.
+    """
+    is_new = not model.is_verified
+    if is_new:
+        if not is_known:
+            from oplet.model.verify.verifier import verify
+
+            verify(model)
+        model.set_verified()
+    for fault in signature_faults(model):
+        warnings.warn(plain(f"{model.name}: {fault}", LONGEST), stacklevel=3)
+    return is_new
