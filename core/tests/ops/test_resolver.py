@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from oplet import BuiltinOperator, MutableOpResolver, Registration
 from oplet.errors import ResolverError
-from oplet.ops.serving.entry import ResolverEntry
 from oplet.ops.serving.registration import Provenance
 from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
 
@@ -154,19 +152,3 @@ def test_a_resolver_of_ones_own_needs_find_op_and_entries_alone() -> None:
 
     assert Only().why("Atan", 1) == "registered"
     assert Only().why("Sign", 1) == "nobody registered it"
-
-
-def test_the_former_names_of_a_resolver_s_entries_keep_working() -> None:
-    resolver = MutableOpResolver()
-    resolver.add_custom("Atan", A, 1, 3)
-    assert list(resolver.claims("Atan")) == list(resolver.entries("Atan"))
-    assert resolver.claim_of("Atan", 2) is resolver.entry_of("Atan", 2) is not None
-
-    class Former(OpResolver):
-        def find_op(self, op: Any, version: int) -> Registration | None:
-            return resolver.find_op(op, version)
-
-        def claims(self, op: Any = None) -> Iterator[ResolverEntry]:
-            return resolver.entries(op)
-
-    assert Former().versions("Atan") == [1, 2, 3]

@@ -48,7 +48,7 @@ def test_the_cache_moves_with_a_node_that_another_kernel_serves_meanwhile() -> N
     first = node.cached("sum", [source], lambda: [source.data.sum()])
     saved, node.kernel_cache = node.kernel_cache, (None, None)
     assert node.cached("sum", [source], lambda: [source.data.sum()]) is not first
-    node.kept = saved  # the former name
+    node.kernel_cache = saved
     assert node.cached("sum", [source], lambda: [source.data.sum()]) is first
 
 

@@ -219,8 +219,3 @@ def verified(model: Model) -> Model:
 def test_names_outside_ascii_are_read_among_many() -> None:
     names = [tensor.name for tensor in grouped(encode(chain())).root.subgraphs[0].tensors]
     assert names[2::2] == ["ü" * step for step in range(MANY)]
-
-
-def test_the_former_name_of_the_lazy_tables_keeps_working() -> None:
-    model = grouped(encode(chain()))
-    assert model.outline is model.lazy_root

@@ -71,8 +71,8 @@ def test_several_libraries_go_together(build_once: Any) -> None:
     resolver = MutableOpResolver()
     resolver.add_all(load_ops(build_once("atan_operator.cc")))
     resolver.add_all(load_ops(build_once("atan_struct.cc"), {"Other": STRUCT}))
-    assert sorted(str(claim.op) for claim in resolver.claims()) == ["Atan", "Other"]
-    assert len({claim.provenance.plugin for claim in resolver.claims()}) == 2
+    assert sorted(str(claim.op) for claim in resolver.entries()) == ["Atan", "Other"]
+    assert len({claim.provenance.plugin for claim in resolver.entries()}) == 2
 
 
 def test_init_and_free_balance_and_prepare_runs_for_each_shape(build_once: Any) -> None:

@@ -125,4 +125,4 @@ def test_without_the_package_that_brings_them_they_are_not_served(monkeypatch: p
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     resolver = MutableOpResolver()
     oplet_numba_ops.register_ops(resolver)
-    assert {claim.op for claim in resolver.claims() if isinstance(claim.op, str)} == set(oplet_numba_ops.CUSTOM)
+    assert {claim.op for claim in resolver.entries() if isinstance(claim.op, str)} == set(oplet_numba_ops.CUSTOM)

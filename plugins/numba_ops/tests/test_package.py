@@ -42,7 +42,7 @@ def test_versions_are_those_of_the_numpy_kernels() -> None:
 
     resolver = MutableOpResolver()
     oplet_numba_ops.register_ops(resolver)
-    claims = {claim.op: (claim.min_version, claim.max_version) for claim in resolver.claims()}
+    claims = {claim.op: (claim.min_version, claim.max_version) for claim in resolver.entries()}
     custom = {name: (first, last) for name, (_, first, last) in (oplet_numba_ops.CUSTOM | oplet_numba_ops.MEDIAPIPE).items()}
     assert claims == {BuiltinOperator[name]: oplet_builtin_ops.VERSIONS[name] for name in oplet_numba_ops.OPERATORS} | custom
 
@@ -91,7 +91,7 @@ def test_a_node_that_is_not_served_goes_to_the_next_provider_as_if_nothing_had_b
         return lambda: lambda: None
 
     def next_prepare(context: Context, node: Node) -> None:
-        seen.append((node.prepared, len(node.temporaries), node.kept))
+        seen.append((node.prepared, len(node.temporaries), node.kernel_cache))
         context.resize_tensor(node.outputs[0], (3,))
 
     first, second = MutableOpResolver(), MutableOpResolver()

@@ -156,11 +156,6 @@ class Model:
         self.lazy_root = root
 
     @property
-    def outline(self) -> tables.Model:
-        """The former name of `lazy_root`."""
-        return self.lazy_root
-
-    @property
     def is_mapped(self) -> bool:
         """Whether its bytes are those of a memory-mapped file, whose pages the operating system can drop and load again."""
         return self._mapped is not None and self._use_mmap

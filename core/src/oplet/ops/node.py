@@ -270,8 +270,6 @@ class Node:
     def kernel_cache(self, values: KernelCache) -> None:
         self._cache, self._persistent = values
 
-    kept = kernel_cache  # its former name
-
     def twin(self, registration: Kernel) -> Node:
         """Return a node of the same operator and tensors that another kernel prepares and runs in this one's place.
 

@@ -174,7 +174,6 @@ def test_values_in_a_delegate_s_buffers_are_compared_and_stay_there(tmp_path):
         (["--with", "absent.npz"], 1, "absent.npz"),
         (["--with", "picture.png"], 1, "the kinds are .npy, .npz, .json"),
         (["--delegate", "shifted", "--rtol", "-1"], 2, "--rtol"),
-        (["--delegate", "shifted", "--format", "xml"], 2, "--format"),
         (["--delegate", "shifted", "--runs", "0"], 2, "--runs"),
         (["--delegate", "nobody"], 1, "no installed package brings"),
         (["--delegate", "refusing"], 1, "no such device"),

@@ -188,16 +188,14 @@ def test_several_delegates_are_asked_in_turn_and_nothing_is_run(oplet, model):
 
 
 @pytest.mark.usefixtures("takers")
-@pytest.mark.parametrize("format", ["table", "json"])
-def test_a_delegate_that_fails_is_named_with_its_reason_and_the_graph_is_shown_as_it_stays(oplet, model, tmp_path, format):
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_delegate_that_fails_is_named_with_its_reason_and_the_graph_is_shown_as_it_stays(oplet, model, tmp_path, options):
     svg = tmp_path / "out.svg"
-    ran = oplet(
-        "partition", model, "--delegate", "example", "--delegate", "failing", "--svg", svg, "--format", format
-    )  # fmt: skip
+    ran = oplet("partition", model, "--delegate", "example", "--delegate", "failing", "--svg", svg, *options)
     assert ran.code == 1
     assert ran.err.count("\n") == 1
     assert "failing failed on subgraph 0 'main': the device is not there" in ran.err
-    if format == "json":
+    if options:
         result = json.loads(ran.out)
         assert "the device is" in result["error"]
         assert result["totals"]["claimed"] == 0

@@ -50,13 +50,7 @@ class OpResolver:
 
     def entries(self, op: Op | int | None = None) -> Iterator[ResolverEntry]:
         """Return all entries, or those of one op, in the order of registration."""
-        if type(self).claims is not OpResolver.claims:  # a resolver that was written when this method was called `claims`
-            return self.claims(op)
         raise NotImplementedError
-
-    def claims(self, op: Op | int | None = None) -> Iterator[ResolverEntry]:
-        """Return `entries(op)`; a former name of that method."""
-        return self.entries(op)
 
     def in_order(self, op: Op | int, version: int) -> Iterator[ResolverEntry]:
         """Return the entries for `op` in this version, in the order in which they are asked to serve a node."""
@@ -280,9 +274,6 @@ class MutableOpResolver(OpResolver):
         yield op
         if self._prefixes and isinstance(op, str):
             yield from (key for key in self._prefixes if op.startswith(key.prefix))
-
-    #: The former name of `entry_of`.
-    claim_of = entry_of
 
     def overridden(self) -> list[ResolverEntry]:
         """Return the entries that later ones replaced, wholly or in part, in the order of registration."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,14 +16,12 @@ __all__ = [
     "AllCodes",
     "Debug",
     "Delegates",
-    "Format",
     "Inputs",
     "Json",
     "ModelFile",
     "ModelFiles",
     "NeededDelegates",
     "NumThreads",
-    "OldFormat",
     "OpLibraries",
     "Ops",
     "PluginSwitches",
@@ -148,16 +145,6 @@ NeededDelegates = Annotated[
     list[str],
     typer.Option("--delegate", metavar="NAME[:key=value,...]", help=f"{_DELEGATE_HELP} {_AUTO_HELP}", show_default=False),
 ]
-
-
-class Format(str, Enum):
-    """Output format; `--format json` is an older spelling of `--json`."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
-OldFormat = Annotated[Format, typer.Option("--format", hidden=True)]
 
 
 @dataclass

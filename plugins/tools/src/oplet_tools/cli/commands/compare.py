@@ -9,12 +9,10 @@ import typer
 from oplet_tools.cli.settings import (
     Debug,
     Delegates,
-    Format,
     Inputs,
     Json,
     ModelFile,
     NumThreads,
-    OldFormat,
     OpLibraries,
     PluginSwitches,
     Quiet,
@@ -91,7 +89,6 @@ def compare(
         bool, typer.Option("--bisect", help="Find the first node whose output departs.", show_default=False)
     ] = False,
     json: Json = False,
-    format: OldFormat = Format.TABLE,
     scale: Annotated[
         float | None,
         typer.Option(help="Pixels become pixel * SCALE + OFFSET, see `oplet run`.", show_default=False),
@@ -156,7 +153,7 @@ def compare(
         notify=NoticePrinter(quiet),
     )
     result.choice = chosen
-    if json or format is Format.JSON:
+    if json:
         print_json(as_json(result, layers))
     else:
         print_report(Printer(wide), result, layers, seed)

@@ -11,7 +11,7 @@ import typer
 
 from oplet.texts import counted
 from oplet_tools.cli.notices import say
-from oplet_tools.cli.settings import Debug, Format, Json, ModelFile, NeededDelegates, OldFormat, PluginSwitches, Wide, settings_of
+from oplet_tools.cli.settings import Debug, Json, ModelFile, NeededDelegates, PluginSwitches, Wide, settings_of
 
 if TYPE_CHECKING:
     from oplet_tools.cli.console import Printer
@@ -28,7 +28,6 @@ def partition(
     model: ModelFile,
     delegate: NeededDelegates,
     json: Json = False,
-    format: OldFormat = Format.TABLE,
     svg: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the graph before and after.", show_default=False),
@@ -59,7 +58,7 @@ def partition(
         from oplet_tools.partitioning.drawing import draw_partitioning
 
         write_atomically(svg, draw_partitioning(result))
-    if json or format is Format.JSON:
+    if json:
         print_json({**_as_json(result), "choice": chosen})
     else:
         printer = Printer(wide)
