@@ -135,10 +135,11 @@ def walk(python: str, packages: str, folder: Path) -> Iterator[Step]:
         return
     bin = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
     pip = [str(bin / "python"), "-m", "pip", "install", "--quiet"]
-    yield ran("pip install core[build,graph]", [*pip, "./core[build,cli,graph]"])
+    yield ran("pip install tools[graph] build", [*pip, "./plugins/tools[graph]", "./plugins/build"])
     if packages == "everything":
         for plugin in sorted(path.parent.name for path in (clone / "plugins").glob("*/pyproject.toml")):
-            yield ran(f"pip install plugins/{plugin}", [*pip, f"./plugins/{plugin}"])
+            if plugin not in ("build", "predictor", "tools"):
+                yield ran(f"pip install plugins/{plugin}", [*pip, f"./plugins/{plugin}"])
     (work / "program.py").write_text(_PROGRAM)
     (work / "code.py").write_text(_readme_as_a_program())
     model = f"{DIGITS}/digits_int8.tflite"

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 venv=${OPLET_VENV:-.venv-site}
 . scripts/venv.sh
-install_known -e ./core -e ./plugins/predictor -e ./plugins/tools -r requirements-site.txt
+install_known -e ./core -e ./plugins/predictor -e ./plugins/testing -e ./plugins/tools -e ./plugins/build -r requirements-site.txt
 # The theme and a plugin print what they think of each other's futures.
 export NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true
 PATH=$PWD/$venv/bin:$PATH PYTHONPATH=$PWD exec "$venv/bin/python" -m ${OPLET_SITE_COMMAND:-mkdocs build} "$@"

@@ -15,9 +15,10 @@ __all__ = ["BUDGET", "lines", "table"]
 
 #: The most lines of Python, comments and empty ones among them, that each package may have.
 BUDGET = {
-    "core": 56_000,
+    "core": 26_000,
     "plugins/atan_op": 100,
     "plugins/beam_handler": 500,
+    "plugins/build": 6_000,
     "plugins/builtin_ops": 24_500,
     "plugins/example_delegate": 300,
     "plugins/flex_delegate": 2_200,
@@ -28,10 +29,13 @@ BUDGET = {
     "plugins/native_ops": 3_400,
     "plugins/numba_ops": 15_500,
     "plugins/openvino_delegate": 3_500,
+    "plugins/predictor": 2_600,
     "plugins/ray_batch": 500,
     "plugins/serve": 2_200,
     "plugins/signal_ops": 1_400,
+    "plugins/testing": 2_400,
     "plugins/text_ops": 5_800,
+    "plugins/tools": 18_600,
 }
 
 

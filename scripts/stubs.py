@@ -1,6 +1,6 @@
-"""Generator of the stubs with the public names of `oplet` and `oplet_testing`, from the tables by which these load names lazily.
+"""Generator of the stubs with the public names of `oplet`, `oplet.toolkit` and `oplet_testing`, from the tables by which these load names lazily.
 
-usage: python -m scripts.stubs    writes `__init__.pyi` beside each `__init__.py` that has such a table
+usage: python -m scripts.stubs    writes a stub beside each file that has such a table, `__init__.pyi` beside `__init__.py`
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from scripts.requirements import ROOT
 
 __all__ = ["PACKAGES", "homes", "stub"]
 
-PACKAGES = (ROOT / "core/src/oplet/__init__.py", ROOT / "plugins/testing/src/oplet_testing/__init__.py")
+PACKAGES = (
+    ROOT / "core/src/oplet/__init__.py",
+    ROOT / "plugins/testing/src/oplet_testing/__init__.py",
+    ROOT / "core/src/oplet/toolkit.py",
+)
 
 #: Names of oplet that other packages bring; where they are not installed, a type checker takes them for anything.
 COMPANIONS = {"Predictor": "oplet_predictor"}
@@ -40,7 +44,7 @@ def stub(source: Path) -> str:
         lines += [f"from {home} import {name} as {name}" for name, home in COMPANIONS.items()]
     if "__version__ = " in source.read_text("utf-8"):
         lines += ["", "__version__: str"]
-    return "\n".join(["# Made by `python -m scripts.stubs` of the table in __init__.py.", *lines, ""])
+    return "\n".join([f"# Made by `python -m scripts.stubs` of the table in {source.name}.", *lines, ""])
 
 
 def _rank(name: str) -> tuple[int, str]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 __all__ = ["FOLDER", "LIBRARIES", "Library", "hashes", "main"]
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "core" / "src" / "oplet" / "tools" / "describing" / "exploring" / "vendored"
+FOLDER = ROOT / "plugins" / "tools" / "src" / "oplet_tools" / "describing" / "exploring" / "vendored"
 
 
 class Library(NamedTuple):

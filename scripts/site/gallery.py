@@ -1,6 +1,6 @@
 """Make the pictures of docs/gallery.md: what commands print, as a terminal shows it, and what they draw.
 
-usage: python -m scripts.site.gallery [FOLDER], with core[cli,graph], builtin_ops and example_delegate installed
+usage: python -m scripts.site.gallery [FOLDER], with core, predictor, tools[graph], builtin_ops and example_delegate installed
 """
 
 from __future__ import annotations

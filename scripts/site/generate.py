@@ -29,11 +29,20 @@ _ROOMS = {
     "hookimpl": ("plugins", "Plugins"),
     "model": ("models", "Models"),
     "schema": ("models", "Models"),
-    "tuning": ("plugins", "Plugins"),
+    "processes": ("plugins", "Plugins"),
 }
 
 #: Public modules of the core beside `oplet` itself, each with its page.
-_MODULES = ("oplet.errors", "oplet_testing", "oplet.kernels", "oplet.schema")
+_MODULES = (
+    "oplet.errors",
+    "oplet_testing",
+    "oplet.kernels",
+    "oplet.schema",
+    "oplet.toolkit",
+    "oplet.versions",
+    "oplet.texts",
+    "oplet.processes",
+)
 
 
 def main() -> None:

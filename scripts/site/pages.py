@@ -59,6 +59,7 @@ GUIDES: dict[str, list[str]] = {
         "decisions/0004-compiled-operators.md",
         "decisions/0005-commands-and-files-of-plugins.md",
         "decisions/0006-plans-on-disk.md",
+        "decisions/0007-five-packages.md",
     ],
 }
 

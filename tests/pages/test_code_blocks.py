@@ -12,7 +12,9 @@ from tests.places import ROOT
 from oplet import DelegateKernel, Interpreter, MutableOpResolver, ThreadedAsyncKernel
 from oplet_testing import Spec, call_op, first_failure, one_op_model
 
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "plugins").glob("*/README.md")])
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "core" / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "plugins").glob("*/README.md")]
+)
 
 #: The test that runs the blocks of a page, where it is not this module.
 RUN_BY = {
@@ -35,6 +37,7 @@ RUN_BY = {
 #: Pages whose blocks this module runs.
 HERE = {
     "README.md",
+    "core/README.md",
     "docs/async.md",
     "docs/choosing-an-engine.md",
     "docs/cookbook.md",
@@ -42,6 +45,8 @@ HERE = {
     "docs/plugins.md",
     "docs/quantization.md",
     "docs/reliability.md",
+    "plugins/predictor/README.md",
+    "plugins/testing/README.md",
 }
 #: Why blocks are not run, by page.
 NOT_RUN = {
@@ -122,6 +127,16 @@ def test_the_command_of_a_plugin_is_registered() -> None:
     registry = CommandRegistry()
     run_blocks(ROOT / "docs" / "plugins.md")["register_commands"](registry)
     assert [entry.name for entry in registry.entries()] == ["wave"]
+
+
+def test_the_pages_of_the_packages_run_in_a_clone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ROOT)
+    run_blocks(ROOT / "core" / "README.md")
+    assert capsys.readouterr().out == "(1, 10)\n"
+    run_blocks(ROOT / "plugins" / "predictor" / "README.md")
+    assert capsys.readouterr().out == "{'probabilities': (100, 10)}\n"
+    found = run_blocks(ROOT / "plugins" / "testing" / "README.md")
+    assert first_failure(found["TestContract"]()) == ""
 
 
 @pytest.mark.parametrize("page", ["cookbook.md", "migrating.md"])

@@ -26,23 +26,48 @@ def model(name: str) -> bytes:
 
 
 def core() -> None:
-    """The command with every extra: pictures, tables, the drawing of a partition, a wheel."""
+    """A model is read and described where nobody serves its operators."""
+    interpreter = Interpreter(model_content=model("digits_float32"), plugins=[])
+    assert interpreter.get_input_details()[0]["shape"].tolist() == [1, 8, 8, 1]
+
+
+def command(*words: object) -> None:
     from oplet_tools.cli.main import main
 
+    try:
+        main([str(word) for word in words])
+    except SystemExit as exit:
+        if exit.code:
+            raise
+
+
+def tools() -> None:
+    """The command with every extra: pictures, tables, the drawing of a partition."""
     digits = EXAMPLES / "digits"
-    for words in (
-        ["run", digits / "digits_int8.tflite", "--input", digits / "pictures" / "7.png", "--top", "3"],
-        ["inspect", digits / "digits_int8.tflite"],
-        ["partition", digits / "digits_float32.tflite", "--delegate", "example", "--svg", "partition.svg"],
-        ["build", digits / "digits_int8.tflite", "--name", "digits", "--output", "."],
-    ):
-        try:
-            main([str(word) for word in words])
-        except SystemExit as exit:
-            if exit.code:
-                raise
+    command("run", digits / "digits_int8.tflite", "--input", digits / "pictures" / "7.png", "--top", "3")
+    command("inspect", digits / "digits_int8.tflite")
+    command("partition", digits / "digits_float32.tflite", "--delegate", "example", "--svg", "partition.svg")
     assert Path("partition.svg").stat().st_size > 1000
+
+
+def build() -> None:
+    command("build", EXAMPLES / "digits" / "digits_int8.tflite", "--name", "digits", "--output", ".")
     assert len(list(Path().glob("digits-*.whl"))) == 1
+
+
+def predictor() -> None:
+    from oplet import Predictor
+
+    found = Predictor(EXAMPLES / "digits" / "digits_float32.tflite")(np.repeat(PICTURE, 3, axis=0))
+    assert [rows.shape for rows in (found.values() if isinstance(found, dict) else [found])] == [(3, 10)]
+
+
+def testing() -> None:
+    from oplet.testing import OpContract
+
+    assert OpContract.__name__ == "OpContract"
+    [found] = call_op("NEG", [np.array([1, -2], np.float32)], [Spec("float32", [2])])
+    assert found.tolist() == [-1, 2]
 
 
 def builtin_ops() -> None:
@@ -176,6 +201,7 @@ CHECKS = {
     "core": core,
     "atan_op": atan_op,
     "beam_handler": beam_handler,
+    "build": build,
     "builtin_ops": builtin_ops,
     "example_delegate": delegated("example"),
     "flex_delegate": partial(inverse, "oplet-flex-delegate"),
@@ -186,10 +212,13 @@ CHECKS = {
     "native_ops": native_ops,
     "numba_ops": numba_ops,
     "openvino_delegate": delegated("openvino"),
+    "predictor": predictor,
     "ray_batch": ray_batch,
     "serve": serve,
     "signal_ops": signal_ops,
+    "testing": testing,
     "text_ops": text_ops,
+    "tools": tools,
 }
 
 if __name__ == "__main__":

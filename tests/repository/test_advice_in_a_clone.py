@@ -65,8 +65,24 @@ def test_every_package_of_the_repository_is_advised_by_its_folder(clone: Path, p
 
 def test_what_the_package_requires_of_the_project_is_advised_with_it(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install_commands, "_installed", lambda package: False)
-    found = [is_project(target) for target in targets(install_commands.install_command("oplet-numba-ops"))]
-    assert found == ["oplet-builtin-ops", "oplet-numba-ops"]
+    for package, extra, needed in (
+        ("oplet-numba-ops", "", ["oplet-builtin-ops", "oplet-numba-ops"]),
+        ("oplet-tools", "", ["oplet-predictor", "oplet-tools"]),
+        ("oplet-tools", "graph", ["oplet-predictor", "oplet-tools"]),
+        ("oplet-build", "", ["oplet-predictor", "oplet-tools", "oplet-build"]),
+        ("oplet-serve", "", ["oplet-predictor", "oplet-tools", "oplet-serve"]),
+        ("oplet", "cli", ["oplet-predictor", "oplet-tools", "oplet"]),
+        ("oplet", "build", ["oplet-predictor", "oplet-tools", "oplet-build", "oplet"]),
+        ("oplet", "", ["oplet"]),
+    ):
+        found = [is_project(target) for target in targets(install_commands.install_command(package, extra))]
+        assert found == needed
+
+
+def test_what_is_installed_already_is_not_advised_again(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install_commands, "_installed", lambda package: package == "oplet-tools")
+    found = [is_project(target) for target in targets(install_commands.install_command("oplet-build"))]
+    assert found == ["oplet-predictor", "oplet-build"]
 
 
 def test_only_an_oplet_of_a_clone_that_is_still_there_is_advised_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +100,7 @@ def test_only_an_oplet_of_a_clone_that_is_still_there_is_advised_so(tmp_path: Pa
         monkeypatch.setattr(install_commands, "_direct_url", note)
         assert install_commands.clone() is None
         assert install_commands.install_command("oplet-atan-op") == "pip install oplet-atan-op"
-        assert install_commands.install_command("oplet", "cli") == 'pip install "oplet[cli]"'
+        assert install_commands.install_command("oplet-tools", "graph") == 'pip install "oplet-tools[graph]"'
 
 
 @pytest.mark.parametrize("name", ["plain", "with a space", "quote's", 'double"', "dollar$HOME", "brackets[x]", "ümlaut"])
@@ -94,7 +110,7 @@ def test_a_folder_of_any_name_is_one_word_for_the_shell(tmp_path: Path, monkeypa
         (root / folder).mkdir(parents=True)
         shutil.copy(ROOT / folder / "pyproject.toml", root / folder)
     monkeypatch.setattr(install_commands, "_direct_url", of(root))
-    for package, extra, target in (("oplet-atan-op", "", "plugins/atan_op"), ("oplet", "cli", "core[cli]")):
+    for package, extra, target in (("oplet-atan-op", "", "plugins/atan_op"), ("oplet", "new", "core[new]")):
         command = install_commands.install_command(package, extra)
         echoed = run_child(["sh", "-c", command.replace("pip install", "printf %s")])
         assert echoed.stdout == str(root / target)
@@ -114,12 +130,12 @@ def test_a_package_of_others_is_advised_by_its_name(clone: Path) -> None:
 def test_a_new_delegate_is_told_with_the_package_that_its_tests_need(clone: Path, oplet, tmp_path: Path, monkeypatch) -> None:
     printed = "".join(oplet("new-delegate", "first", "--directory", tmp_path / "first").out.split())
     assert f'cd{tmp_path}/first&&pipinstall-e".[test]"&&pytest' in printed
-    assert "plugins/builtin_ops" not in printed, "it is installed here"
+    assert "pipinstall/" not in printed, "what it needs is installed here"
     monkeypatch.setattr(install_commands, "_installed", lambda package: False)
     printed = "".join(oplet("new-delegate", "second", "--directory", tmp_path / "second").out.split())
-    assert f"pipinstall{clone}/plugins/builtin_ops&&cd{tmp_path}/second" in printed
+    assert f"pipinstall{clone}/plugins/testing{clone}/plugins/builtin_ops&&cd{tmp_path}/second" in printed
     printed = "".join(oplet("new-op", "Third", "--directory", tmp_path / "third").out.split())
-    assert "plugins/builtin_ops" not in printed, "its tests do without"
+    assert f"pipinstall{clone}/plugins/testing&&cd{tmp_path}/third" in printed, "its tests do without operators"
 
 
 # Every place that prints a command ----------------------------------------------------------------------------------------
@@ -159,7 +175,8 @@ def test_no_sentence_of_the_core_names_a_package_of_the_project_behind_pip_insta
 def test_every_command_that_is_advised_installs_the_package(clone: Path, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     commands = [install_commands.install_command(package) for package in PACKAGES] + [
-        install_commands.install_command("oplet", e) for e in ("cli", "build", "graph", "arrow")
+        install_commands.install_command(package, extra)
+        for package, extra in (("oplet", "cli"), ("oplet", "build"), ("oplet-tools", "graph"), ("oplet-tools", "arrow"))
     ]
     for number, command in enumerate(commands):
         target = tmp_path / str(number)

@@ -231,7 +231,7 @@ def test_nothing_sets_a_variable_of_oplet_for_all_tests() -> None:
     sources = [*(ROOT / "core" / "src").rglob("*.py"), *ROOT.glob("plugins/*/src/**/*.py")]
     read = {name for path in sources for name in re.findall(r"OPLET_[A-Z_]+", path.read_text("utf-8"))} - {"OPLET_CACHE_DIR"}
     assert len(read) > 3
-    files = [ROOT / "conftest.py", ROOT / "tests" / "conftest.py", ROOT / "pyproject.toml", ROOT / ".ci" / "run"]
+    files = [ROOT / "conftest.py", ROOT / "tests" / "fixtures.py", ROOT / "pyproject.toml", ROOT / ".ci" / "run"]
     files += [ROOT / "scripts" / name for name in ("test.sh", "check", "venv.sh", "steps.sh", "check_packages.py")]
     files += (ROOT / ".github" / "workflows").iterdir()
     assert {path.name: found for path in files if (found := set_in(path.read_text("utf-8")) & read)} == {}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from scripts import known_ops
+from scripts.requirements import tomllib
 from tests.every_package import not_installed
 from tests.places import ROOT, name_of
 
-from oplet import Composite
+from oplet import Composite, companions
 from oplet.plugins import known_packages
+from oplet_tools.cli import plugin_commands
 
 FOLDERS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
 
@@ -36,6 +40,23 @@ def test_every_package_that_is_advised_has_its_source_where_the_advice_says() ->
 @pytest.mark.parametrize("name", ["Signal", "SignalBoost", "signalrfft", "SignalRfft2", "Atan2", "Mfcc ", ""])
 def test_a_name_that_no_package_registers_is_not_advised(name: str) -> None:
     assert known_packages.known_distribution(name) == ""
+
+
+def test_a_command_of_a_package_that_is_not_installed_is_advised_by_who_brings_it() -> None:
+    brought = {
+        name: name_of(plugin.parents[2])
+        for plugin in ROOT.glob("plugins/*/src/*/plugin.py")
+        for name in re.findall(r"registry\.add\(\s*[\"]([\w-]+)", plugin.read_text("utf-8"))
+    }
+    assert brought == plugin_commands.KNOWN
+
+
+def test_a_companion_that_is_not_installed_is_advised_by_who_brings_it() -> None:
+    brought: dict[str, str] = {}
+    for folder in FOLDERS:
+        project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+        brought |= dict.fromkeys(project.get("entry-points", {}).get("oplet.modules", ()), project["name"])
+    assert brought == companions.KNOWN
 
 
 def test_the_command_that_resolves_names_says_where_they_come_from() -> None:

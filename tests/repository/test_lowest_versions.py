@@ -27,6 +27,7 @@ GROUPS = (
     (
         "core",
         "atan_op",
+        "build",
         "builtin_ops",
         "example_delegate",
         "flex_ops",
@@ -36,8 +37,11 @@ GROUPS = (
         "native_ops",
         "numba_ops",
         "openvino_delegate",
+        "predictor",
         "signal_ops",
+        "testing",
         "text_ops",
+        "tools",
     ),
     ("beam_handler", "ray_batch", "serve"),
     ("flex_delegate",),
@@ -47,6 +51,20 @@ PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 
 def folder(package: str) -> Path:
     return ROOT / package if package == "core" else ROOT / "plugins" / package
+
+
+def with_required(packages: Iterable[str]) -> list[str]:
+    """These packages, those of this repository that they require, directly or not, and those with which they are tried."""
+    found: set[str] = set()
+    waiting = ["core", "builtin_ops", "testing", *packages]
+    while waiting:
+        package = waiting.pop()
+        if package not in found:
+            found.add(package)
+            project = tomllib.loads((folder(package) / "pyproject.toml").read_text("utf-8"))["project"]
+            names = {Requirement(text).name for text in project["dependencies"]} - {"oplet"}
+            waiting += [name.removeprefix("oplet-").replace("-", "_") for name in names if name.startswith("oplet-")]
+    return sorted(found)
 
 
 def needs(packages: Iterable[str], extras: bool = False) -> dict[str, SpecifierSet]:
@@ -85,7 +103,7 @@ def lowest(name: str, bounds: SpecifierSet) -> str:
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group[0])
 def test_packages_run_with_the_lowest_versions_that_they_allow(group: tuple[str, ...], tmp_path: Path) -> None:
-    packages = sorted({"core", "builtin_ops", *group})
+    packages = with_required(group)
     pins = [f"{name}=={lowest(name, bounds)}" for name, bounds in sorted(needs(packages, "core" in group).items())]
     wheels = [str(wheel(package)) for package in packages]
     venv.create(tmp_path / "venv", with_pip=False)
@@ -98,6 +116,11 @@ def test_packages_run_with_the_lowest_versions_that_they_allow(group: tuple[str,
         command = [str(python), "-m", "lowest_versions", package, str(ROOT / "examples")]
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, f"{package} with {', '.join(pins)}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
+
+
+def test_what_a_package_requires_is_tried_with_it() -> None:
+    assert with_required(["build"]) == ["build", "builtin_ops", "core", "predictor", "testing", "tools"]
+    assert {"typer", "numpy", "ray"} <= needs(with_required(["ray_batch", "serve"])).keys()
 
 
 def test_every_package_is_in_a_group() -> None:

@@ -75,6 +75,25 @@ def test_a_plugin_states_the_range_of_oplet_that_it_is_written_for(folder: Path)
     # Before 1.0 a minor version may change what plugins use; the packages of one release are written for one another.
     ours = [r for r in map(Requirement, tables(folder)["project"]["dependencies"]) if r.name.startswith("oplet")]
     assert "oplet" in {requirement.name for requirement in ours}
+    are_of_this_version(ours)
+
+
+def test_the_extras_of_the_core_ask_for_packages_of_its_own_version() -> None:
+    extras = tables(FOLDERS[0])["project"]["optional-dependencies"]
+    assert {extra: [Requirement(text).name for text in texts] for extra, texts in extras.items()} == {
+        "build": ["oplet-build"],
+        "cli": ["oplet-tools"],
+    }
+    are_of_this_version([Requirement(text) for texts in extras.values() for text in texts])
+
+
+def test_the_core_alone_requires_nothing_of_tools() -> None:
+    required = [Requirement(text).name for text in tables(FOLDERS[0])["project"]["dependencies"]]
+    assert required == ["flatbuffers", "importlib-metadata", "ml_dtypes", "numpy", "pluggy"]
+    assert "scripts" not in tables(FOLDERS[0])["project"]
+
+
+def are_of_this_version(ours: list[Requirement]) -> None:
     version = Version(oplet.__version__)
     for requirement in ours:
         assert requirement.specifier.contains(version)
@@ -82,26 +101,24 @@ def test_a_plugin_states_the_range_of_oplet_that_it_is_written_for(folder: Path)
         assert not requirement.specifier.contains(Version(f"{version.major}.{version.minor}.dev0"))
 
 
-@pytest.mark.parametrize("source", stubs.PACKAGES, ids=lambda source: source.parent.name)
+@pytest.mark.parametrize("source", stubs.PACKAGES, ids=lambda source: f"{source.parent.name}.{source.stem}")
 def test_type_checkers_see_the_public_names_and_each_is_stated_once(source: Path) -> None:
     assert source.with_suffix(".pyi").read_text("utf-8") == stubs.stub(source), "run python -m scripts.stubs"
     text = source.read_text("utf-8")
     for name in stubs.homes(source):
         assert len(re.findall(rf"(?<![\w.`]){name}(?![\w`])", re.sub(r'"""(.|\n)*?"""', "", text))) == 1, name
     names: dict[str, Any] = {}
-    module = "oplet" if source.parent.name == "oplet" else "oplet_testing"
+    module = f"{source.parent.name}.{source.stem}".removesuffix(".__init__")
     exec(f"from {module} import *", names)
     assert stubs.homes(source).keys() <= names.keys()
 
 
-def test_importing_oplet_imports_nothing_else_of_it_but_where_chooser_and_companions_are_registered() -> None:
-    program = "import sys, oplet, oplet_testing; print(*sorted(m for m in sys.modules if m.split('.')[0] in ('oplet', 'numpy')))"
+def test_importing_oplet_imports_nothing_else_of_it_but_where_companions_are_looked_for() -> None:
+    program = "import sys, oplet, oplet_testing; print(*sorted(m for m in sys.modules if m.split('.')[0] in ('oplet', 'oplet_testing', 'numpy')))"
     done = run_child([sys.executable, "-c", program])
     assert done.stdout.split() == [
         "oplet",
         "oplet.companions",
-        "oplet.plugins",
-        "oplet.plugins.registered_chooser",
         "oplet_testing",
     ]
 

@@ -28,9 +28,7 @@ def test_each_public_name_is_used_somewhere() -> None:
     for folder in ("core/tests", "plugins", "tests", "benchmarks", "examples"):
         for path in (ROOT / folder).rglob("*.py"):
             text = path.read_text("utf-8")
-            used |= {
-                name for name in re.findall(r"\boplet\.(\w+)", text)
-            }  # a class that keeps to a protocol says so in its docstring
+            used |= set(re.findall(r"\boplet\.(\w+)", text))  # a class that keeps to a protocol says so in its docstring
             for node in ast.walk(ast.parse(text)):
                 if isinstance(node, ast.ImportFrom) and node.module == "oplet":
                     used |= {alias.name for alias in node.names}

@@ -54,7 +54,7 @@ def test_every_public_name_of_oplet_is_told(names: set[str]) -> None:
     assert {f"oplet.{name}" for name in oplet.__all__ if name != "__version__"} <= names
 
 
-@pytest.mark.parametrize("module", ["oplet.errors", "oplet_testing"])
+@pytest.mark.parametrize("module", ["oplet.errors", "oplet.processes", "oplet.texts", "oplet.toolkit", "oplet_testing"])
 def test_every_public_name_of_a_public_module_is_told(module: str, names: set[str]) -> None:
     public = importlib.import_module(module).__all__
     assert public

@@ -43,8 +43,15 @@ def companion(name: str) -> Any:
         if attribute:
             return getattr(importlib.import_module(module), attribute)
     if name in KNOWN:
-        raise ImportError(f"cannot import name {name!r} from 'oplet': pip install {KNOWN[name]} brings it.", name="oplet")
+        raise ImportError(f"cannot import name {name!r} from 'oplet': {_command(name)} brings it.", name="oplet")
     raise AttributeError(f"module 'oplet' has no attribute {name!r}")
+
+
+def _command(name: str) -> str:
+    """Return the command that installs the package of a known companion."""
+    from oplet.plugins.install_commands import install_command  # imported late: only for advice
+
+    return install_command(KNOWN[name])
 
 
 def _target(name: str) -> str:
@@ -106,12 +113,17 @@ class _Finder:  # not a MetaPathFinder: importing importlib.abc imports thirty m
             if inner:
                 from importlib.util import find_spec  # imported late: running a model does not need it
 
-                if find_spec(found) is None:
+                try:
+                    if find_spec(found) is None:
+                        return None
+                except ModuleNotFoundError as error:  # the module that it would be in is no package
+                    if error.name != found:
+                        raise
                     return None
             # Every companion may have submodules; on no path they are found by nobody but this finder.
             return ModuleSpec(fullname, cast("Loader", _Forward(found)), is_package=True)
         if name in KNOWN and not module:
-            raise ModuleNotFoundError(f"No module named '{fullname}': pip install {KNOWN[name]} brings it.", name=fullname)
+            raise ModuleNotFoundError(f"No module named '{fullname}': {_command(name)} brings it.", name=fullname)
         return None
 
 

@@ -20,6 +20,7 @@ from PIL import Image
 from tests.places import EXAMPLES, REAL
 
 from oplet import Interpreter, Model, PluginManager
+from oplet_build.building.cutting.cut_core import cut_core
 from oplet_build.building.cutting.cut_kernels import CutPackage, cut_kernels
 from oplet_build.building.error import BuildError
 from oplet_build.building.packing.payload import Payload, make_payload, write_pyz
@@ -86,15 +87,22 @@ def test_a_program_holds_the_part_of_the_core_that_runs_models(pyz: Path) -> Non
         "oplet/runtime/interpreter.py",
         "oplet/schema/decode.py",
         "oplet/schema/table_decoder.py",
+        "oplet_build/bundle.py",
+        "oplet_build/standalone/main.py",
+        "oplet_tools/running/run.py",
         "digits_app/__init__.py",
     } <= modules
     assert "oplet/models/digits_int8.tflite" in names
     dropped = (
-        "oplet/cli",
-        "oplet/testing",
+        "oplet_tools/cli",
+        "oplet_tools/comparing",
+        "oplet_tools/tuning/choice",
+        "oplet_testing",
+        "oplet_predictor",
         "oplet/versions",
-        "oplet/tools/building",
-        "oplet/tools/selection",
+        "oplet_build/building",
+        "oplet_build/commands",
+        "oplet_build/selection",
         "oplet/schema/encode",
     )
     stubs = {"oplet/versions/__init__.py", "oplet/versions/runtime_version.py"}
@@ -112,6 +120,8 @@ def test_a_program_holds_the_licences_and_says_what_it_is_made_of(pyz: Path) -> 
     sources = archive.read("licenses/SOURCES").decode()
     assert "\noplet " in sources
     assert "\noplet-builtin-ops " in sources
+    for carried in ("oplet-build", "oplet-tools"):
+        assert f"\n{carried} 0.1.0: Apache-2.0, oplet-builtin-ops/LICENSE" in sources
     assert "flatbuffers" not in sources  # of which these kernels need nothing
     assert not [name for name in archive.namelist() if "flatbuffers" in name]
 
@@ -177,6 +187,28 @@ def test_what_reads_custom_options_is_there_when_kernels_read_some() -> None:
     assert "oplet/schema/flexbuffers.py" in payload.core
     assert b"from oplet.schema.flexbuffers import flexbuffer_map" in payload.core["oplet/ops/node.py"]
     assert "oplet/vendored/flatbuffers/flexbuffers.py" not in payload.core  # the reader is oplet's own
+
+
+def test_a_wheel_without_a_command_holds_nothing_of_the_tools(kernels: CutPackage) -> None:
+    payload = make_payload(kernels, "1", command=False)
+    packages = {path.partition("/")[0] for path in payload.core}
+    assert packages == {"oplet", "oplet_build"}
+    assert {path for path in payload.core if path.startswith("oplet_build/")} == {
+        "oplet_build/__init__.py",
+        "oplet_build/bundle.py",
+    }
+    assert {source.name for source in payload.sources} == {"oplet", "oplet-build", "oplet-builtin-ops"}
+
+
+def test_kernels_may_use_packages_beside_the_core() -> None:
+    kernels = {"own/__init__.py": b"def kernel():\n    from oplet_predictor.columns import Columns\n"}
+    given = {"package": "own", "distribution": "own", "version": "1", "program": False, "custom_options": False}
+    assert "oplet_predictor/columns.py" in cut_core(kernels, **given)
+    kernels = {"own/__init__.py": b"from oplet_predictor.no_such import Name\n"}
+    with pytest.raises(
+        BuildError, match=r"own/__init__\.py imports oplet_predictor\.no_such\.Name, which oplet-predictor .* not have"
+    ):
+        cut_core(kernels, **given)
 
 
 # Running it ------------------------------------------------------------------------------------------------------------
@@ -251,6 +283,22 @@ for attempt in (lambda: PluginManager(load=["x"]), lambda: PluginManager().resol
         print("refused", error)
 """
     assert inside(pyz, code).count("refused") == 3
+
+
+def test_a_choice_between_engines_is_refused_in_a_build(pyz: Path) -> None:
+    code = """
+from oplet import Interpreter
+from oplet.app import CONTENTS
+from oplet.errors import DelegateLoadError
+try:
+    Interpreter(model_content=CONTENTS.read(CONTENTS.models[0]), experimental_delegates="auto")
+except DelegateLoadError as error:
+    print(error)
+"""
+    assert inside(pyz, code) == (
+        "experimental_delegates='auto' asks for a choice between engines, and the build 'digits-app' has no delegates; leave it out, or "
+        "use the package oplet.\n"
+    )
 
 
 def test_without_numpy_one_line_says_what_to_install(pyz: Path) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from oplet import PluginManager
-from oplet_testing import one_op_model
-from oplet_testing.distributions import fake_distribution
-from oplet_testing.one_op import Spec
 from oplet_build.building.build_wheel import build_wheel
 from oplet_build.building.error import BuildError
 from oplet_build.building.packages import find_package
+from oplet_testing import one_op_model
+from oplet_testing.distributions import fake_distribution
+from oplet_testing.one_op import Spec
 
 HERE = sysconfig.get_platform().replace("-", "_").replace(".", "_")
 MANY = ["manylinux2014_x86_64", "manylinux_2_17_x86_64"]

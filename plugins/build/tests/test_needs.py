@@ -8,8 +8,8 @@ import pytest
 from oplet import BuiltinOperator, Interpreter, Model, ModelBuilder, MutableOpResolver, TensorType
 from oplet.errors import ModelError, OpNotFoundError, UnresolvedOpError
 from oplet.schema.options import AddOptions, IfOptions
-from oplet_testing import elementwise, invoke
 from oplet_build.selection.needs import SelectionError, needs_of
+from oplet_testing import elementwise, invoke
 
 
 def chain(subgraph, *ops, type="float32"):

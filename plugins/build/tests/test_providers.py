@@ -15,8 +15,6 @@ import pytest
 
 from oplet import BuiltinOperator, Interpreter, MutableOpResolver, PluginManager, Registration
 from oplet.errors import PrepareError
-from oplet_testing import one_op_model, run_op
-from oplet_testing.one_op import Spec
 from oplet_build.building.build_program import build_program
 from oplet_build.building.build_wheel import BuiltWheel, build_wheel
 from oplet_build.building.error import BuildError
@@ -27,6 +25,8 @@ from oplet_build.selection.lock import Lock, lock_of
 from oplet_build.selection.needs import needs_of
 from oplet_build.selection.providers import find_providers
 from oplet_build.selection.resolver_code import resolver_code
+from oplet_testing import one_op_model, run_op
+from oplet_testing.one_op import Spec
 
 #: A package's module, whose kernel multiplies.
 KERNEL = """

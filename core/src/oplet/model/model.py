@@ -232,6 +232,12 @@ class Model:
 
         save(self, path, constants, unreferenced=unreferenced)
 
+    def unreferenced_bytes(self) -> int:
+        """Return the number of bytes at the end of the file that no table refers to and that are not a zip archive."""
+        from oplet.model.save.writing import unreferenced_bytes
+
+        return unreferenced_bytes(self)
+
     def buffer(self, index: int) -> Bytes | None:
         """Return the bytes of a buffer, as a read-only view of dtype uint8; None if it is empty.
 

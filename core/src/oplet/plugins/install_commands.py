@@ -33,7 +33,7 @@ def install_command(package: str, extra: str = "", *, upgrade: bool = False, ver
         version: the required version, "" for any; if the clone has another one, the command uses the index.
     """
     root = clone()
-    folders = [] if root is None else _folders(root, package)
+    folders = [] if root is None else _folders(root, package, extra)
     if version and folders and metadata.version(_CORE) != version:  # all packages of a clone have one version
         folders = []
     wanted = folders or [f"{package}=={version}" if version else package]
@@ -43,14 +43,15 @@ def install_command(package: str, extra: str = "", *, upgrade: bool = False, ver
     return f"{first}pip install {'--upgrade ' if upgrade else ''}{' '.join(map(_quoted, wanted))}"
 
 
-def install_first(package: str) -> str:
-    """Return a command prefix ("pip install ... && ") that installs a required package from the clone first; "" if not
+def install_first(*packages: str) -> str:
+    """Return a command prefix ("pip install ... && ") that installs required packages from the clone first; "" if not
     necessary.
     """
     root = clone()
-    if root is None or not package or _installed(package) or not _folders(root, package):
+    if root is None:
         return ""
-    return f"{install_command(package)} && "
+    folders = dict.fromkeys(folder for package in packages if not _installed(package) for folder in _folders(root, package))
+    return f"pip install {' '.join(map(_quoted, folders))} && " if folders else ""
 
 
 def clone() -> Path | None:
@@ -77,14 +78,22 @@ def _direct_url() -> str:
         return ""
 
 
-def _folders(root: Path, package: str) -> list[str]:
-    """Return the folders of a clone to install for a package: those of required packages that are not installed, then its own."""
-    folder = _folder(root, package)
-    if _field(folder, "name") != package:
+def _folders(root: Path, package: str, extra: str = "") -> list[str]:
+    """Return the folders of a clone to install for a package: those of requirements that are not installed, their own too, then its own."""
+    if _field(_folder(root, package), "name") != package:
         return []
-    missing = [other for other in _required(folder) if not _installed(other)]
-    needed = [_folder(root, other) for other in missing]
-    return [*(str(other) for other, name in zip(needed, missing) if _field(other, "name") == name), str(folder)]
+    found: list[str] = []
+    seen = {package}
+
+    def visit(name: str, extra: str = "") -> None:
+        for other in _required(_folder(root, name), extra):
+            if other not in seen and _field(_folder(root, other), "name") == other:
+                seen.add(other)
+                visit(other)
+        found.append(name)
+
+    visit(package, extra)
+    return [str(_folder(root, name)) for name in found if name == package or not _installed(name)]
 
 
 def _folder(root: Path, package: str) -> Path:
@@ -111,10 +120,11 @@ def _field(folder: Path, field: str) -> str:
     return found[1] if found else ""
 
 
-def _required(folder: Path) -> list[str]:
-    """Return the packages of this repository that the project in a folder requires."""
-    found = re.search(r"^dependencies = \[(.*?)\]$", _project(folder), re.MULTILINE | re.DOTALL)
-    return re.findall(rf'"({_PREFIX}[a-z-]+)', found[1]) if found else []
+def _required(folder: Path, extra: str) -> list[str]:
+    """Return the packages of this repository that the project, and this extra of it, require."""
+    fields = ["dependencies", extra] if extra else ["dependencies"]
+    lists = re.findall(rf"^(?:{'|'.join(map(re.escape, fields))}) = \[(.*?)\]$", _project(folder), re.MULTILINE | re.DOTALL)
+    return [name for text in lists for name in re.findall(rf'"({_PREFIX}[a-z-]+)', text)]
 
 
 def _installed(package: str) -> bool:

@@ -75,6 +75,19 @@ class SignatureRunner:
         finally:
             runtime._session.unlock()
 
+    @property
+    def subgraph_index(self) -> int:
+        """The index of the subgraph that it runs."""
+        return self._subgraph_index
+
+    def ensure_usable(self) -> None:
+        """Refuse a signature that names tensors which its subgraph does not have, as a call does.
+
+        Raises:
+            SignatureError: it does.
+        """
+        self._interpreter._ensure_usable(self._signature_key)
+
     def get_input_details(self) -> dict[str, dict[str, Any]]:
         """The details of each input, by the signature's name for it."""
         return {name: self._interpreter._get_tensor_details(i, self._subgraph_index) for name, i in self._inputs.items()}

@@ -12,7 +12,7 @@ from oplet.kernels.operands import ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node and say what shape comes out; runs again whenever the input is resized."""
+    """Check the node and set its output's shape; called again whenever the input is resized."""
     ensure_operands(node, 1)
     x, y = node.inputs[0], node.outputs[0]
     ensure_type(x, TensorType.FLOAT32, TensorType.FLOAT64)
@@ -21,7 +21,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def invoke(context: Context, node: Node) -> None:
-    """Compute into the output's own array: nothing is allocated."""
+    """Compute into the output's own array, without allocation."""
     np.arctan(node.inputs[0].data, out=node.outputs[0].data)
 
 
@@ -31,11 +31,11 @@ ATAN = Registration(prepare=prepare, invoke=invoke, pure=True)
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Bring the op, under the name that models call it."""
+    """Register the op under the custom name that models use."""
     resolver.add_custom("Atan", ATAN)
 
 
 @hookimpl
 def register_work(table: WorkTable) -> None:
-    """Say what profiles count: one function of each value."""
+    """Register what profiles count: one function evaluation per value."""
     table.add("Atan", lambda node: Work(operations=node.outputs[0].size))

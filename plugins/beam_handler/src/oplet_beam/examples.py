@@ -1,4 +1,4 @@
-"""Examples: what the elements of a pipeline may be, and how many bytes they have."""
+"""Pipeline elements (examples): conversion to model inputs, and their size in bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Input", "byte_count", "with_shared", "without_pandas"]
 
 
 class Input(Protocol):
-    """What is asked of an input of a Predictor: the dtype and the shape of its rows."""
+    """Required dtype and row shape of one model input."""
 
     @property
     def dtype(self) -> np.dtype[Any]: ...
@@ -25,7 +25,7 @@ class Input(Protocol):
 
 
 def without_pandas(inputs: Mapping[str, Input], example: Any) -> Any:
-    """The example; a Series, or a DataFrame of one row, as a mapping from the inputs' names to arrays.
+    """Convert a pandas Series, or a DataFrame of one row, to a mapping of input names to arrays; return other examples unchanged.
 
     Args:
         inputs: the model's inputs by name.
@@ -51,7 +51,7 @@ def without_pandas(inputs: Mapping[str, Input], example: Any) -> Any:
 
 
 def with_shared(inputs: Mapping[str, Input], example: Any, shared: Mapping[str, Any], uri: str) -> Any:
-    """The example with the rows that all examples share.
+    """Return the example merged with the rows that all examples share.
 
     Raises:
         TensorError: the example is no mapping although the model has several inputs left, or has one of the shared rows itself.
@@ -73,7 +73,7 @@ def with_shared(inputs: Mapping[str, Input], example: Any, shared: Mapping[str, 
 
 
 def byte_count(example: Any) -> int:
-    """The bytes of an example's values; text counts by its characters or bytes."""
+    """Return the bytes of an example's values; text counts by characters or bytes."""
     if isinstance(example, Mapping):
         return sum(map(byte_count, example.values()))
     pandas = sys.modules.get("pandas")
@@ -87,7 +87,7 @@ def byte_count(example: Any) -> int:
 
 
 def _row_of_columns(name: str, column: Input, cells: Mapping[Any, Any]) -> NDArray[Any]:
-    """The cells of all columns, in their order, as one row."""
+    """Combine the cells of all columns, in order, into one input row."""
     shape = (len(cells),) if column.shape == (-1,) else column.shape
     if min(shape, default=1) < 0 or int(np.prod(shape)) != len(cells):
         raise TensorError(
@@ -105,7 +105,7 @@ def _row_of_columns(name: str, column: Input, cells: Mapping[Any, Any]) -> NDArr
 
 
 def _cell(key: str, column: Input, value: Any) -> NDArray[Any]:
-    """The cell's value as an array of the input's dtype; arrays of numpy stay as they are."""
+    """Convert a cell's value to the input's dtype; numpy arrays stay as they are."""
     if isinstance(value, np.ndarray) or column.dtype == object:
         return value  # type: ignore[no-any-return]
     array = np.asarray(value)

@@ -1,4 +1,4 @@
-"""The model handler, which tells RunInference how to load a .tflite model and how to run it."""
+"""The model handler by which RunInference loads and runs a .tflite model."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class OpletModelHandler(ModelHandler[Any, PredictionResult, OpletModel]):  # typ
         Predictor(self._model_uri, **self._options).close()  # what is wrong with the options shows here, not on a worker
 
     def load_model(self) -> OpletModel:
-        """The opened model.
+        """Open the model; called by Beam on each worker.
 
         Raises:
             ModelError: there is no such file, or it cannot be read.
@@ -105,7 +105,7 @@ class OpletModelHandler(ModelHandler[Any, PredictionResult, OpletModel]):  # typ
     def run_inference(
         self, batch: Sequence[Any], model: OpletModel, inference_args: dict[str, Any] | None = None
     ) -> Iterable[PredictionResult]:
-        """The results of a batch of examples, in their order.
+        """Run the model on a batch of examples; return the results in order.
 
         Args:
             batch: the examples, see the class.
@@ -119,7 +119,7 @@ class OpletModelHandler(ModelHandler[Any, PredictionResult, OpletModel]):  # typ
         return [PredictionResult(example, inference, self._model_uri) for example, inference in zip(batch, inferences)]
 
     def validate_inference_args(self, inference_args: dict[str, Any] | None) -> None:
-        """Check, when the pipeline is built, that the arguments are rows by names of inputs.
+        """Check, when the pipeline is built, that the arguments map input names to rows.
 
         Raises:
             TensorError: they are no mapping, or a key is no string.
@@ -133,16 +133,16 @@ class OpletModelHandler(ModelHandler[Any, PredictionResult, OpletModel]):  # typ
                 raise TensorError(f"inference_args has rows by names of inputs, and {name!r:.80} is no name.")
 
     def update_model_path(self, model_path: str | None = None) -> None:
-        """Take another model from now on; None and "" keep the one that is used."""
+        """Switch to another model; None and "" keep the present one."""
         if model_path:
             self._model_uri = _uri(model_path)
 
     def get_num_bytes(self, batch: Sequence[Any]) -> int:
-        """The bytes of the examples' values."""
+        """Return the bytes of the examples' values."""
         return sum(map(byte_count, batch))
 
     def get_metrics_namespace(self) -> str:
-        """The namespace of the metrics, "BeamML_Oplet"."""
+        """Return the namespace of the metrics, "BeamML_Oplet"."""
         return "BeamML_Oplet"
 
 
@@ -154,7 +154,7 @@ def _uri(model: object) -> str:
 
 
 def _content(uri: str) -> str | bytes:
-    """The path of a local model, the bytes of any other."""
+    """Return a local model's path, or the bytes of a remote model."""
     if FileSystems.get_scheme(uri) is None:
         return uri
     try:

@@ -1,4 +1,4 @@
-"""The model as a worker has it: opened once, and shared by the worker's threads or, through Beam's proxies, by processes."""
+"""The opened model on a worker, shared by its threads or, through Beam's proxies, by processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["OpletModel"]
 
 
 class OpletModel:
-    """An opened model: what `OpletModelHandler.load_model` gives.
+    """An opened model, returned by `OpletModelHandler.load_model`.
 
     Beam may share one among processes (large_model, model_copies). Its methods are then called through a proxy, with values that are pickled,
     so `run` gives a list and no iterator.
@@ -34,7 +34,7 @@ class OpletModel:
         self._inputs = predictor.inputs
 
     def run(self, examples: Sequence[Any], shared: Mapping[str, Any] | None = None) -> list[dict[str, Any] | OpletError]:
-        """The inference of each example: a mapping from the outputs' names to arrays, or its error with `errors="return"`.
+        """Run the examples; return for each a mapping of output names to arrays, or with `errors="return"` its error.
 
         Args:
             examples: the examples, as `OpletModelHandler` takes them.

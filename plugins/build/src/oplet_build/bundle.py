@@ -10,14 +10,13 @@ import importlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from oplet import MutableOpResolver, Provenance
 from oplet.errors import PluginError
-from oplet.ops.serving.entry import Op, op_key, op_label
-from oplet.ops.serving.registration import Provenance
-from oplet.ops.serving.resolver import MutableOpResolver
 from oplet.schema.enums import BuiltinOperator
+from oplet.toolkit import Op, op_key, op_label
 
 if TYPE_CHECKING:
-    from oplet.delegates.registry import DelegateRegistry
+    from oplet import DelegateRegistry
 
 __all__ = ["Bundle"]
 

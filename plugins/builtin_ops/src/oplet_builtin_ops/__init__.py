@@ -245,7 +245,9 @@ COMPOSITES: dict[str, str] = {
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Register every operator of `VERSIONS`, `CUSTOM` and `COMPOSITES`; their modules are imported when they are first used."""
+    """Register the built-in, custom and composite operators (`VERSIONS`, `CUSTOM`, `COMPOSITES`) lazily: a module is imported at
+    its operator's first use.
+    """
     for op, (first, last) in VERSIONS.items():
         resolver.add_builtin(op, f"{__name__}.ops.{op.lower()}:REGISTRATION", first, last)
     for name, module in CUSTOM.items():
@@ -256,7 +258,7 @@ def register_ops(resolver: MutableOpResolver) -> None:
 
 @hookimpl
 def register_work(table: WorkTable) -> None:
-    """Say how the work of the operators is counted, for profiles."""
+    """Register the functions that count each operator's work (operations, bytes) for profiles."""
     from oplet_builtin_ops.work import add_counts
 
     add_counts(table)

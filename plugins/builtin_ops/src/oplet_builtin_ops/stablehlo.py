@@ -1,4 +1,4 @@
-"""The common parts of StableHLO operators: types, attributes, shapes that only the model has.
+"""Shared parts of StableHLO operators: types, attributes, and output shapes that only the model declares.
 
 Semantics: https://github.com/openxla/stablehlo/blob/main/docs/spec.md
 """
@@ -39,12 +39,12 @@ VALUES = (*FLOATS, *COMPLEX, *INTEGERS, TensorType.BOOL)
 
 
 def attribute(vector: NDArray[Any] | None) -> list[int]:
-    """An attribute that is a vector of integers; an empty one may be missing in the file."""
+    """Return an integer vector attribute as a list; a missing one is empty."""
     return [] if vector is None else vector.tolist()
 
 
 def declared_shape(output: Tensor) -> Shape:
-    """The shape of an output in the model: these operators have it nowhere else.
+    """Return the output's declared shape, which StableHLO operators have nowhere else.
 
     Raises:
         EnsureError: a dimension is open.
@@ -55,7 +55,7 @@ def declared_shape(output: Tensor) -> Shape:
 
 
 def ensure_values(*tensors: Tensor) -> None:
-    """Check that tensors are no strings or resources, and not packed.
+    """Check that tensors are not strings, resources or packed sub-byte types.
 
     Raises:
         EnsureError: one is.
@@ -65,7 +65,7 @@ def ensure_values(*tensors: Tensor) -> None:
 
 
 def ensure_not_quantized(*tensors: Tensor) -> None:
-    """Check that tensors have no scales, which operators without a LiteRT kernel would have to ignore.
+    """Check that tensors are not quantized, as operators without a LiteRT kernel would have to ignore the scales.
 
     Raises:
         EnsureError: one has.
@@ -76,7 +76,7 @@ def ensure_not_quantized(*tensors: Tensor) -> None:
 
 
 def ensure_axes(what: str, axes: Sequence[int], rank: int) -> None:
-    """Check that axes are inside 0 .. rank - 1, and that none occurs twice.
+    """Check that axes are within 0 .. rank - 1 and that none occurs twice.
 
     Raises:
         EnsureError: they are not, or one does.

@@ -1,4 +1,4 @@
-"""Types that several operators take."""
+"""Sets of tensor types that several operators accept."""
 
 from __future__ import annotations
 

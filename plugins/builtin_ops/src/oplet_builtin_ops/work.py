@@ -1,4 +1,4 @@
-"""The work of the built-in operators: multiply-adds and other operations of a node, counted from the shapes of its tensors.
+"""Work estimates for profiles: multiply-adds and other operations of a node, counted from its tensors' shapes.
 
 A product counts the multiply-adds of its definition, padding included, whatever a kernel saves or adds. Of everything else a
 function of a value is one operation: an addition, a comparison, an exponential. What moves data alone has none. Operators whose work
@@ -53,7 +53,7 @@ _RECURRENT = """
 
 
 def add_counts(table: WorkTable) -> None:
-    """Fill a table with the functions of this module."""
+    """Register this module's counting functions in the table."""
     table.add(_POINTWISE.split(), _written(1))
     for op, operations in _SEVERAL.items():
         table.add(op, _written(operations))
@@ -93,7 +93,7 @@ def _pick(node: Node) -> Work:
 
 
 def _per_output(node: Node, filters: int) -> Work:
-    """Each value that is written is a product of as many weights as there are without their axis of filters."""
+    """Count a convolution's or matrix product's work: multiply-adds per output value are the weights per filter."""
     weights = node.inputs[1].shape
     return Work(macs=node.outputs[0].size * math.prod(size for axis, size in enumerate(weights) if axis != filters))
 
@@ -103,7 +103,7 @@ def _stablehlo_convolution(node: Node) -> Work:
 
 
 def _transposed(node: Node) -> Work:
-    """Each value that is read is multiplied with the weights of its channel, the last axis."""
+    """Count a transposed convolution's work: every input value is multiplied with its channel's weights."""
     return Work(macs=node.inputs[2].size * math.prod(node.inputs[1].shape[:-1]))
 
 
@@ -130,7 +130,7 @@ def _response_normalization(node: Node) -> Work:
 
 
 def _recurrent(node: Node) -> Work:
-    """Each matrix of weights is multiplied with a vector per step and row of the batch."""
+    """Count a recurrent layer's work: each weight matrix times a vector, per step and batch row."""
     source, *rest = node.inputs
     states = sum(tensor.shape[-1] for tensor in rest if tensor is not None and tensor.is_variable)
     matrices = sum(tensor.size for tensor in rest if tensor is not None and tensor.ndim == 2 and not tensor.is_variable)
@@ -147,14 +147,14 @@ def _lstm(node: Node) -> Work:
 
 
 def _rfft2d(node: Node) -> Work:
-    """The usual 5 n log2 n of a complex transform, halved for real values."""
+    """Count a 2D real FFT's work: 5 n log2 n of a complex transform, halved."""
     source = node.inputs[0]
     points = math.prod(source.shape[-2:])
     return Work(operations=int(2.5 * source.size * math.log2(max(points, 2))))
 
 
 def _attention(node: Node) -> Work:
-    """Products of each query with all keys, their softmax, and its product with all values."""
+    """Count an attention's work: queries times keys, softmax, and its product with the values."""
     query, key, value = node.inputs[:3]
     scores = math.prod(query.shape[:3]) * key.shape[1]
     return Work(macs=scores * (query.shape[-1] + value.shape[-1]), operations=6 * scores)

@@ -1,4 +1,4 @@
-"""A delegate to copy: it claims float CONV_2D and MEAN nodes and runs them with numpy code of its own."""
+"""A template delegate: it claims float CONV_2D and MEAN nodes and runs them with numpy code of its own."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ OPLET_API = "1"
 
 @hookimpl
 def register_delegates(registry: DelegateRegistry) -> None:
-    """Offer the delegate under the name `example`; it is imported when someone asks for it."""
+    """Register the delegate under the name `example`; it is imported at first use."""
     registry.add("example", f"{__name__}.delegate:MyDelegate")

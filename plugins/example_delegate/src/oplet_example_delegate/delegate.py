@@ -1,4 +1,4 @@
-"""MyDelegate: which nodes it takes, and the kernel that runs a partition of them."""
+"""MyDelegate, which decides which nodes to claim, and the kernel that runs a partition of them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from oplet.schema.options import ReducerOptions
 
 
 def refuses(node: Node) -> str:
-    """Why the node cannot be run here; "" if it can."""
+    """Return why the node cannot be run here; "" if it can."""
     if len(node.inputs) != 2 or not node.has_input(1) or not node.inputs[1].is_constant:
         return "its axes are not constant"
     data = node.inputs[0]
@@ -29,14 +29,14 @@ def _axes(node: Node) -> tuple[int, ...]:
 
 
 def output_shape(node: Node) -> tuple[int, ...]:
-    """The input's shape without the axes, or with ones in their place."""
+    """Return the input's shape without the reduced axes, or with ones in their place."""
     keep, axes = node.options(ReducerOptions).keep_dims, _axes(node)
     shape = node.inputs[0].shape
     return tuple(1 if axis in axes else size for axis, size in enumerate(shape) if keep or axis not in axes)
 
 
 def bind(node: Node, data: NDArray[Any], out: NDArray[Any]) -> Callable[[], None]:
-    """The function that computes `out` from the present values of `data`."""
+    """Return a function that computes `out` from the present values of `data`."""
     axes, keep = _axes(node), node.options(ReducerOptions).keep_dims
 
     def run() -> None:

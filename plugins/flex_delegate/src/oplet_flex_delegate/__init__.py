@@ -1,4 +1,4 @@
-"""The delegate that runs TensorFlow's operators in TensorFlow: models that were converted with `SELECT_TF_OPS`.
+"""The delegate that runs TensorFlow operators in TensorFlow, for models converted with `SELECT_TF_OPS`.
 
 TensorFlow is imported when a model has a node for it. `delegate` claims nodes, `operation` is one operator, `kernel` runs a partition, and
 `library` is the only module that knows TensorFlow's own modules; `dangers`, `served` and `sizes` say what is left alone.
@@ -14,5 +14,5 @@ OPLET_API = "1"
 
 @hookimpl
 def register_delegates(registry: DelegateRegistry) -> None:
-    """Offer the delegate under the name `flex`; it is applied by itself where no kernel serves one of a model's Flex operators."""
+    """Register the delegate `flex`; it is applied automatically if no kernel serves one of a model's Flex operators."""
     registry.add("flex", f"{__name__}.delegate:FlexDelegate", serves=("Flex*",))

@@ -1,4 +1,4 @@
-"""The resources of one interpreter, variables and tables, which TensorFlow keeps for the whole process by name."""
+"""TensorFlow resources (variables, tables) of one interpreter; TensorFlow keeps them process-wide by name."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _numbers = itertools.count()
 
 
 class Container:
-    """A name that no other interpreter has, and the resources that were made under it.
+    """A container name unique to one interpreter, and the resources created under it.
 
-    Every kernel of an interpreter takes part in one; when the last lets go, the resources are destroyed.
+    All kernels of an interpreter share one container; when the last kernel leaves it, the resources are destroyed.
 
     Attributes:
         name: the name, for the attribute `container`.
@@ -33,17 +33,17 @@ class Container:
 
     @classmethod
     def of(cls, context: Context) -> Container:
-        """The interpreter's container, with one more user."""
+        """Return the interpreter's container, and count one more user."""
         found: Container = context.resources.setdefault(_KEY, cls())
         found._users += 1
         return found
 
     def keep(self, key: Hashable, handle: Any) -> None:
-        """Remember a handle of a resource, which is destroyed in the end; a later one with the same key is of the same resource."""
+        """Store a resource's handle, so that it is destroyed at the end; handles with the same key refer to the same resource."""
         self._handles[key] = handle
 
     def leave(self, context: Context) -> None:
-        """One user less; without users its resources are destroyed."""
+        """Remove a user; when none is left, destroy the resources."""
         self._users -= 1
         if self._users:
             return

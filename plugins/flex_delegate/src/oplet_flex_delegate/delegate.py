@@ -1,4 +1,4 @@
-"""FlexDelegate: which nodes TensorFlow gets, and why not the others."""
+"""FlexDelegate: claims nodes for TensorFlow, and gives reasons for the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PREFIX = "Flex"
 
 
 class FlexDelegate(SimpleDelegate):
-    """Runs the operators of TensorFlow in TensorFlow: nodes whose name begins with `Flex`.
+    """The delegate that runs nodes whose name begins with `Flex` in TensorFlow.
 
     Args:
         options: `num_threads`, threads of one operator, has an effect where TensorFlow has run nothing yet.
@@ -77,7 +77,7 @@ class FlexDelegate(SimpleDelegate):
         return ""
 
     def _operation(self, node: Node, definition: Any) -> Operation:
-        """The node's operator; equal ones are checked once."""
+        """Return the node's checked operator; equal ones are checked once."""
         signature = signature_of(node)
         key = definition.SerializeToString(deterministic=True), signature
         found = self._known.get(key)

@@ -1,4 +1,4 @@
-"""NodeDefs in a graph of TensorFlow's that is never run: TensorFlow checks their attributes there and infers shapes.
+"""Imports NodeDefs into a TensorFlow graph that never runs, to check attributes and infer shapes.
 
 Kernels trust what the shape functions check, and eager execution does not call them; so nothing runs before it went through here.
 """
@@ -19,7 +19,7 @@ Shape = tuple[int | None, ...] | None
 
 
 class RefusedError(Exception):
-    """TensorFlow refuses a node.
+    """Raised when TensorFlow rejects a node.
 
     Attributes:
         place: which of the nodes it is.
@@ -31,7 +31,7 @@ class RefusedError(Exception):
 
 
 class Source(NamedTuple):
-    """What a node reads from outside of the graph.
+    """A graph input: type, shape and value if known.
 
     Attributes:
         type: TensorFlow's DataType.
@@ -49,7 +49,7 @@ Read = int | tuple[int, int]
 
 
 def import_nodes(sources: Sequence[Source], nodes: Sequence[tuple[Any, Sequence[Read]]]) -> list[Any]:
-    """The nodes as TensorFlow's operations, with their attributes complete and their outputs' shapes as far as they follow.
+    """Import nodes into a graph; return TensorFlow operations with completed attributes and inferred output shapes.
 
     Args:
         sources: what they read from outside.
@@ -76,7 +76,7 @@ def import_nodes(sources: Sequence[Source], nodes: Sequence[tuple[Any, Sequence[
 
 
 def shapes_of(operation: Any) -> list[Shape]:
-    """The shapes of an operation's outputs."""
+    """Return the shapes of an operation's outputs; None for an unknown rank."""
     return [None if each.shape.rank is None else tuple(each.shape.as_list()) for each in operation.outputs]
 
 

@@ -1,4 +1,4 @@
-"""The kernel of a partition: its operators one after the other, whose values stay TensorFlow's in between.
+"""Kernel of a partition: its operators run one by one, with intermediate values kept as TensorFlow tensors.
 
 A function of TensorFlow's for the whole partition takes 120 to 220 microseconds a call, one operator about 10: most partitions are shorter
 than would pay for it, and a function would have to be made again for every shape.
@@ -30,7 +30,7 @@ Run = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class _Step(NamedTuple):
-    """A node as it runs: what it does, and the places of its values in the list of all.
+    """One node to run: its function, and the positions of its inputs and outputs in the list of values.
 
     Attributes:
         node: the node.
@@ -39,7 +39,7 @@ class _Step(NamedTuple):
         check: looks at its inputs before; None if there is nothing to look at.
         reads: places of its inputs.
         writes: places of its outputs.
-        last: places that nobody reads afterwards.
+        last: positions of values that are not read after this step.
         resources: which of its outputs are resources that it made.
     """
 
@@ -54,7 +54,7 @@ class _Step(NamedTuple):
 
 
 class FlexKernel(DelegateKernel):
-    """Runs the nodes of one partition in TensorFlow, eagerly.
+    """Runs the nodes of one partition eagerly in TensorFlow.
 
     Args:
         operations: the nodes' operators, in their order, each with the name of its NodeDef.
@@ -145,7 +145,7 @@ class FlexKernel(DelegateKernel):
         return self._container
 
     def _infer(self) -> list[list[Shape]]:
-        """The shapes of each node's outputs for the inputs of now; all nodes are checked."""
+        """Check all nodes, and infer the shapes of each one's outputs for the present inputs."""
         sources = [_source(tensor) for tensor in self._inputs]
         key = tuple((source.shape, None if source.value is None else source.value.tobytes()) for source in sources)
         if key not in self._inferred:
@@ -172,7 +172,7 @@ class FlexKernel(DelegateKernel):
         return self._inferred[key]
 
     def _constant(self, tensor: Tensor) -> Any:
-        """A constant's value as TensorFlow's, made once."""
+        """Return a constant as a TensorFlow tensor, converted once."""
         data = tensor.data
         held = self._constants.get(tensor)
         if held is None or held[0] is not data:
@@ -216,7 +216,7 @@ def _source(tensor: Tensor) -> Source:
 
 
 def _writer(context: Context, tensor: Tensor) -> Callable[[Any], None]:
-    """A function that brings a value of TensorFlow's to the tensor."""
+    """Return a function that copies a TensorFlow value into the output tensor."""
     if tensor.type in OPAQUE:
 
         def keep(value: Any) -> None:
@@ -248,11 +248,11 @@ def _unforeseen(tensor: Tensor, shape: Sequence[int]) -> InvokeError:
 
 
 def _named(error: OpletError, node: Node) -> OpletError:
-    """The error with the node of the model that it is about; the runtime adds the partition's."""
+    """Return the error with the model's node named; the runtime adds the partition."""
     return type(error)(f"{node.op_name}, node {node.index}, run by TensorFlow: {error}")
 
 
 def _explained(error: Exception, node: Node) -> OpletError:
-    """What TensorFlow says, in its first line."""
+    """Convert a TensorFlow exception to an oplet error with its first line and the node."""
     short = isinstance(error, (MemoryError, tensorflow().errors.ResourceExhaustedError))
     return _named((LimitError if short else InvokeError)(f"{reason_of(error)}."), node)

@@ -1,4 +1,4 @@
-"""TensorFlow itself: imported when it is first needed, with a sentence meanwhile; what is used of its own modules is used here alone.
+"""Lazy import of TensorFlow, announced in the log; all uses of TensorFlow's internal modules are here.
 
 `tf.raw_ops` cannot run a NodeDef: its functions rename arguments (`reduction_indices` of Mean is `axis` there). What they call,
 `tensorflow.python.eager.execute.execute`, takes an operator's name, its inputs and its attributes as a NodeDef has them, since TensorFlow 1.5.
@@ -26,12 +26,12 @@ _INSTALL = "pip install tensorflow-cpu"
 
 
 def is_loaded() -> bool:
-    """Whether the process has TensorFlow."""
+    """Return whether TensorFlow is already imported in the process."""
     return sys.modules.get("tensorflow") is not None
 
 
 def tensorflow(num_threads: int = 0) -> Any:
-    """The module `tensorflow`, imported now if it was not.
+    """Import the module `tensorflow` if necessary, and return it.
 
     Args:
         num_threads: threads of one operator, where TensorFlow has run nothing yet; 0 leaves it to TensorFlow.
@@ -54,7 +54,7 @@ def tensorflow(num_threads: int = 0) -> Any:
 
 @cache
 def _imported() -> Any:
-    """The module, or why there is none: an import that failed halfway is not tried again in this process."""
+    """Import TensorFlow, or raise why that fails; a failed import is not retried in this process."""
     try:
         import tensorflow as module
     except Exception as error:  # a damaged installation raises whatever it likes
@@ -79,7 +79,7 @@ def _set_threads(module: Any, num_threads: int) -> None:
 
 
 def executor() -> Callable[[bytes, int, Sequence[Any], tuple[Any, ...]], Sequence[Any]]:
-    """The function that runs one operator: of its name, the number of outputs, the inputs and the attributes, in pairs, flat."""
+    """Return the function that runs one operator eagerly: (name, number of outputs, inputs, flat attribute pairs)."""
     from tensorflow.python.eager import context, execute
 
     run, current = execute.execute, context.context()
@@ -92,7 +92,7 @@ def executor() -> Callable[[bytes, int, Sequence[Any], tuple[Any, ...]], Sequenc
 
 
 def cpu() -> AbstractContextManager[Any]:
-    """A scope in which operators run on the processor, also where TensorFlow has other devices."""
+    """Return a context manager in which operators run on the CPU, even if TensorFlow has other devices."""
     if _only_cpu():
         return nullcontext()
     scope: AbstractContextManager[Any] = tensorflow().device("CPU:0")
@@ -105,7 +105,7 @@ def _only_cpu() -> bool:
 
 
 def cpu_kernel(op: str, attributes: Mapping[str, Any]) -> bool:
-    """Whether TensorFlow has a kernel of the operator for CPUs and these types.
+    """Return whether TensorFlow has a CPU kernel of the operator for these types.
 
     Args:
         attributes: the AttrValues of the node, by name.
@@ -127,14 +127,14 @@ def cpu_kernel(op: str, attributes: Mapping[str, Any]) -> bool:
 
 
 def op_def(op: str) -> Any:
-    """TensorFlow's definition of an operator, an OpDef; None if it has none of that name."""
+    """Return the OpDef of an operator; None if TensorFlow has none of that name."""
     from tensorflow.python.framework import op_def_registry
 
     return op_def_registry.get(op)
 
 
 def reason_of(error: BaseException) -> str:
-    """TensorFlow's own first line, without the names that it adds of its functions, nodes and devices."""
+    """Return the first line of TensorFlow's error, without internal function, node and device names."""
     try:
         text = (str(getattr(error, "message", "") or error).strip().splitlines() or [""])[0].strip()
     except Exception:  # bytes of the model that are no text, in a message of its own

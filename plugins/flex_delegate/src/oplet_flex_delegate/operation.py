@@ -1,4 +1,4 @@
-"""One operator of TensorFlow with its attributes, and what runs it."""
+"""A TensorFlow operator with its attributes, and the function that runs it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES = {number: type.name for type, number in TYPES.items()}
 
 
 def read_definition(data: bytes) -> Any:
-    """The NodeDef of a Flex node, without what belongs to the graph that it was converted from.
+    """Parse a Flex node's NodeDef, and drop what refers to the original graph.
 
     Raises:
         RefusedError: the bytes are no NodeDef.
@@ -46,7 +46,7 @@ _WINDOWS = ("dilations", "ksize", "ksizes", "rates", "strides")
 
 
 class Operation:
-    """An operator with its attributes and types, checked by TensorFlow.
+    """An operator with attributes and types, checked by TensorFlow.
 
     Attributes:
         op: TensorFlow's name of it.
@@ -98,7 +98,7 @@ class Operation:
             raise RefusedError(f"the attribute '{name}' of {self.op} is {value}; {why}")
 
     def caller(self, container: str, name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
-        """A function of the inputs that runs it and returns the outputs, all of them tensors of TensorFlow.
+        """Return a function that runs the operator: TensorFlow tensors in, TensorFlow tensors out.
 
         Args:
             container: where resources are kept that it makes.
@@ -116,7 +116,9 @@ class Operation:
         return lambda inputs: run(op, outputs, inputs, flat)
 
     def _function(self) -> Callable[[Sequence[Any]], Sequence[Any]]:
-        """The operator in a function of its own: TensorFlow shares kernels, with their generators, among equal operators outside of one."""
+        """Wrap the operator in a tf.function of its own: outside of one, TensorFlow shares stateful kernels (generators) among
+        equal operators.
+        """
         tf = tensorflow()
         definition = tf.compat.v1.GraphDef()
         definition.node.add().CopyFrom(self.definition)
@@ -137,14 +139,16 @@ class Operation:
 
 
 def _check_counts(definition: Any, described: Any, most: int) -> None:
-    """Refuse a number of inputs or outputs that the node does not have: TensorFlow would count up to it first."""
+    """Raise an error if list attributes demand more inputs or outputs than the node has: TensorFlow would loop up to that number
+    first.
+    """
     for name in {each.number_attr for each in (*described.input_arg, *described.output_arg)} & set(definition.attr):
         if not 0 <= (count := definition.attr[name].i) <= most:
             raise RefusedError(f"the attribute '{name}' is {count}, and the node has {most} inputs and outputs")
 
 
 def signature_of(node: Node) -> Signature:
-    """The DataTypes of what a node of the model reads and writes.
+    """Return the TensorFlow DataTypes of a node's inputs and outputs.
 
     Raises:
         RefusedError: an input is left out, or a type is not TensorFlow's.
@@ -188,7 +192,7 @@ _LISTED: dict[str, Callable[[Any], Any]] = {
 
 
 def _attribute(value: Any, kind: str) -> Any:
-    """The value of an attribute as eager execution takes it."""
+    """Convert an AttrValue to what eager execution takes."""
     if kind.startswith("list("):
         return _LISTED[kind[5:-1]](value.list)
     return _SINGLE[kind](value)

@@ -1,4 +1,4 @@
-"""Values between oplet's tensors and TensorFlow's."""
+"""Conversion of values between oplet's and TensorFlow's tensors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ITEM_SIZES = {
 
 
 class TensorFlowValue:
-    """A value of type VARIANT or RESOURCE that TensorFlow made, as oplet's tensors hold it.
+    """A TensorFlow VARIANT or RESOURCE value, as an element of an oplet tensor.
 
     Attributes:
         value: the tensor of TensorFlow, without dimensions.
@@ -69,7 +69,7 @@ class TensorFlowValue:
 
 
 def reader(tensor: Tensor) -> Callable[[], Any]:
-    """A function that returns the tensor's present value as TensorFlow's: a copy, as the memory may be used again.
+    """Return a function that copies the tensor's present value to a TensorFlow tensor; a copy, since the memory is reused.
 
     Raises:
         InvokeError: the function does, where the value of a VARIANT or RESOURCE is another package's.
@@ -92,7 +92,7 @@ def reader(tensor: Tensor) -> Callable[[], Any]:
 
 
 def elements_of(value: Any) -> tuple[tuple[int, ...], list[TensorFlowValue]]:
-    """The shape of a tensor of TensorFlow's of type VARIANT or RESOURCE, and its elements in order."""
+    """Return the shape and the elements, in order, of a TensorFlow tensor of type VARIANT or RESOURCE."""
     shape = tuple(value.shape.as_list())
     if not shape:
         return shape, [TensorFlowValue(value)]

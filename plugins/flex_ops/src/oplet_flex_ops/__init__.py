@@ -1,4 +1,4 @@
-"""TensorFlow's operators that models with SELECT_TF_OPS use most, in numpy. A model names them `Flex` and the operator's name.
+"""TensorFlow operators that models with SELECT_TF_OPS use most, in numpy. A model names them `Flex` plus the operator's name.
 
 Each is one module of a family in `oplet_flex_ops.ops`, which is imported when a model needs it.
 """
@@ -306,7 +306,7 @@ UNPREFIXED = (
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Register the operators, under the names that models call them."""
+    """Register the operators under the custom names that models use."""
     for family, ops in OPS.items():
         for op, module in ops.items():
             target = f"{__name__}.ops.{family}.{module}" + ("" if ":" in module else ":REGISTRATION")

@@ -1,4 +1,4 @@
-"""Attributes of a Flex node, checked: what is missing, of another kind or out of bounds is refused by name."""
+"""Typed access to a Flex node's attributes: a missing, mistyped or out-of-bounds one raises an error that names it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TYPES = {
 
 
 def checked_attributes(node: Node, inputs: int, outputs: int = 1) -> Attributes:
-    """The attributes of a node with this many inputs and outputs; they are read when it is first prepared.
+    """Check the numbers of inputs and outputs, and return the node's attributes, parsed once and cached.
 
     Raises:
         EnsureError: it has more or fewer of them, or no attributes that can be read.
@@ -48,7 +48,7 @@ def checked_attributes(node: Node, inputs: int, outputs: int = 1) -> Attributes:
 
 
 class Attributes:
-    """The attributes of a node of TensorFlow: those of a Flex node's NodeDef, or the map of one that is not on the converter's list.
+    """A TensorFlow node's attributes: from a Flex node's NodeDef, or from a FlexBuffers map for ops not on the converter's list.
 
     A method's `default` is the one of the op's definition, which converters may leave out; without it the attribute is required.
 
@@ -72,11 +72,11 @@ class Attributes:
 
     @property
     def node_def(self) -> NodeDef:
-        """The NodeDef itself."""
+        """The parsed NodeDef."""
         return self._node_def
 
     def integer(self, name: str, *, least: int | None = None, most: int | None = None, default: int | None = None) -> int:
-        """The integer called `name`."""
+        """Return the integer attribute `name`, checked against its bounds."""
         value = self._get(name, default)
         self._check(type(value) is int, name, value, "an integer")
         self._check(least is None or value >= least, name, value, f"at least {least}")
@@ -84,38 +84,38 @@ class Attributes:
         return int(value)
 
     def integers(self, name: str, *, count: int | None = None, default: Sequence[int] | None = None) -> list[int]:
-        """The list of integers called `name`, `count` of them if that is given."""
+        """Return the attribute `name`, a list of integers; of length `count` if given."""
         value = self._get(name, None if default is None else list(default))
         self._check(isinstance(value, list) and all(type(item) is int for item in value), name, value, "a list of integers")
         self._check(count is None or len(value) == count, name, value, f"a list of {count} integers")
         return list(value)
 
     def number(self, name: str, *, default: float | None = None) -> float:
-        """The finite float called `name`."""
+        """Return the finite float attribute `name`."""
         value = self._get(name, default)
         self._check(isinstance(value, float) and math.isfinite(value), name, value, "a finite number")
         return float(value)
 
     def flag(self, name: str, *, default: bool | None = None) -> bool:
-        """The Boolean called `name`."""
+        """Return the Boolean attribute `name`."""
         value = self._get(name, default)
         self._check(isinstance(value, bool), name, value, "true or false")
         return bool(value)
 
     def raw(self, name: str, *, default: bytes | None = None) -> bytes:
-        """The bytes called `name`."""
+        """Return the string attribute `name` as bytes."""
         value = self._get(name, default)
         self._check(isinstance(value, bytes), name, value, "a string")
         return bytes(value)
 
     def text(self, name: str, *choices: str, default: str | None = None) -> str:
-        """The string called `name`, which is one of `choices` if any are given."""
+        """Return the string attribute `name`, which must be one of `choices` if any are given."""
         value = self.raw(name, default=None if default is None else default.encode()).decode("utf-8", "replace")
         self._check(not choices or value in choices, name, value, f"one of {', '.join(choices)}")
         return value
 
     def type(self, name: str, *allowed: TensorType, default: TensorType | None = None) -> TensorType:
-        """The element type called `name`, which is one of `allowed` if any are given."""
+        """Return the element type attribute `name`, which must be one of `allowed` if any are given."""
         value = self._get(name, default)
         if isinstance(value, TensorType):
             return value
@@ -126,7 +126,7 @@ class Attributes:
         return found
 
     def types(self, name: str, *, default: Sequence[TensorType] | None = None) -> list[TensorType]:
-        """The list of element types called `name`."""
+        """Return the attribute `name`, a list of element types."""
         if default is not None and name not in self._node_def.attributes:
             return list(default)
         value = self._get(name, None)
@@ -137,13 +137,13 @@ class Attributes:
         return [TYPES[int(item)] for item in value]
 
     def shape(self, name: str) -> Shape:
-        """The shape called `name`: sizes, -1 where one is unknown; None for an unknown rank."""
+        """Return the shape attribute `name`: sizes, -1 for unknown ones; None for unknown rank."""
         value = self._get(name, None, required=False)
         self._check(name in self._node_def.attributes and (value is None or isinstance(value, tuple)), name, value, "a shape")
         return value if value is None else tuple(value)
 
     def ensure_type(self, name: str, tensor: Tensor) -> None:
-        """Refuse the node unless the type called `name` is the tensor's."""
+        """Raise an error unless the type attribute `name` is the tensor's type."""
         declared = self.type(name)
         ensure(
             declared == tensor.type,
@@ -163,7 +163,7 @@ class Attributes:
 
 
 def _read_map(node: Node) -> dict[str, Any]:
-    """The attributes of an operator that is not on the converter's list, which are a FlexBuffers map.
+    """Read the attributes of an operator that is not on the converter's list, stored as a FlexBuffers map in its custom options.
 
     Element types stand there by their numbers in .tflite files. Format: CreateCustomOpCustomOptions in
     tensorflow/compiler/mlir/lite/flatbuffer_export.cc.

@@ -1,4 +1,4 @@
-"""Image files: decoded and encoded with Pillow, which is imported when a model first needs it; BMP files with numpy alone."""
+"""Decoding and encoding of image files with Pillow (imported at first use); BMP with numpy alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Wanted", "decode_bmp", "decode_gif", "decode_jpeg", "decode_png", "e
 
 
 class Wanted(NamedTuple):
-    """The channels that an image is to have, 0 for those of its file, and its dtype, uint8 or uint16."""
+    """Requested decoding: number of channels (0: as in the file) and dtype, uint8 or uint16."""
 
     channels: int
     dtype: np.dtype[Any]
@@ -31,13 +31,13 @@ def _pillow() -> Any:
 
 
 def kind_of(data: bytes) -> str:
-    """The kind of an image file by its first bytes: PNG, JPEG, GIF, BMP, or "unknown"."""
+    """Return the file format by the first bytes: PNG, JPEG, GIF, BMP, or "unknown"."""
     starts = {"PNG": b"\x89PNG\r\n\x1a\n", "JPEG": b"\xff\xd8\xff", "GIF": b"GIF8", "BMP": b"BM"}
     return next((kind for kind, start in starts.items() if data.startswith(start)), "unknown")
 
 
 def _open(data: bytes, kind: str) -> Any:
-    """The image file, opened but not decoded; its size is charged for."""
+    """Open an image file with Pillow without decoding it, after charging its decoded size to the memory limit."""
     ensure(kind_of(data) == kind, f"the {len(data)} bytes are no {kind} file.")
     try:
         with warnings.catch_warnings():
@@ -62,7 +62,7 @@ def _pixels(image: Any, kind: str, data: bytes) -> Array:
 
 
 def decode_png(data: bytes, wanted: Wanted) -> Any:
-    """The image of a PNG file, of shape (height, width, channels).
+    """Decode a PNG file to shape (height, width, channels).
 
     Raises:
         EnsureError: the file cannot be read, or has 16 bits a channel and colours, which are wanted whole.
@@ -97,7 +97,7 @@ def _converted(image: Any, mode: str, kind: str, data: bytes) -> Any:
 
 
 def _with_channels(pixels: Array, channels: int, opaque: int | None = None) -> Any:
-    """Grey and colours turned into each other as libpng does, alpha added or left out; 0 channels for those that there are."""
+    """Convert between grey and RGB as libpng does, and add or drop alpha; 0 `channels` keeps them."""
     there = pixels.shape[2]
     if channels in (0, there):
         # grey with alpha has two channels only where nothing else is wanted
@@ -119,7 +119,7 @@ def _with_channels(pixels: Array, channels: int, opaque: int | None = None) -> A
 
 
 def decode_jpeg(data: bytes, channels: int, ratio: int) -> Array:
-    """The image of a JPEG file, of shape (height, width, channels), uint8.
+    """Decode a JPEG file to uint8 of shape (height, width, channels), downscaled by `ratio`.
 
     Args:
         channels: 1, 3, or 0 for those of the file.
@@ -142,7 +142,7 @@ def decode_jpeg(data: bytes, channels: int, ratio: int) -> Array:
 
 
 def decode_gif(data: bytes) -> Array:
-    """The frames of a GIF file, of shape (frames, height, width, 3), uint8.
+    """Decode a GIF file to uint8 frames of shape (frames, height, width, 3).
 
     Raises:
         EnsureError: the file cannot be read.
@@ -164,7 +164,7 @@ def decode_gif(data: bytes) -> Array:
 
 
 def decode_bmp(data: bytes, channels: int) -> Any:
-    """The image of a BMP file without compression, of shape (height, width, channels), uint8.
+    """Decode an uncompressed BMP file to uint8 of shape (height, width, channels).
 
     Raises:
         EnsureError: the file is damaged or compressed, or has another number of channels.
@@ -192,7 +192,7 @@ _PNG_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 
 def encode_png(image: Array, compression: int) -> bytes:
-    """A PNG file of an image of shape (height, width, 1 to 4 channels), uint8, or uint16 with one channel.
+    """Encode an image (height, width, 1 to 4 channels), uint8, or uint16 with one channel, as a PNG file.
 
     Args:
         compression: zlib's level; -1 for its default.
@@ -213,7 +213,7 @@ def encode_png(image: Array, compression: int) -> bytes:
 
 
 def encode_jpeg(image: Array, channels: int, options: dict[str, Any]) -> bytes:
-    """A JPEG file of an image of shape (height, width, 1 or 3 channels), uint8.
+    """Encode an image (height, width, 1 or 3 channels), uint8, as a JPEG file.
 
     Args:
         channels: 1 or 3, 0 for those of the image.

@@ -1,4 +1,4 @@
-"""Kernels of Flex nodes: from a signature, the attributes and a computation to a registration.
+"""Builds registrations of Flex ops from a signature, attributes, and a function that computes the result.
 
 A `shaped` operator knows its outputs' shapes from its inputs' shapes and the values of some inputs; a `computed` one only when it has
 the results.
@@ -51,12 +51,12 @@ def shaped(
     reads: Sequence[str] = (),
     pure: bool = True,
 ) -> Registration:
-    """The registration of an operator whose outputs' shapes are known before its results.
+    """Build the registration of an op whose output shapes are known before it runs.
 
     Args:
         signature: its operands.
         shapes: computes the outputs' shapes, and refuses inputs that do not fit.
-        bind: returns the thunk for the present shapes.
+        bind: returns the function that runs the node for the present shapes.
         settings: reads the attributes once; None where it has none but types.
         reads: the inputs whose values `shapes` needs.
         pure: whether the outputs depend on the inputs only.
@@ -95,7 +95,7 @@ def shaped(
 def viewed(
     signature: Signature, shapes: Shapes, views: Views, *, settings: Settings | None = None, reads: Sequence[str] = ()
 ) -> Registration:
-    """The registration of an operator that only moves values: `views` of its inputs are copied to its outputs."""
+    """Build the registration of an op that only moves values: `views` of its inputs are copied to its outputs."""
 
     def bind(node: Node, given: Any) -> Thunk:
         return copies(list(zip([output.data for output in node.outputs], views(node, given))))
@@ -106,7 +106,7 @@ def viewed(
 def filled(
     signature: Signature, shapes: Shapes, compute: Compute, *, settings: Settings | None = None, reads: Sequence[str] = ()
 ) -> Registration:
-    """The registration of an operator with shapes known before: `compute(settings, outputs, *inputs)` writes into the outputs.
+    """Build the registration of an op with known output shapes; `compute(settings, outputs, *inputs)` writes into the outputs.
 
     Args:
         compute: gets the settings, the list of output arrays, and the inputs' arrays.
@@ -124,7 +124,7 @@ def filled(
 
 
 def computed(signature: Signature, compute: Compute, *, settings: Settings | None = None, pure: bool = True) -> Registration:
-    """The registration of an operator whose outputs' shapes depend on its results.
+    """Build the registration of an op whose output shapes depend on its results.
 
     Args:
         compute: gets the settings and the inputs' arrays, and returns an array, or a sequence of one for each output. It charges for
@@ -155,7 +155,7 @@ def computed(signature: Signature, compute: Compute, *, settings: Settings | Non
 
 
 def reserve(shape: Sequence[int], itemsize: int = 8) -> None:
-    """Charge for an array of a shape that values of a model determine, before it is allocated.
+    """Charge an array's bytes to the memory limit before it is allocated, for shapes that come from a model's values.
 
     Raises:
         LimitError: it exceeds the limits of memory.
@@ -170,7 +170,7 @@ def reserve(shape: Sequence[int], itemsize: int = 8) -> None:
 
 
 def zeros(shape: Sequence[int], dtype: Any) -> Array:
-    """An array of zeros, or of empty strings, of a shape that values of a model determine; charged for before it is allocated."""
+    """Return an array of zeros (or empty strings) of a shape that comes from a model's values, charged before allocation."""
     kind = np.dtype(dtype)
     reserve(shape, kind.itemsize)
     return np.full(shape, b"", object) if kind.kind == "O" else np.zeros(shape, kind)

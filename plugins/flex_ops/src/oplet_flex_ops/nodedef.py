@@ -1,4 +1,4 @@
-"""Reader of NodeDefs, the protocol buffers in which TensorFlow keeps an operator's name and attributes.
+"""Parser of NodeDef, the protobuf message with a TensorFlow operator's name and attributes.
 
 Format: tensorflow/core/framework/{node_def,attr_value,tensor_shape}.proto and protobuf's encoding page. Every access stays inside the
 bytes, and the work is bounded by their number.
@@ -18,7 +18,7 @@ Shape = tuple[int, ...] | None
 
 
 class Type(int):
-    """A DataType of TensorFlow, by its number; integers of NodeDefs are plain `int`."""
+    """A TensorFlow DataType number; a type of its own because integer attributes are plain `int`."""
 
 
 _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
@@ -26,7 +26,7 @@ _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 
 @dataclass(frozen=True)
 class NodeDef:
-    """An operator of TensorFlow, as a model carries it.
+    """A parsed NodeDef: operator, node name and attributes.
 
     Attributes:
         op: the operator's name.
@@ -41,7 +41,7 @@ class NodeDef:
 
 
 def read_node_def(data: bytes) -> NodeDef:
-    """The NodeDef that the bytes hold.
+    """Parse a serialized NodeDef.
 
     Raises:
         ValueError: they are no NodeDef; the message names the position and ends without a full stop.
@@ -60,7 +60,7 @@ def read_node_def(data: bytes) -> NodeDef:
 
 
 def _attribute(data: bytes) -> Any:
-    """The value of an AttrValue; the last field counts, as in protobuf. None for an empty one."""
+    """Parse a serialized AttrValue; as in protobuf the last field wins, and an empty message is None."""
     found: Any = None
     for number, value in _fields(data):
         if number == 1:
@@ -91,7 +91,7 @@ def _shape(value: Any) -> Shape:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a message: numbers, and values as integers (varints) or bytes (all others)."""
+    """Yield (field number, value) of a protobuf message: varints as integers, all other wire types as bytes."""
     at, end = 0, len(data)
     while at < end:
         key, at = _varint(data, at)

@@ -1,4 +1,4 @@
-"""Index vectors and row numbers that values of a model give: checked before anything is read or written there."""
+"""Range checks of index vectors and row numbers that come from a model's values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["checked", "row_numbers"]
 
 
 def checked(indices: Array, bound: int, what: str = "index") -> NDArray[np.int64]:
-    """The indices as int64, each from 0 to below `bound`.
+    """Return the indices as int64, checked to be in [0, bound).
 
     Raises:
         EnsureError: one is negative or not below the bound.
@@ -29,7 +29,7 @@ def checked(indices: Array, bound: int, what: str = "index") -> NDArray[np.int64
 
 
 def row_numbers(indices: Array, shape: Sequence[int], *, skip: bool = False) -> NDArray[np.int64]:
-    """The row number of each vector of indices in an array of `shape`, row-major.
+    """Flatten index vectors (row-major) to row numbers of an array of `shape`, checked.
 
     Args:
         indices: integers of shape (count, len(shape)).

@@ -1,4 +1,4 @@
-"""Signatures of TensorFlow's operators: inputs and outputs with their types and ranks, checked against a node."""
+"""Signatures of TensorFlow ops: input and output types and ranks, and checks of nodes against them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ARGUMENT = re.compile(r"(\w+): (?:(\w+)?(\*))?(\w+)(?:\[(\d)\])?")
 
 
 class _Argument(NamedTuple):
-    """One argument of an OpDef.
+    """One argument of an OpDef: name, type, rank, number of tensors.
 
     Attributes:
         name: TensorFlow's name of it.
@@ -44,7 +44,7 @@ class _Argument(NamedTuple):
 
 
 class _Slot(NamedTuple):
-    """One tensor that an argument stands for; `type` is a name, or the type itself."""
+    """One tensor of a signature's argument; `type` is an attribute's name, or the type itself."""
 
     name: str
     type: str | TensorType
@@ -52,7 +52,7 @@ class _Slot(NamedTuple):
 
 
 class Signature:
-    """What an operator takes and gives, as its OpDef in tensorflow/core/ops says it.
+    """Inputs and outputs of an op as in its OpDef in tensorflow/core/ops.
 
     The text lists arguments as `name: type`, inputs and outputs divided by `->`. A type is that of `TensorType` or an attribute of the
     node; `N*T` stands for as many tensors as the attribute N says, `*T` for one per type in the list T; `[2]` behind a type is the
@@ -73,13 +73,13 @@ class Signature:
         self.inputs = [argument.name for argument in self._inputs]
 
     def position(self, name: str) -> int:
-        """Where a node has the argument called `name`, one tensor; counted from the back behind an argument of many tensors."""
+        """Return the position of the single-tensor argument `name`; negative if it follows an argument of many tensors."""
         number = self.inputs.index(name)
         many = any(argument.number or argument.is_list for argument in self._inputs[:number])
         return number - len(self.inputs) if many else number
 
     def check(self, context: Context, node: Node, attributes: Attributes) -> None:
-        """Refuse a node whose tensors do not fit, and set the types of its outputs.
+        """Check a node's tensors against the signature, and set its outputs' types.
 
         Raises:
             EnsureError: the numbers, types or ranks of the tensors are others.

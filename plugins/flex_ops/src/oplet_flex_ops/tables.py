@@ -1,4 +1,4 @@
-"""Lookup tables of TensorFlow: from keys to values, kept by the interpreter and shared by the nodes that name them.
+"""TensorFlow lookup tables: key-value maps that the interpreter keeps and nodes share by name.
 
 A table is what a RESOURCE tensor holds. Numerics and refusals: tensorflow/core/kernels/lookup_table_op.{h,cc} and
 lookup_table_init_op.cc.
@@ -24,7 +24,7 @@ _NO_VALUES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
 class Table:
-    """A table.
+    """A lookup table from keys to values.
 
     Attributes:
         key_type: the type of the keys.
@@ -56,7 +56,7 @@ class Table:
         return len(self.entries or ())
 
     def filled(self) -> dict[Any, Any]:
-        """The entries.
+        """Return the entries; raise if the table was never filled.
 
         Raises:
             EnsureError: the table is static and was not filled yet.
@@ -67,7 +67,7 @@ class Table:
         return self.entries
 
     def insert(self, keys: Array, values: Array) -> None:
-        """Set the values of keys; of equal keys the last one counts.
+        """Set the values of keys; of equal keys the last one wins.
 
         Raises:
             EnsureError: the table is static, or refuses a key.
@@ -79,7 +79,7 @@ class Table:
         self.filled().update(found)
 
     def replace(self, keys: Array, values: Array) -> None:
-        """Have these entries and no others. A static table can be filled a second time with what it holds.
+        """Replace all entries. A static table may be filled again only with the same entries.
 
         Raises:
             EnsureError: the table refuses a key; it is static, and was filled with others, or a key has two values.
@@ -99,7 +99,7 @@ class Table:
         self.entries = found
 
     def remove(self, keys: Array) -> None:
-        """Remove keys; those that the table does not have are skipped.
+        """Remove keys; unknown ones are skipped.
 
         Raises:
             EnsureError: the table is static, or refuses a key.
@@ -109,7 +109,7 @@ class Table:
             self.filled().pop(key, None)
 
     def find(self, keys: Array, default: Array, target: Array) -> None:
-        """Write the values of keys to `target`; `default` has one value, or one for each key.
+        """Write the keys' values to `target`; `default` has one value, or one per key.
 
         Raises:
             EnsureError: the table refuses a key, or was not filled yet.
@@ -159,7 +159,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def table_types(attributes: Attributes) -> tuple[TensorType, TensorType]:
-    """The types of keys and values that a node's attributes name."""
+    """Return the key and value types that a node's attributes name."""
     types = attributes.type("key_dtype"), attributes.type("value_dtype")
     for name, type in zip(("key_dtype", "value_dtype"), types):
         if type in _NO_VALUES:
@@ -168,7 +168,7 @@ def table_types(attributes: Attributes) -> tuple[TensorType, TensorType]:
 
 
 def find_or_make(context: Context, node: Node, attributes: Attributes, make: Callable[[], Table]) -> Table:
-    """The table that a node names, which is made at first use.
+    """Return the table that a node names; create it at first use.
 
     Nodes of one `container` and `shared_name` share a table, in all subgraphs of the interpreter; a node without a name has one of its
     own.
@@ -193,13 +193,13 @@ def find_or_make(context: Context, node: Node, attributes: Attributes, make: Cal
 
 
 def gives_handle(context: Context, output: Tensor) -> None:
-    """Check, in `prepare`, that the output is a RESOURCE tensor; it holds one table."""
+    """Check in `prepare` that the output is a RESOURCE tensor, and give it the shape for one table handle."""
     ensure_type(output, TensorType.RESOURCE)
     context.resize_tensor(output, ())
 
 
 def read_table(node: Node, keys: TensorType | None = None, values: TensorType | None = None) -> Table:
-    """The table in the first input.
+    """Return the table that the first input holds.
 
     Args:
         keys: the type that the keys must have; None for any.

@@ -1,4 +1,4 @@
-"""Windows along an axis, as convolutions and pools lay them: how many, and which elements each tap of a window meets.
+"""Windows along one axis for convolutions and pools: their number, and the elements that each window tap reads.
 
 Numerics: GetWindowedOutputSize in tensorflow/core/framework/kernel_shape_util.cc
 """
@@ -15,14 +15,14 @@ __all__ = ["Tap", "WindowAxis", "taps", "window_axis"]
 
 
 class Tap(NamedTuple):
-    """What one element of a window meets as the window moves: `source[of]` where the window is at `out`."""
+    """One window tap: it reads `source[of]` for the windows at `out`."""
 
     out: slice
     source: slice
 
 
 class WindowAxis(NamedTuple):
-    """The windows along one axis.
+    """The windows along one axis: size, taps, stride, dilation, padding.
 
     Attributes:
         size: the number of elements.
@@ -41,12 +41,12 @@ class WindowAxis(NamedTuple):
 
     @property
     def met(self) -> range:
-        """The elements of a window that meet an element of the axis in any window."""
+        """Return the taps that lie inside the axis for at least one window."""
         first = max(0, -(-(self.before - (self.out - 1) * self.stride) // self.dilation))
         return range(first, min(self.window, -(-(self.size + self.before) // self.dilation)))
 
     def tap(self, number: int) -> Tap:
-        """The windows whose element `number` lies inside, and the elements that it meets."""
+        """Return, for one tap, the windows for which it lies inside the axis and the elements that it reads."""
         offset = number * self.dilation - self.before
         first = max(0, -(offset // self.stride)) if offset < 0 else 0
         last = min(self.out, (self.size - 1 - offset) // self.stride + 1)
@@ -57,7 +57,7 @@ class WindowAxis(NamedTuple):
 
 
 def window_axis(size: int, window: int, stride: int, dilation: int, same: bool) -> WindowAxis:
-    """The windows along an axis of `size` elements; with `same` padding, else with none (VALID).
+    """Return the windows along an axis of `size` elements, with SAME or VALID padding.
 
     Raises:
         EnsureError: a window is larger than the axis and there is no padding.
@@ -72,9 +72,10 @@ def window_axis(size: int, window: int, stride: int, dilation: int, same: bool) 
 
 
 def taps(axes: Sequence[WindowAxis]) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...], tuple[Any, ...]]]:
-    """For each element of a window its position, and what it meets: the indices of the windows and of the elements.
+    """Yield for each tap of a multi-axis window its position, the index of the windows, and the index of the elements that they
+    read.
 
-    The indices are of arrays [batch, ..., channels]: as the windows at the first see it, the element is at the second.
+    Both index arrays of shape [batch, ..., channels]: the windows at the first index read the elements at the second.
     """
     whole = slice(None)
     for position in product(*(axis.met for axis in axes)):

@@ -1,4 +1,4 @@
-"""A delegate that runs whatever LiteRT serves in LiteRT itself, with XNNPACK; the rest stays with oplet."""
+"""A delegate that runs the nodes that LiteRT supports in LiteRT itself, with XNNPACK; the rest stays with oplet."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ OPLET_API = "1"
 
 @hookimpl
 def register_delegates(registry: DelegateRegistry) -> None:
-    """Offer the delegate under the name `litert`; LiteRT is imported when someone asks for it."""
+    """Register the delegate under the name `litert`; LiteRT is imported at first use."""
     registry.add("litert", f"{__name__}.delegate:LiteRTDelegate")

@@ -1,4 +1,4 @@
-"""Which nodes LiteRT may have, and why not the others."""
+"""Decides which nodes LiteRT gets, and gives reasons for the others."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _STAYS = {
 
 
 def unpacks_constant(node: Node) -> bool:
-    """Whether it only widens a constant of the file (float16 weights, sparse weights).
+    """Return whether the node only expands a constant of the file (float16 or sparse weights).
 
-    Engines like to do this themselves, and keep the constant as it is.
+    Delegates prefer to expand such a constant themselves, keeping the compact form.
     """
     return (
         node.op in (BuiltinOperator.DEQUANTIZE, BuiltinOperator.DENSIFY)
@@ -57,7 +57,7 @@ def unpacks_constant(node: Node) -> bool:
 
 
 def refuses(node: Node, own: Collection[Tensor], *, xnnpack: bool = True) -> str:
-    """Why LiteRT does not get the node; "" if it may.
+    """Return why LiteRT does not get the node; "" if it may.
 
     The node was prepared by its own kernel before, which checked it.
 
@@ -93,7 +93,7 @@ def refuses(node: Node, own: Collection[Tensor], *, xnnpack: bool = True) -> str
 
 
 def _neighbours(data: Tensor, axes: Tensor) -> bool:
-    """Whether the axes that REVERSE_V2 reverses follow one another: what LiteRT refuses only when it runs the node."""
+    """Return whether REVERSE_V2's axes are adjacent; LiteRT rejects others only at invoke."""
     if axes.size < 2:
         return True
     if not axes.is_constant:

@@ -1,4 +1,4 @@
-"""Composites that XNNPACK computes as a whole: which of them it gets, how they are written, and whether it really took them.
+"""Composites that XNNPACK fuses into one kernel: which ones to claim, how to write them, and whether XNNPACK really took them.
 
 LiteRT's own kernels run a composite's decomposition, which may compute something else (litert-torch 0.10 leaves a transposition out
 where one key serves all heads). So a composite is handed over where XNNPACK is known to compute it, or else not at all.
@@ -27,7 +27,7 @@ _ATTRIBUTES = frozenset({"scale", "logit_cap"})
 
 
 def refuses_composite(node: Node) -> str:
-    """Why XNNPACK does not get a composite; "" if it may."""
+    """Return why XNNPACK does not get a composite; "" if it may."""
     if node.composite_name != _ATTENTION:
         return (
             f"XNNPACK does not know the composite '{node.composite_name}', and its decomposition's nodes are claimed one by one"
@@ -49,7 +49,9 @@ def refuses_composite(node: Node) -> str:
 
 
 def _refuses_attributes(node: Node) -> str:
-    """XNNPACK reads four bytes wherever a floating-point number begins, and takes whole numbers for left out."""
+    """Return why attributes are unsafe for XNNPACK, which reads any float as four bytes and ignores integers; "" if they are
+    fine.
+    """
     written = node.options(StableHLOCompositeOptions).composite_attributes
     raw = b"" if written is None else written.tobytes()
     for name, value in node.composite_map().items():
@@ -61,7 +63,7 @@ def _refuses_attributes(node: Node) -> str:
 
 
 def _is_single(value: float, written: bytes) -> bool:
-    """Whether a positive number can be, and is, written in four bytes."""
+    """Return whether a positive number is stored as a float32."""
     single = np.float32(value)
     return 0 < value < math.inf and single == value and single.tobytes() in written and struct.pack("<d", value) not in written
 
@@ -69,7 +71,7 @@ def _is_single(value: float, written: bytes) -> bool:
 def add_decomposition(
     builder: ModelBuilder, model: Model, options: StableHLOCompositeOptions, add_buffer: Callable[[tables.Tensor], int | None]
 ) -> int:
-    """Write a composite's decomposition along; the number that the subgraph has there.
+    """Add a composite's decomposition subgraph to the written model; return its index there.
 
     Args:
         builder: the model that is written.
@@ -124,7 +126,7 @@ def _list(values: Any) -> list[int]:
 
 
 def untaken(details: Sequence[Mapping[str, Any]], outputs: Sequence[int], composites: Sequence[int]) -> list[int]:
-    """Which of these nodes of a part are not in a kernel of XNNPACK's, and so run their decomposition.
+    """Return which of these composite nodes XNNPACK did not take, so that LiteRT runs their decomposition.
 
     Args:
         details: LiteRT's list of all nodes, kernels of delegates last.

@@ -1,4 +1,4 @@
-"""What LiteRT does not survive: nodes that oplet's kernels accept and that can end the process in LiteRT's.
+"""Nodes that oplet's kernels accept but that can crash the process in LiteRT's.
 
 Found by running mutated models (`fuzz/`), and one-node models with everything about them turned (`tests/delegate_sweep/`), with the
 delegate; ai-edge-litert 2.3. A rule is as wide as its cause in LiteRT's sources, which it names.
@@ -58,7 +58,7 @@ _FARTHEST = 2.0**16
 
 
 def dies_of(node: Node) -> str:
-    """What could end the process if LiteRT ran the node; "" if nothing is known."""
+    """Return why LiteRT could crash on the node; "" if no reason is known."""
     tensors = [tensor for tensor in (*node.inputs, *node.outputs) if tensor is not None]
     for tensor in tensors:
         if tensor.ndim > _MOST_DIMENSIONS:
@@ -122,7 +122,7 @@ def _of_this_operator(node: Node) -> str:
 
 
 def _of_reshape(node: Node) -> str:
-    """LiteRT takes the second input for the shape only if it is a vector of INT32, and else what the options say, if they do."""
+    """Return why LiteRT could crash on a RESHAPE; it uses the shape input only if that is an INT32 vector, else the options."""
     if len(node.inputs) < 2:
         return "LiteRT ends the process where no shape is given" if node.raw_options is None else ""
     shape = node.inputs[1]

@@ -1,4 +1,4 @@
-"""LiteRTDelegate: what it claims, and what becomes of what LiteRT refuses."""
+"""LiteRTDelegate: claims nodes, and gives back those that LiteRT rejects."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PATIENCE = 8
 
 
 class LiteRTDelegate(Delegate):
-    """Runs every node that LiteRT serves in LiteRT.
+    """The delegate that runs every node that LiteRT supports in LiteRT.
 
     Each partition is written as a model of its own, and LiteRT must have taken it before its nodes are claimed: whatever
     it refuses stays with oplet, and the report says why.
@@ -72,7 +72,7 @@ class LiteRTDelegate(Delegate):
 
 
 class _Claim:
-    """The nodes of one subgraph that LiteRT gets.
+    """The claim in one subgraph: nodes for LiteRT, and reasons for the others.
 
     Attributes:
         nodes: their indices.
@@ -105,7 +105,7 @@ class _Claim:
         self._source = Source(context.model, context.subgraph_index, context.tensors, unpacking)
 
     def settle(self) -> None:
-        """Give nodes back until LiteRT takes every partition of the rest."""
+        """Give nodes back until LiteRT accepts all remaining partitions."""
         given_back = True
         while given_back:
             given_back = False
@@ -125,7 +125,7 @@ class _Claim:
             self.engines = {nodes: engine for nodes, engine in self.engines.items() if nodes in wanted}
 
     def make_engine(self, nodes: Sequence[Node], outputs: Sequence[Tensor], charge: Callable[[int], None] = charge) -> Engine:
-        """What runs nodes, for the shapes of now.
+        """Create the engine that runs these nodes for the present shapes.
 
         Args:
             charge: refuses memory that is not allowed.
@@ -151,7 +151,7 @@ class _Claim:
         )
 
     def _too_large(self, size: Size, charge: Callable[[int], None] | None = None) -> str:
-        """Why nodes are more than the limits leave to an engine that nobody can stop; "" if they are not."""
+        """Return why nodes exceed the resource limits of an engine that cannot be interrupted; "" if they do not."""
         try:
             (charge or self._context.charge)(size.nbytes)
         except LimitError as error:
@@ -161,7 +161,7 @@ class _Claim:
         return ""
 
     def _superfluous(self, nodes: Nodes, outputs: Sequence[int]) -> dict[int, str]:
-        """Nodes of the partition that would do nothing but unpack constants for others, who can do it themselves."""
+        """Return the nodes that only expand constants for nodes outside the partition, with reasons to give them back."""
         crossing = {index for index in nodes if self._unpacks_for(index, outputs)}
         return dict.fromkeys(crossing, "it unpacks a constant, which others need too")
 
@@ -170,7 +170,7 @@ class _Claim:
         return self._source.unpacking.get(node.outputs[0]) is node and node.outputs[0].index in outputs
 
     def _opened(self, nodes: Nodes, outputs: Sequence[int]) -> dict[int, str]:
-        """Have LiteRT take the partition; what it refuses, with the reasons."""
+        """Try to open the partition in LiteRT; return the rejected nodes with reasons."""
         if nodes in self.engines:
             return {}
         if not outputs:
@@ -190,7 +190,7 @@ class _Claim:
         return {}
 
     def _concerned(self, nodes: Nodes, refused: Node | None) -> Iterable[int]:
-        """The nodes to give back for a complaint: the one that it names, in the end all of its kind."""
+        """Return the nodes to give back after a rejection: the one named, but after several rejections all nodes of its kind."""
         self._complaints += 1
         if refused is None:
             return nodes
@@ -199,7 +199,7 @@ class _Claim:
         return [index for index in nodes if self._context.node(index).op_name == refused.op_name]
 
     def _left_out(self, partitions: Sequence[NodeSubset]) -> dict[int, str]:
-        """The nodes of partitions that are too small or too many."""
+        """Return the nodes of partitions that are too small or too many, with reasons."""
         settings = self._settings
         kept = largest_partitions(partitions, settings.min_nodes, settings.max_partitions)
         return {
@@ -212,7 +212,7 @@ class _Claim:
 
 
 def _own_variables(context: DelegateContext, plan: Sequence[Node]) -> set[Tensor]:
-    """The variables that one node reads and writes, and nobody else."""
+    """Return the variable tensors that only a single node reads and writes."""
     users = Counter(tensor for node in plan for tensor in {*node.inputs, *node.outputs} if tensor is not None)
     seen = {context.tensors[index] for index in (*context.inputs, *context.outputs)}
     return {tensor for tensor, count in users.items() if tensor.is_variable and count == 1 and tensor not in seen}

@@ -1,4 +1,4 @@
-"""A part of a model in LiteRT: opened, allocated, its memory seen as numpy arrays."""
+"""A partition opened in LiteRT: allocated, with its tensors' memory viewed as numpy arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WHERE = re.compile(r"\s*Node number (\d+) \([^()]*\) failed to \w+\.\s*$")
 
 
 class RefusedError(Exception):
-    """LiteRT does not take the part.
+    """Raised when LiteRT rejects a partition.
 
     Attributes:
         node: the node that it complains about, None if it does not say.
@@ -36,7 +36,7 @@ class RefusedError(Exception):
 
 
 class Port(NamedTuple):
-    """A tensor that crosses the border.
+    """A tensor that crosses the partition's boundary, with its LiteRT memory.
 
     Attributes:
         tensor: on oplet's side.
@@ -50,10 +50,9 @@ class Port(NamedTuple):
 
 
 class Engine:
-    """An interpreter of LiteRT for one part.
+    """A LiteRT interpreter for one partition.
 
-    It is allocated once and never resized, so that what was said about its memory stays true as long as it lives; the
-    arrays over that memory keep it alive.
+    It is allocated once and never resized, so that array views of its memory stay valid; they keep it alive.
 
     Attributes:
         part: what it runs.
@@ -64,12 +63,17 @@ class Engine:
     """
 
     def __init__(self, part: Part, num_threads: int, *, xnnpack: bool, nbytes: int = 0, library: Library | None = None) -> None:
-        """
+        """Open and allocate a partition in LiteRT.
+
         Args:
-            library: whose delegate LiteRT applies.
+            part: the partition, written as a model.
+            num_threads: LiteRT's number of threads.
+            xnnpack: whether LiteRT applies XNNPACK.
+            nbytes: the estimated memory of the interpreter.
+            library: whose delegate LiteRT applies first; None for none.
 
         Raises:
-            RefusedError: LiteRT does not take the part.
+            RefusedError: LiteRT rejects the partition.
         """
         self.part = part
         self.nbytes = nbytes
@@ -93,29 +97,29 @@ class Engine:
 
     @property
     def run(self) -> Callable[[], None]:
-        """What runs it."""
+        """Return LiteRT's invoke function."""
         run: Callable[[], None] = self._interpreter.invoke
         return run
 
     def explained(self, error: Exception) -> str:
-        """A failure of `run`, with the node's number in the graph."""
+        """Return the message for a failure of `run`, with the node's number in the model's graph."""
         reason, node = _complaint(self.part, error)
         return f"LiteRT says: {reason}" + ("" if node is None else f" (in {node})")
 
     @property
     def get(self) -> Callable[[int], Any]:
-        """Returns a copy of a tensor, by its number in LiteRT."""
+        """Return LiteRT's function that copies a tensor by its index there."""
         get: Callable[[int], Any] = self._interpreter.get_tensor
         return get
 
     @property
     def set(self) -> Callable[[int, NDArray[Any]], None]:
-        """Sets a tensor, by its number in LiteRT."""
+        """Return LiteRT's function that sets a tensor by its index there."""
         set_tensor: Callable[[int, NDArray[Any]], None] = self._interpreter.set_tensor
         return set_tensor
 
     def _port(self, index: int, tensor: Tensor) -> Port:
-        """The tensor with an array over LiteRT's memory of it.
+        """Return the port of a tensor, with an array view of LiteRT's memory.
 
         The arrays that LiteRT hands out keep it from running as long as they live; one that is made from the address does not.
         """
@@ -132,7 +136,7 @@ class Engine:
 
 
 def _check(part: Part) -> None:
-    """Have LiteRT's own kernels, which say what they miss, prepare the part before XNNPACK sees it."""
+    """Prepare the partition with LiteRT's own kernels first, whose error messages are specific, before XNNPACK sees it."""
     interpreter = _opened(part, 1, xnnpack=False)
     for number, node in enumerate(part.nodes):
         indices = interpreter._get_op_details(number)["outputs"]
@@ -145,7 +149,7 @@ def _check(part: Part) -> None:
 
 
 def _check_composites(part: Part, interpreter: Interpreter) -> None:
-    """See that XNNPACK has every composite."""
+    """Check that XNNPACK took every composite."""
     if part.composites:
         outputs = [detail["index"] for detail in interpreter.get_output_details()]
         for number in untaken(interpreter._get_ops_details(), outputs, part.composites):
@@ -169,7 +173,7 @@ def _opened(part: Part, num_threads: int, *, xnnpack: bool, library: Library | N
 
 
 def _complaint(part: Part, error: Exception) -> tuple[str, Node | None]:
-    """What LiteRT says, and the node that it says it about if it names one by its number in the part."""
+    """Return LiteRT's error message, and the node that it names by its number in the partition, if any."""
     text = text_of(error)
     found = _WHERE.search(text)
     number = int(found[1]) if found else len(part.nodes)
@@ -178,7 +182,7 @@ def _complaint(part: Part, error: Exception) -> tuple[str, Node | None]:
 
 
 def _memory(interpreter: Interpreter, index: int) -> NDArray[Any] | None:
-    """LiteRT's own array over a tensor's memory, a copy if it is a single number; None if it has no memory yet."""
+    """Return LiteRT's array view of a tensor (a copy of a scalar); None if it has no memory yet."""
     try:
         return np.asarray(interpreter.tensor(index)())
     except ValueError:

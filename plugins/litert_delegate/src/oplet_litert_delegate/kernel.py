@@ -1,4 +1,4 @@
-"""The kernel of a partition: LiteRT's invoke, and what must be copied before and after it."""
+"""Kernel of a partition: LiteRT's invoke, and the copies before and after it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ Step = Callable[[], None]
 class LiteRTKernel(DelegateKernel):
     """Runs one partition in LiteRT.
 
-    Tensors that cross the border live in LiteRT's memory where the runtime takes the offer; the others are copied.
+    Boundary tensors live in LiteRT's memory if the runtime accepts that; others are copied.
     """
 
     def __init__(self, engine: Engine, make_engine: Callable[[], Engine]) -> None:
-        """
+        """Keep the engine that the claim made, and the means to replace it.
+
         Args:
-            engine: for the shapes of now.
-            make_engine: makes another, for the shapes of then.
+            engine: the engine for the present shapes.
+            make_engine: makes another one when shapes have changed.
         """
         self._engine: Engine | None = engine
         self._make_engine = make_engine
@@ -84,7 +85,7 @@ class LiteRTKernel(DelegateKernel):
 
 
 def _inward(engine: Engine, port: Port) -> Iterator[Step]:
-    """What brings the tensor's value to LiteRT; nothing if it is there."""
+    """Yield the steps that copy the tensor's value to LiteRT; none if memory is shared."""
     data = port.tensor.data
     if port.view is None:
         yield partial(engine.set, port.number, data)
@@ -93,7 +94,7 @@ def _inward(engine: Engine, port: Port) -> Iterator[Step]:
 
 
 def _outward(engine: Engine, port: Port) -> Iterator[Step]:
-    """What brings LiteRT's value to the tensor."""
+    """Yield the steps that copy LiteRT's value to the tensor; none if memory is shared."""
     data, get = port.tensor.data, engine.get
     if port.view is None:
         yield lambda: np.copyto(data, get(port.number))

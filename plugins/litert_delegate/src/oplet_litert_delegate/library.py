@@ -1,4 +1,4 @@
-"""Delegate libraries of others, in LiteRT."""
+"""Third-party delegate libraries, applied by LiteRT."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["Library"]
 
 
 class Library:
-    """A shared library whose delegates LiteRT applies to each part, before XNNPACK.
+    """A shared library whose delegate LiteRT applies to each partition before XNNPACK.
 
     Args:
         path: a file, or a name that the system finds.
-        options: what each delegate is told.
+        options: the options of each delegate.
 
     Raises:
         ValueError: LiteRT cannot load it, or it makes no delegate of these options.
@@ -28,7 +28,7 @@ class Library:
         self._unused = [self._load()]  # a mistake is known now, and not when a model comes
 
     def delegate(self) -> Delegate:
-        """A delegate for one interpreter of LiteRT's: not all of them serve two."""
+        """Return a delegate for one LiteRT interpreter; not all delegates can serve two."""
         return self._unused.pop() if self._unused else self._load()
 
     def _load(self) -> Delegate:

@@ -1,4 +1,4 @@
-"""The nodes of a partition as a small .tflite model."""
+"""Writes the nodes of a partition as a small .tflite model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Part", "Source", "write_part"]
 
 
 class Source(NamedTuple):
-    """Where nodes and tensors are from.
+    """The model and subgraph that nodes and tensors come from.
 
     Attributes:
         model: the file.
@@ -38,7 +38,7 @@ Fixed = tuple[Tensor, tuple[int, ...], TensorType, NDArray[Any] | None]
 
 
 class Part(NamedTuple):
-    """A partition, written.
+    """A partition written as a model, with the tensor numbers of its inputs and outputs.
 
     Attributes:
         content: the model.
@@ -59,13 +59,13 @@ class Part(NamedTuple):
 
     @property
     def composites(self) -> list[int]:
-        """The places of the composites in it."""
+        """Return the positions of composite nodes in the partition."""
         composite = BuiltinOperator.STABLEHLO_COMPOSITE
         return [place for place, node in enumerate(self.nodes) if node is not None and node.op is composite]
 
     @property
     def fits(self) -> bool:
-        """Whether it is still what would be written."""
+        """Return whether the written model is still up to date."""
         return all(
             (tensor.shape, tensor.type) == (shape, type)
             and (value is None or tensor.data is value or np.array_equal(tensor.data, value))
@@ -101,7 +101,7 @@ def write_part(source: Source, nodes: Sequence[Node], outputs: Sequence[Tensor])
 
 
 class _Writer:
-    """Adds tensors and nodes; constants stay views of the file until all is put together.
+    """Writes tensors and nodes; constants stay views of the file until the model is serialized.
 
     Attributes:
         places: each tensor's number in the model that is written.
@@ -139,7 +139,7 @@ class _Writer:
         )
 
     def add_read(self, tensor: Tensor) -> int:
-        """Add a tensor that a node reads, unless it is there: a constant, a variable, or else one that is fed."""
+        """Add a tensor that a node reads, once: a constant, a variable, or an input."""
         if tensor in self.places:
             return self.places[tensor]
         if tensor.is_variable:
@@ -157,7 +157,7 @@ class _Writer:
         return self._add(tensor, buffer=self._buffer(table), sparsity=table.sparsity)
 
     def _buffer(self, table: tables.Tensor) -> int | None:
-        """Where a constant's bytes are here, None for what is no constant; tensors share them as in the file."""
+        """Return the buffer index of a constant's bytes, None if not constant; tensors share buffers as in the file."""
         key = table.buffer, table.external_buffer
         if key not in self._buffers:
             content = self._source.model.tensor_bytes(table)
@@ -167,7 +167,7 @@ class _Writer:
         return self._buffers[key]
 
     def _options(self, node: Node) -> Table | None:
-        """A node's options; a composite's decomposition is written along."""
+        """Return a node's options; a composite's decomposition is added to the model."""
         options = node.raw_options
         if not isinstance(options, StableHLOCompositeOptions):
             return options
@@ -189,7 +189,7 @@ class _Writer:
         return self.graph.add_tensor(table.name or "", tensor.type, tensor.shape, quantization=quantization, **content)
 
     def _quantization(self, table: tables.Tensor) -> tables.QuantizationParameters | None:
-        """The tensor's, with the tensors that it names at their places here."""
+        """Return the tensor's quantization, with references to other tensors renumbered."""
         given = table.quantization
         if given is None or not isinstance(given.details, tables.BlockwiseQuantization):
             return given

@@ -1,4 +1,4 @@
-"""Which operators the installed LiteRT has: it is asked, so that a later release need not wait for this package."""
+"""Asks the installed LiteRT which operators it supports, so that new releases need no update of this package."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ CUSTOM_OPS = frozenset({"AudioSpectrogram", "Mfcc", "TFLite_Detection_PostProces
 
 @cache
 def serves(op: BuiltinOperator, version: int) -> bool:
-    """Whether LiteRT has a kernel for a built-in operator in that version.
+    """Return whether LiteRT has a kernel for a built-in operator in that version.
 
-    It looks at a model's operator codes when it is opened, so an empty model with one of them tells.
+    LiteRT checks a model's operator codes when it opens it, so opening an empty model with this one shows it.
     """
     builder = ModelBuilder(minimum_runtime=False)
     builder.add_operator_code(op, version)

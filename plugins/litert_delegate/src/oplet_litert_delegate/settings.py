@@ -1,4 +1,4 @@
-"""What the user may say."""
+"""The delegate's user options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OF_LIBRARY = "library."
 
 
 class Settings(NamedTuple):
-    """The options, read.
+    """The delegate's options, parsed.
 
     Attributes:
         num_threads: of LiteRT; 0 stands for as many as the interpreter has.
@@ -22,7 +22,7 @@ class Settings(NamedTuple):
         min_nodes: smaller partitions stay with oplet.
         max_partitions: at most so many are taken, the largest; 0 stands for all.
         library: a shared library whose delegate LiteRT applies to each part; "" for none.
-        library_options: what that delegate is told, given as `library.NAME=value`.
+        library_options: the options of that delegate, given as `library.NAME=value`.
     """
 
     num_threads: int = 0
@@ -34,7 +34,7 @@ class Settings(NamedTuple):
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> Settings:
-        """Read them.
+        """Parse and check the options.
 
         Raises:
             ValueError: an option is none of these, or its value makes no sense.

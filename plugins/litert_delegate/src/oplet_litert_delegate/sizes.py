@@ -1,4 +1,4 @@
-"""How much memory and work nodes are in LiteRT, before it sees them: it takes both without asking, and nobody can stop it.
+"""Estimates memory and work of nodes in LiteRT beforehand, since LiteRT allocates without limits and cannot be interrupted.
 
 Source of what its kernels keep beside tensors: tflite/kernels/conv.cc, conv3d.cc, conv3d_transpose.cc, transpose_conv.cc and batch_matmul.cc
 (patches, transposed operands), and XNNPACK's indirection buffers (src/indirection.c): a pointer for each tap of each place.
@@ -32,7 +32,7 @@ _COPIES = 3
 
 
 class Size(NamedTuple):
-    """What a node, or several, are.
+    """Memory and work of one node or several.
 
     Attributes:
         tensors: bytes of its tensors.
@@ -48,12 +48,12 @@ class Size(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes at most."""
+        """Return an upper bound of the bytes."""
         return self.tensors + max(self.scratch, self.tables)
 
 
 def size_of(node: Node) -> Size:
-    """The size of a node that its own kernel has prepared."""
+    """Return the size of a node that its own kernel has prepared."""
     tensors = list(dict.fromkeys(tensor for tensor in (*node.inputs, *node.outputs) if tensor is not None))
     together = sum(map(_nbytes, tensors))
     scratch, tables, work = _besides(node)
@@ -61,7 +61,7 @@ def size_of(node: Node) -> Size:
 
 
 def size_of_all(nodes: Sequence[Node], outputs: Sequence[Tensor]) -> Size:
-    """The size of a partition: at each node what is alive there.
+    """Return the size of a partition, with live tensors counted at each node.
 
     Args:
         nodes: in the order in which they run.
@@ -84,7 +84,7 @@ def size_of_all(nodes: Sequence[Node], outputs: Sequence[Tensor]) -> Size:
 
 
 def _nbytes(tensor: Tensor) -> int:
-    """What LiteRT keeps of a tensor; the constants of the file are as large as the file."""
+    """Return the bytes that LiteRT keeps for a tensor; constants count as in the file."""
     if tensor.dtype.hasobject:
         return 0
     nbytes = tensor.size * tensor.dtype.itemsize
@@ -94,7 +94,7 @@ def _nbytes(tensor: Tensor) -> int:
 
 
 def _besides(node: Node) -> tuple[int, int, int]:
-    """Bytes of scratch, bytes of tables, and work, of operators that are more than their tensors."""
+    """Return (scratch bytes, table bytes, work) of operators that need more than their tensors."""
     op, shapes = node.op, [() if tensor is None else tensor.shape for tensor in node.inputs]
     if not node.outputs:
         return 0, 0, 0

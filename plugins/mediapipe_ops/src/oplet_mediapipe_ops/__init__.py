@@ -28,21 +28,21 @@ OPS: tuple[tuple[str, int, int, str], ...] = (
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Bring the operators, under the names that models call them."""
+    """Register the operators under the custom names that models use."""
     for name, first, last, module in OPS:
         resolver.add_custom(name, f"{_OPS}.{module}:REGISTRATION", first, last)
 
 
 @hookimpl
 def register_work(table: WorkTable) -> None:
-    """Say how the work of the operators is counted, for profiles."""
+    """Register the functions that count the operators' work for profiles."""
     table.add("Convolution2DTransposeBias", _transposed_convolution)
     table.add("MaxPoolingWithArgmax2D", lambda node: Work(operations=node.inputs[0].size))
     table.add("MaxUnpooling2D", lambda node: Work())
 
 
 def _transposed_convolution(node: Node) -> Work:
-    """Each value that is read is multiplied with the weights of its channel, the last axis."""
+    """Count a transposed convolution's work: every input value is multiplied with its channel's weights."""
     source, weights = node.inputs[:2]
     filters, rows, columns, _ = weights.shape
     return Work(macs=source.size * filters * rows * columns)

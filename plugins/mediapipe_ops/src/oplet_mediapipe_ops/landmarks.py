@@ -1,4 +1,6 @@
-"""What both versions of Landmarks2TransformMatrix share: two landmarks that say which way is up, and a box around some."""
+"""Shared parts of both versions of Landmarks2TransformMatrix: two landmarks that give the upward direction, and a box around
+some.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ __all__ = ["Crop", "bounding_box", "prepare_landmarks", "turned"]
 
 
 class Crop:
-    """Which landmarks the crop depends on.
+    """The landmarks that determine the crop.
 
     Attributes:
         left: the landmark where the line begins that is to be level.
@@ -32,13 +34,13 @@ class Crop:
         self.subset = np.array(indices, np.intp)
 
     def direction(self, landmarks: Array) -> tuple[float, float]:
-        """How far the line goes in x and in y."""
+        """Return the line between the two direction landmarks as (x, y) difference."""
         x, y = (landmarks[self.right, :2] - landmarks[self.left, :2]).tolist()
         return x, y
 
 
 def prepare_landmarks(context: Context, node: Node, crop: Crop, fits: bool, layout: str) -> None:
-    """Check the node's tensors and size the output.
+    """Check the node's tensors and set its output shape.
 
     Args:
         fits: whether the landmarks have the shape that this version takes.
@@ -57,7 +59,7 @@ def prepare_landmarks(context: Context, node: Node, crop: Crop, fits: bool, layo
 
 
 def bounding_box(points: Array, turn: float, limit: float = math.inf) -> tuple[list[float], list[float]]:
-    """The lowest and the highest x and y of points that are turned about the origin.
+    """Return the lowest and highest x and y of points rotated about the origin by `turn`.
 
     Args:
         points: one a row, x and y first.
@@ -71,5 +73,5 @@ def bounding_box(points: Array, turn: float, limit: float = math.inf) -> tuple[l
 
 
 def turned(x: float, y: float, sine: float, cosine: float) -> tuple[float, float]:
-    """A point turned about the origin."""
+    """Rotate a point about the origin."""
     return x * cosine - y * sine, x * sine + y * cosine

@@ -8,6 +8,6 @@ __all__ = ["ensure_matrix"]
 
 
 def ensure_matrix(matrix: Tensor) -> None:
-    """Refuse the node unless the tensor is one 4 x 4 transformation matrix."""
+    """Raise an error unless the tensor is a single 4 x 4 transformation matrix."""
     ensure_type(matrix, TensorType.FLOAT32)
     ensure(matrix.size == 16, f"the transformation matrix {matrix} must have 4 x 4 values.")

@@ -1,4 +1,4 @@
-"""Custom options that are a C struct of int32, as MediaPipe's convolution and pooling ops have them.
+"""Custom options stored as a C struct of int32, as MediaPipe's convolution and pooling ops have them.
 
 The structs are TfLiteTransposeConvParams and TfLitePoolParams of tflite/core/c/builtin_op_data.h.
 """
@@ -17,14 +17,14 @@ _PADDINGS = {1: Padding.SAME, 2: Padding.VALID}
 
 
 class TransposeConvParams(NamedTuple):
-    """What Convolution2DTransposeBias is told; its bias is never followed by an activation."""
+    """Options of Convolution2DTransposeBias; its fused activation is always none."""
 
     padding: Padding
     strides: tuple[int, int]  #: down, across
 
 
 class PoolParams(NamedTuple):
-    """What the two pooling ops are told."""
+    """Options of the two pooling ops."""
 
     padding: Padding
     strides: tuple[int, int]  #: down, across

@@ -1,4 +1,4 @@
-"""Where a window that slides over a large axis touches it, once per position of a small axis.
+"""Positions of a window sliding over a large axis, one per element of a small axis, grouped by tap.
 
 Position `s` of the small axis and offset `k` in the window meet at position `s * stride - pad + k` of the large one.
 Pooling reads there; unpooling and transposed convolution write there.
@@ -13,7 +13,7 @@ __all__ = ["Tap", "taps"]
 
 
 class Tap(NamedTuple):
-    """All meetings of one offset in the window: equally many positions of both axes."""
+    """All pairs of positions of one window tap: slices of equal length of both axes."""
 
     offset: int
     small: slice
@@ -25,7 +25,7 @@ _KEPT = 256
 
 
 class _Taps(Sequence[Tap]):
-    """The taps of some offsets, each made when it is asked for: there may be as many as a tensor has values."""
+    """A lazy sequence of taps, since there may be as many as a tensor has values."""
 
     def __init__(self, offsets: range, small: int, large: int, stride: int, pad: int) -> None:
         self._offsets, self._sizes = offsets, (small, large, stride, pad)
@@ -43,6 +43,6 @@ class _Taps(Sequence[Tap]):
 
 
 def taps(small: int, large: int, stride: int, window: int, pad: int) -> Sequence[Tap]:
-    """The offsets that meet the large axis anywhere, in ascending order; no more of them than the axes have room for."""
+    """Return the taps that touch the large axis anywhere, in ascending order."""
     found = _Taps(range(max(0, pad - (small - 1) * stride), min(window, large + pad)), small, large, stride, pad)
     return found if len(found) > _KEPT else [tap for tap in found if tap.small.start < tap.small.stop]

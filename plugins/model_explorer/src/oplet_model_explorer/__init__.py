@@ -1,4 +1,4 @@
-"""Models in Google's Model Explorer, as oplet runs them.
+"""Google's Model Explorer extensions that show models as oplet runs them.
 
 `model-explorer model.tflite --extensions=oplet_model_explorer` loads the module `main` of this package, which brings the two extensions. The
 functions here make the same graphs and node data without Model Explorer, as the JSON that it opens.

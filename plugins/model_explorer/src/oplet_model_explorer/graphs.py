@@ -1,4 +1,4 @@
-"""Graphs of a model, by the command `oplet explore`, which runs in a process of its own.
+"""Builds Model Explorer graphs of a model by the command `oplet explore`, in a process of its own.
 
 Model Explorer's server lives on whatever a delegate or a damaged model does to that process.
 """
@@ -25,7 +25,7 @@ DELEGATES_VARIABLE = "OPLET_EXPLORER_DELEGATES"
 def explored_graphs(
     model: str | os.PathLike[str], delegates: Sequence[str] | None = None, *, times: bool = False
 ) -> list[dict[str, Any]]:
-    """Graphs of a model, one for each subgraph, as Model Explorer's class `Graph` has them. All texts are printable.
+    """Return a model's graphs, one per subgraph, as dictionaries of Model Explorer's class `Graph`; all texts are printable.
 
     Args:
         model: the .tflite file.
@@ -62,7 +62,7 @@ def explored_graphs(
 
 
 def _reason(said: str, status: int, name: str) -> str:
-    """Why there is no graph: the command's own sentence."""
+    """Return why the command made no graph: its error message."""
     lines = [line for line in said.splitlines() if line.strip()]
     start = next((place for place, line in enumerate(lines) if line.startswith("oplet: ")), None)
     if start is not None:

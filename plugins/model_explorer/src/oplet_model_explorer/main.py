@@ -1,4 +1,4 @@
-"""The extensions of Model Explorer, which loads this module: an adapter of models, and a provider of node data."""
+"""The Model Explorer extensions: an adapter for models, and a provider of node data. Model Explorer imports this module."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ADAPTER = "oplet"
 
 
 class OpletAdapter(Adapter):  # type: ignore[misc]
-    """Adapter of .tflite models, as oplet runs them. Delegates are those of the environment, see `explored_graphs`."""
+    """Adapter for .tflite models as oplet runs them. Delegates come from the environment, see `explored_graphs`."""
 
     metadata = AdapterMetadata(
         id=_ADAPTER,
@@ -37,7 +37,7 @@ class OpletAdapter(Adapter):  # type: ignore[misc]
     )
 
     def convert(self, model_path: str, settings: dict[str, Any]) -> ModelExplorerGraphs:
-        """The graphs of a model.
+        """Convert a model to Model Explorer graphs.
 
         Raises:
             OpletError: the model is wrong, or a delegate cannot be made; the viewer shows the sentence.
@@ -46,7 +46,7 @@ class OpletAdapter(Adapter):  # type: ignore[misc]
 
 
 class OpletNodeData(NodeDataProvider):  # type: ignore[misc]
-    """Provider of times, packages, delegates and bytes, for graphs of `OpletAdapter`. It runs the model on random values."""
+    """Node data provider (times, packages, delegates, bytes) for graphs of `OpletAdapter`; it runs the model on random values."""
 
     metadata = NodeDataProviderMetadata(
         id="oplet_node_data",
@@ -57,13 +57,13 @@ class OpletNodeData(NodeDataProvider):  # type: ignore[misc]
     )
 
     def get_config_editors(self, provider_id: str) -> GetConfigEditorsResult:
-        """No settings: delegates come from the environment, since a page in a browser is not to name libraries that are loaded."""
+        """Return no settings: delegates come only from the environment, as a web page must not choose which libraries are loaded."""
         return GetConfigEditorsResult(configEditors=[])
 
     def run(
         self, provider_id: str, model_path: str, graph_id: str, config_values: dict[str, Any], graph: Any = None
     ) -> NodeDataProviderResult:
-        """Node data of one graph, of every kind; an error of the model is the result's error."""
+        """Return every kind of node data for one graph; a model error becomes the result's error."""
         try:
             kinds = node_data(explored_graphs(model_path, times=True))
         except OpletError as error:

@@ -1,4 +1,4 @@
-"""Node data: numbers and words by which Model Explorer colours nodes, sorts them and adds them up by layer.
+"""Node data: numbers and labels by which Model Explorer colours, sorts and aggregates nodes.
 
 Source of the format: model_explorer/node_data_builder.py of google-ai-edge/model-explorer, the package ai-edge-model-explorer 0.1.34.
 """
@@ -25,7 +25,7 @@ _Attributes = Mapping[str, str]
 
 
 def node_data(graphs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Node data of each kind: by the kind's name, then by the graph's id, Model Explorer's class `GraphNodeData` as a dictionary.
+    """Return node data by kind, then by graph id, as dictionaries of Model Explorer's class `GraphNodeData`.
 
     The kinds are "time, us" and "share of the time, %" (both only if the graphs have times), "package", "delegate" and "bytes moved",
     those that a node reads and writes. The time of a partition stands at its layer: what its nodes take is not known.
@@ -53,7 +53,7 @@ def node_data(graphs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, dict[s
 
 
 def save_node_data(graphs: Sequence[Mapping[str, Any]], folder: str | os.PathLike[str]) -> list[Path]:
-    """Write node data into a folder, a JSON file for each kind, for `model-explorer --node_data_paths`; returns the files.
+    """Write node data to a folder, one JSON file per kind, for `model-explorer --node_data_paths`; return the files.
 
     Args:
         graphs: the graphs, from `explored_graphs`.
@@ -86,7 +86,7 @@ def _overlay(kind: str, values: Mapping[str, float | str], colours: Mapping[str,
 
 
 def _package(told: _Attributes) -> str:
-    """The package that serves a node without delegates, without its version."""
+    """Return the package that serves a node without delegates, without its version."""
     served = told.get("without delegates") or told.get("served by", "nobody")
     return served.partition(" ")[0]
 

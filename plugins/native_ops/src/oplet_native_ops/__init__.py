@@ -1,4 +1,4 @@
-"""Operators and delegates in C and C++ for oplet: shared libraries that were made for LiteRT's public C API, as they are.
+"""Operators and delegates in C and C++ for oplet: unmodified shared libraries built for LiteRT's public C API.
 
 Examples:
     >>> from oplet import Interpreter

@@ -1,4 +1,4 @@
-"""The headers of LiteRT's public C API that this package ships, for compilers."""
+"""Paths to the headers of LiteRT's public C API that this package ships."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["cflags", "include_dir"]
 
 
 def include_dir() -> Path:
-    """The folder for `-I`: `tflite/c/...`, `tflite/core/c/...` and `tensorflow/lite/...` are below it."""
+    """Return the folder for the compiler's `-I`, with `tflite/c/...`, `tflite/core/c/...` and `tensorflow/lite/...` below it."""
     return Path(__file__).with_name("include")
 
 
 def cflags() -> list[str]:
-    """The options with which a library of operators is compiled: `cc $(...) -o libatan.so atan.c`.
+    """Return the compiler options for a library of operators: `cc $(...) -o libatan.so atan.c`.
 
     Nothing is linked: what a library calls of the API is bound when `load_ops` opens it.
     """

@@ -1,4 +1,4 @@
-"""The hooks of this package: it opens shared libraries of operators and of delegates, and adds `oplet native`."""
+"""Plugin hooks: opens shared libraries of operators and delegates, and adds the command `oplet native`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _LIBRARY_NAME = re.compile(r".+\.(so(\.\d+)*|dylib|dll)", re.DOTALL)
 
 @hookimpl
 def register_commands(registry: CommandRegistry) -> None:
-    """Add `oplet native`."""
+    """Add the command `oplet native`."""
     registry.add("native", "oplet_native_ops.commands.app:app", "Write and compile packages of C and C++ operators.")
 
 
 @hookimpl
 def open_op_library(path: str, operators: Mapping[str | BuiltinOperator, str] | str | None) -> MutableOpResolver | None:
-    """Give the operators of a shared library, as `--custom-op-library` names it; None for a file that is none."""
+    """Open a shared library of operators for `--custom-op-library`; None if the file is not one."""
     if not _LIBRARY_NAME.fullmatch(path) and not _is_elf(path):
         return None
     from oplet_native_ops.ops.loading import load_ops
@@ -39,5 +39,5 @@ def _is_elf(path: str) -> bool:
 
 @hookimpl
 def register_delegates(registry: DelegateRegistry) -> None:
-    """Load delegates that are shared libraries, as `load_delegate` and `--delegate` name them."""
+    """Register loading of delegates from shared libraries, for `load_delegate` and `--delegate`."""
     registry.add_loader("oplet_native_ops.delegates.delegate:load_delegate_library")

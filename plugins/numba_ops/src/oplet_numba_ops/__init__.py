@@ -1,4 +1,4 @@
-"""Compiled kernels for hot built-in operators, which replace the numpy ones where they can.
+"""Compiled (numba/LLVM) kernels for hot built-in operators; each replaces the numpy kernel for the nodes that it supports.
 
 Each operator is one module of `oplet_numba_ops.ops`, named like the operator in lower case, with its `REGISTRATION`. The module,
 and with it numba, is imported when a model needs it.
@@ -131,7 +131,7 @@ VERSIONS: dict[str, tuple[int, int]] = {name: BUILTIN_VERSIONS[name] for name in
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Register the operators; their modules are imported when they are first used."""
+    """Register the operators; a module is imported at its operator's first use."""
     from importlib.util import find_spec
 
     for name, (first, last) in VERSIONS.items():

@@ -1,4 +1,4 @@
-"""Broadcasting patterns: how the smaller operand of an elementwise op repeats, in the few patterns that compiled loops support."""
+"""Broadcasting patterns of binary elementwise ops: how the smaller operand repeats, where up to three nested loops suffice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Operands", "Repetition", "operands", "repetition"]
 
 
 class Repetition(NamedTuple):
-    """The larger operand as `blocks` blocks of `rows` rows of `columns` elements, and the smaller operand's step over them.
+    """A broadcasting pattern: the larger operand as `blocks` x `rows` x `columns`, and the smaller one's strides over them.
 
     Attributes:
         blocks: the number of blocks.
@@ -37,7 +37,7 @@ Operands = tuple[Tensor, Tensor, Repetition, bool]
 
 @lru_cache(maxsize=1024)
 def repetition(large: Shape, small: Shape) -> Repetition | None:
-    """How `small` repeats over `large`, which it broadcasts to; None where that takes more than three nested loops."""
+    """Return how `small` broadcasts to `large`; None if it takes more than three nested loops."""
     padded = (1,) * (len(large) - len(small)) + small
     pairs = [(m, n > 1) for m, n in zip(large, padded) if m != 1]
     runs = [(held, prod(m for m, _ in group)) for held, group in groupby(pairs, lambda pair: pair[1])]
@@ -54,7 +54,9 @@ def repetition(large: Shape, small: Shape) -> Repetition | None:
 
 
 def operands(node: Node) -> Operands | None:
-    """The operands of a node whose output has the shape of one of them; None where compiled loops do not serve it."""
+    """Return a binary node's operands, larger first, if the output has the larger one's shape; None if the compiled loops cannot
+    serve it.
+    """
     a, b = node.inputs
     output = node.outputs[0]
     if not output.size:

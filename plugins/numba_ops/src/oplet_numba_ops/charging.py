@@ -1,4 +1,4 @@
-"""Memory charges for constants that kernels copy into another layout."""
+"""Memory accounting for constants that kernels copy into another layout."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _ITEM = 4
 
 
 def charge_constant(context: Context, node: Node, tensor: Tensor, nbytes: int) -> None:
-    """Charge, in a plan, the copy of a constant that a node's kernel reads.
+    """Charge, while planning, the bytes of a repacked copy of a constant to the memory limit.
 
-    The first node's copy is part of what there is of the constant, up to its own size, or that of its numbers as float32 where the
-    file holds them. Further ones count: a file may name the same bytes as often as it likes.
+    The first node's copy is free up to the constant's own size (its size as float32 if it lies in the file). Copies for further
+    nodes are charged in full, since a file may refer to the same bytes any number of times.
 
     Raises:
         LimitError: the model may not take so much.

@@ -1,4 +1,4 @@
-"""A compiled kernel in the place of a numpy one: it serves the nodes that it can, and declines the rest.
+"""Overriding a numpy kernel by a compiled one, which serves the nodes that it can and declines the rest.
 
 def plan(context: Context, node: Node) -> Bind:
     if not node.outputs[0].size:
@@ -47,7 +47,7 @@ def override(
     early: Check | None = None,
     fuses: Fuses | None = None,
 ) -> Registration:
-    """A registration that serves the nodes for which `plan` has a compiled kernel, and declines the others.
+    """Build a registration that serves the nodes for which `plan` finds a compiled kernel, and declines the others.
 
     Args:
         builtin: the numpy kernel's registration. Its `prepare` runs first: it checks the node, sets the output's shape, and
@@ -108,13 +108,13 @@ def override(
 
 
 def is_compiled(node: Node) -> bool:
-    """Whether the registration that serves a node is one that `override` made, or a copy of it."""
+    """Return whether a node's registration was made by `override` (or is a copy of one)."""
     found = _numpy_kernel(node)
     return found is not None and node.registration is not None and found.prepare is not node.registration.prepare
 
 
 def has_numpy_kernel(node: Node) -> bool:
-    """Whether what serves a node is a kernel of this package or the numpy one that it overrides, not a stranger's."""
+    """Return whether a node is served by this package's kernel or the numpy one it overrides, not by another package."""
     return _numpy_kernel(node) is not None
 
 
@@ -131,11 +131,11 @@ def _prepared_twin(context: Context, node: Node, kernel: Registration) -> Node:
 
 
 def needs_threads(context: Context, node: Node) -> None:
-    """Decline every node on one thread, where numpy is as fast."""
+    """Decline a node that runs on one thread, where numpy is as fast."""
     if context.num_threads == 1:
         decline("numpy is as fast on one thread.")
 
 
 def _let_go(node: Node) -> None:
-    """Drop what was computed from constants, since the next provider makes its own."""
+    """Drop values computed from constants, since the next provider makes its own."""
     node.kernel_cache = None, None

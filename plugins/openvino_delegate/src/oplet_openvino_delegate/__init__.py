@@ -10,5 +10,5 @@ OPLET_API = "1"
 
 @hookimpl
 def register_delegates(registry: DelegateRegistry) -> None:
-    """Offer the delegate under the name `openvino`; it, and OpenVINO, are imported when someone asks for it."""
+    """Register the delegate under the name `openvino`; it and OpenVINO are imported at first use."""
     registry.add("openvino", f"{__name__}.delegate:OpenVinoDelegate")

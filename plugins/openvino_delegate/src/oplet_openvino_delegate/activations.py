@@ -1,4 +1,4 @@
-"""Fused activations of float operators."""
+"""Fused activations of float operators, translated to OpenVINO."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _KNOWN = {
 
 
 def refuses_activation(activation: ActivationFunctionType) -> str:
-    """Why a fused activation is not translated; "" if it is."""
+    """Return why a fused activation is not supported; "" if it is."""
     return "" if activation in _KNOWN else f"the activation {activation!r} is not translated"
 
 
 def activated(value: Value, activation: ActivationFunctionType) -> Value:
-    """The value after a fused activation."""
+    """Append a fused activation to the value in the OpenVINO graph."""
     return _KNOWN[activation](value)

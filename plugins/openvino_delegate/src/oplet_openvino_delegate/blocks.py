@@ -1,4 +1,4 @@
-"""Blocks of an image's rows and columns that are moved into the batch, and back."""
+"""BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND: moving spatial blocks between image and batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["block_translator"]
 
 
 def block_translator(make: Callable[..., Value], edges_are: str) -> Translator:
-    """BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND.
+    """Build the translator of BATCH_TO_SPACE_ND or SPACE_TO_BATCH_ND.
 
     Args:
         make: OpenVINO's operator, which wants a block size for every dimension.

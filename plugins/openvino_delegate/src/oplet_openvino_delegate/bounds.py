@@ -1,4 +1,4 @@
-"""RELU and its relatives."""
+"""Clamps: RELU, RELU6, RELU_0_TO_1, RELU_N1_TO_1."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def bounded(low: float, high: float | None) -> Translator:
-    """An operator that cuts off what is below `low` and above `high`."""
+    """Build the translator of an operator that clamps to [low, high]."""
 
     def translate(graph: GraphBuilder, node: Node) -> None:
         data, out = node.inputs[0], node.outputs[0]

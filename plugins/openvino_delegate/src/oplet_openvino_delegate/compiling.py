@@ -1,4 +1,4 @@
-"""OpenVINO's engine: one for the process, and how graphs are compiled for a device."""
+"""OpenVINO's core (one per process), and compilation of graphs for a device."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _WORTH_SHARING = 200_000
 
 @cache
 def engine() -> openvino.Core:
-    """OpenVINO's core, made once: it loads the devices' plugins."""
+    """Return OpenVINO's core, created once, as it loads the device plugins."""
     return openvino.Core()
 
 
 def devices() -> list[str]:
-    """The devices of this machine, without their numbers."""
+    """Return this machine's device types (CPU, GPU, NPU), without device numbers."""
     return list(dict.fromkeys(name.split(".")[0] for name in engine().available_devices))
 
 
 def settings(device: str, threads: int, cache_dir: str) -> dict[str, Any]:
-    """What the compiler is told: one request at a time, and float32 arithmetic where the device has it."""
+    """Return the compile settings: latency hint, and float32 precision where the device has it."""
     told: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "EXECUTION_MODE_HINT": "ACCURACY"}
     if device == "CPU":
         # Pinned threads of several processes would meet on the same core.
@@ -43,7 +43,7 @@ def settings(device: str, threads: int, cache_dir: str) -> dict[str, Any]:
 
 @cache
 def _without_snippets() -> dict[str, Any]:
-    """How OpenVINO is kept from fusing chains of matrix products with small operators, if its version can be.
+    """Return settings that stop OpenVINO from fusing matrix product chains with small ops (snippets), if this version has them.
 
     Doing so on one thread, 2026.4 crashes on an unrolled RNN while it compiles, and convolutional models gain nothing.
     """
@@ -57,7 +57,7 @@ def _without_snippets() -> dict[str, Any]:
 
 
 def compiled(model: openvino.Model, device: str, told: dict[str, Any]) -> openvino.CompiledModel:
-    """The graph, ready to run on a device; on one thread if its nodes are too small to be shared."""
+    """Compile a graph for a device; with one thread if its nodes are too small to share."""
     if told.get("INFERENCE_NUM_THREADS", 1) > 1:
         found = [count for count in map(_multiplications, model.get_ops()) if count]
         if found and sum(found) < _WORTH_SHARING * len(found):
@@ -66,9 +66,9 @@ def compiled(model: openvino.Model, device: str, told: dict[str, Any]) -> openvi
 
 
 def memory(model: openvino.Model) -> int:
-    """Bytes that a graph takes, about: what is alive at once, and its constants, which are laid out anew.
+    """Estimate the bytes that a compiled graph takes: live intermediates, and repacked constants.
 
-    OpenVINO takes them when it compiles, and asks nobody.
+    OpenVINO allocates them when it compiles, without regard to the limits.
     """
     nodes = model.get_ordered_ops()
     last = {source: place for place, node in enumerate(nodes) for source in _sources(node)}
@@ -96,7 +96,7 @@ def _nbytes(output: openvino.Output) -> int:
 
 
 def work(model: openvino.Model) -> int:
-    """How many values a graph multiplies or moves."""
+    """Estimate how many values a graph multiplies or moves."""
     return sum(_multiplications(node) or _values(node) for node in model.get_ordered_ops())
 
 
@@ -110,7 +110,7 @@ def _values(node: openvino.Node) -> int:
 
 
 def _multiplications(node: openvino.Node) -> int:
-    """How many a convolution or a product of matrices makes; 0 for other nodes."""
+    """Count the multiplications of a convolution or matrix product; 0 for other nodes."""
     kind = node.get_type_name()
     shape: list[int] = list(node.get_output_shape(0))
     if kind == "MatMul":

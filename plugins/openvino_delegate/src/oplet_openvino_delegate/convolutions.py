@@ -1,4 +1,4 @@
-"""What CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV have in common."""
+"""Shared parts of CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oplet_openvino_delegate.graph import GraphBuilder, Value
 
 
 def refuses_filter(data: Tensor, weights: Tensor, bias: Tensor | None, filters: int) -> str:
-    """Why image, filter and bias do not go together here."""
+    """Return why image, filter and bias are not supported together; "" if they are."""
     if data.ndim != 4 or weights.ndim != 4:
         return f"it wants four dimensions, not {data} and {weights}"
     if bias is not None and (not bias.is_constant or bias.size != filters):
@@ -26,7 +26,7 @@ def refuses_filter(data: Tensor, weights: Tensor, bias: Tensor | None, filters: 
 
 
 def real_bias(bias: Tensor, data: Tensor, weights: Tensor) -> NDArray[np.float32]:
-    """The bias in real numbers: integers are in units of the product of the scales."""
+    """Return the bias in real numbers: int32 biases are dequantized by input scale * weight scale."""
     values: NDArray[np.float32] = bias.data
     if bias.type is not TensorType.INT32:
         return values
@@ -36,21 +36,21 @@ def real_bias(bias: Tensor, data: Tensor, weights: Tensor) -> NDArray[np.float32
 
 
 def with_bias(graph: GraphBuilder, value: Value, bias: Tensor | None, data: Tensor, weights: Tensor) -> Value:
-    """Add a bias along the channels, which are in second place."""
+    """Add a bias along the channel axis, axis 1 (NCHW)."""
     if bias is None:
         return value
     return ov.add(value, graph.constant(real_bias(bias, data, weights).reshape((1, -1, 1, 1))))
 
 
 def ordered(graph: GraphBuilder, weights: Tensor, order: Sequence[int]) -> Value:
-    """A filter with its dimensions in another order; a constant one is put so here."""
+    """Return a filter with its dimensions permuted; a constant is permuted at compile time."""
     if weights.is_constant:
         return graph.arranged(weights, lambda array: array.transpose(order))
     return graph.transposed(graph.value(weights), order)
 
 
 def refuses_transposed(weights: Tensor, begin: Sequence[int], end: Sequence[int], strides: Sequence[int]) -> str:
-    """Why a transposed convolution cannot cut off so much of its whole result."""
+    """Return why a transposed convolution cannot crop this much; "" if it can."""
     fits = all(
         0 <= before < taps and -stride < behind < taps
         for before, behind, taps, stride in zip(begin, end, weights.shape[1:3], strides)
@@ -65,7 +65,7 @@ def transposed_convolution(
     begin: Sequence[int],
     end: Sequence[int],
 ) -> Value:
-    """The convolution that leads from the output back to the input, with its bias.
+    """Emit a transposed convolution with bias.
 
     Args:
         tensors: image, filter and bias.

@@ -1,4 +1,4 @@
-"""OpenVinoDelegate: claims what OpenVINO computes as LiteRT does, and compiles it before it claims it."""
+"""OpenVinoDelegate: claims nodes whose results in OpenVINO equal LiteRT's, compiling before it claims."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _COPIES = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 
 
 class OpenVinoDelegate(Delegate):
-    """Runs nodes in OpenVINO.
+    """The delegate that runs nodes in OpenVINO.
 
     Options: `device` (CPU, GPU, NPU, AUTO; also GPU.1), `num_threads` (of a CPU; the interpreter's number unless given),
     `cache_dir` (where compiled partitions are kept between processes), `min_nodes` (leave smaller partitions alone),
@@ -89,7 +89,7 @@ class OpenVinoDelegate(Delegate):
         context.replace_node_subsets_with_delegate_kernels(kernel_registration(self.name, create_kernel), claimed)
 
     def _partitions(self, context: DelegateContext, refused: dict[int, str], engine: Engine) -> dict[tuple[int, ...], Partition]:
-        """What is claimed, compiled, by the nodes; why the others are not goes into `refused`."""
+        """Compile the partitions to claim, by their node indices; write reasons for unclaimed nodes to `refused`."""
         made: dict[tuple[int, ...], Partition] = {}
         while True:
             claimed = [index for index in context.execution_plan if index not in refused]
@@ -121,7 +121,7 @@ class OpenVinoDelegate(Delegate):
 def _more_than_copies(
     context: DelegateContext, partitions: Sequence[NodeSubset], refused: dict[int, str]
 ) -> Sequence[NodeSubset]:
-    """Without those, beside others, that only copy: to start one takes longer than the runtime takes to copy."""
+    """Drop partitions that only copy, if there are others: starting a request costs more than the runtime's copy."""
     copies = [subset for subset in partitions if all(context.node(index).op_name in _COPIES for index in subset.nodes)]
     if len(partitions) == 1 or not copies:
         return partitions
@@ -131,12 +131,12 @@ def _more_than_copies(
 
 
 def _charge(context: DelegateContext, taken: int, nbytes: int) -> None:
-    """Refuse a partition's memory that is not allowed besides that of the partitions before it."""
+    """Raise an error if a partition's memory, added to the `taken` bytes, exceeds the limit."""
     context.charge(taken + nbytes)
 
 
 def _refusals(context: DelegateContext, engine: Engine) -> dict[int, str]:
-    """Why nodes are not claimed, before anything is compiled."""
+    """Return why nodes cannot be claimed, as far as is known without compiling."""
     refused: dict[int, str] = {}
     for index in context.execution_plan:
         node = context.node(index)
@@ -162,7 +162,7 @@ def _attempt(
     engine: Engine,
     charge: Callable[[int], None],
 ) -> dict[int, str]:
-    """Compile a partition; what is given back, and why."""
+    """Compile a partition into `made`; return the nodes to give back, with reasons."""
     try:
         made[indices] = compile_partition(nodes, inputs, outputs, engine, charge)
     except LimitError as error:

@@ -1,4 +1,4 @@
-"""Families of operators that work element by element."""
+"""Translators of elementwise operators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def unary(
     types: Collection[TensorType] = FLOAT,
     layer_of_8_bits: bool = False,
 ) -> Translator:
-    """An operator of one value, in whatever layout it comes."""
+    """Build the translator of a unary operator, which keeps the value's layout (NCHW or NHWC)."""
 
     def translate(graph: GraphBuilder, node: Node) -> None:
         data = node.inputs[0]
@@ -32,7 +32,7 @@ def unary(
 
 
 def operands(graph: GraphBuilder, tensors: Collection[Tensor], out: Tensor) -> tuple[bool, list[Value]]:
-    """Values that are to be combined by numpy's rules, all in the layout that spares transposes, and whether that is planes."""
+    """Return values to be combined by broadcasting, in the layout that saves transposes, and whether that is NCHW."""
     planes = out.ndim == 4 and graph.in_planes(tensors)
     return planes, [graph.planes(tensor) if planes else graph.value(tensor) for tensor in tensors]
 
@@ -47,7 +47,7 @@ def broadcasting(
     options: Any = None,
     layer_of_8_bits: bool = False,
 ) -> Translator:
-    """An operator of several values that are broadcast, with a fused activation if it has `options`."""
+    """Build the translator of a broadcasting operator, with a fused activation if `options` has one."""
 
     def activation(node: Node) -> ActivationFunctionType:
         return ActivationFunctionType.NONE if options is None else node.options(options).fused_activation_function
@@ -66,10 +66,10 @@ def broadcasting(
 
 
 def comparison(make: Made, *, newest: int = 2) -> Translator:
-    """A comparison of two floats, which gives a bool."""
+    """Build the translator of a comparison of floats, with bool result."""
     return broadcasting(make, newest=newest, outputs=(TensorType.BOOL,))
 
 
 def logical(make: Made) -> Translator:
-    """An operator of two bools."""
+    """Build the translator of a binary bool operator."""
     return broadcasting(make, newest=1, types=(TensorType.BOOL,))

@@ -1,4 +1,4 @@
-"""The OpenVINO graph that grows while the nodes of a partition are translated.
+"""Builds the OpenVINO graph of a partition node by node.
 
 LiteRT's images are NHWC, OpenVINO's convolutions are NCHW. Each value is kept in the layout in which it was made, and is
 transposed when a node wants the other one: between convolutions, additions and activations nothing is transposed.
@@ -35,7 +35,7 @@ _TO_ROWS = (0, 2, 3, 1)
 
 
 class Untranslatable(Exception):
-    """A node that OpenVINO does not take, or of which it would make something else."""
+    """Raised for a node that OpenVINO rejects or would compute differently."""
 
     def __init__(self, node: Node, reason: str) -> None:
         super().__init__(reason)
@@ -44,7 +44,7 @@ class Untranslatable(Exception):
 
 
 class GraphBuilder:
-    """Makes OpenVINO's nodes.
+    """Creates OpenVINO nodes, and tracks each tensor's value in both layouts (NHWC and NCHW).
 
     Quantized tensors are real numbers in the graph: what comes from outside is scaled, what goes outside is rounded to steps,
     and what is read inside is put on its steps by a FakeQuantize, from which OpenVINO makes layers of 8 bits.
@@ -69,13 +69,13 @@ class GraphBuilder:
             self._rows[tensor] = self._real(tensor, node.output(0))
 
     def constant(self, array: Any, dtype: Any = None) -> Value:
-        """A constant."""
+        """Add a constant."""
         array = np.ascontiguousarray(np.asarray(array, dtype)).reshape(np.shape(array))
         self._arrays.append(array)
         return ov.constant(array, shared_memory=array.flags.writeable).output(0)  # views of the file are copied
 
     def value(self, tensor: Tensor) -> Value:
-        """A tensor's value in the layout that the model gives it."""
+        """Return a tensor's value in the model's layout (NHWC), transposing if necessary."""
         self._settle(tensor)
         if tensor not in self._rows:
             if tensor in self._planes:
@@ -86,7 +86,7 @@ class GraphBuilder:
         return self._rows[tensor]
 
     def arranged(self, tensor: Tensor, arrange: Callable[[NDArray[Any]], NDArray[Any]]) -> Value:
-        """A constant's real value, in another order or shape."""
+        """Add a constant tensor's dequantized value, rearranged by `arrange`."""
         value = self.constant(arrange(tensor.data))
         if tensor.type not in QUANTIZED or tensor.quantization is None or not len(tensor.quantization.scales):
             return value
@@ -103,12 +103,12 @@ class GraphBuilder:
         return ov.multiply(centred, self.constant(scales)).output(0)
 
     def flat(self, tensor: Tensor) -> Value:
-        """A tensor's values in their order, in whatever shape costs nothing."""
+        """Return a tensor's value for uses where only element order counts, in whichever layout needs no transpose."""
         alike = tensor.ndim == 4 and (tensor.shape[3] == 1 or tensor.shape[1] * tensor.shape[2] == 1)
         return self.planes(tensor) if alike and self.in_planes([tensor]) else self.value(tensor)
 
     def planes(self, tensor: Tensor) -> Value:
-        """A tensor of up to four dimensions with the channels, its last dimension, in second place of four."""
+        """Return a tensor of up to four dimensions in NCHW layout, transposing if necessary."""
         self._settle(tensor)
         if tensor not in self._planes:
             shape = (1,) * (4 - tensor.ndim) + tensor.shape
@@ -122,19 +122,19 @@ class GraphBuilder:
         return self._planes[tensor]
 
     def in_planes(self, tensors: Iterable[Tensor]) -> bool:
-        """Whether one of these was made with the channels in second place, so that going on so saves a transpose."""
+        """Return whether one of these tensors was computed in NCHW, so that staying in it saves a transpose."""
         return any(tensor in self._planes and tensor not in self._rows for tensor in tensors)
 
     def put(self, tensor: Tensor, value: Value) -> None:
-        """Say what a tensor's value is, in the model's layout."""
+        """Set a tensor's value in the model's layout (NHWC)."""
         self._put(self._rows, tensor, value)
 
     def put_planes(self, tensor: Tensor, value: Value) -> None:
-        """Say what a tensor's value is, channels in second place."""
+        """Set a tensor's value in NCHW layout."""
         self._put(self._planes, tensor, value)
 
     def put_as(self, planes: bool, tensor: Tensor, value: Value) -> None:
-        """Say what a tensor's value is, in the one layout or the other."""
+        """Set a tensor's value, in NCHW layout if `planes`, else in the model's."""
         (self.put_planes if planes else self.put)(tensor, value)
 
     def _put(self, values: dict[Tensor, Value], tensor: Tensor, value: Value) -> None:
@@ -143,7 +143,7 @@ class GraphBuilder:
             self._between.add(tensor)
 
     def _real(self, tensor: Tensor, value: Value) -> Value:
-        """What arrives in steps, as real numbers."""
+        """Dequantize a partition input, if it is quantized."""
         if not quantized(tensor):
             return value
         if self._layers_of_8_bits:  # as OpenVINO looks for it
@@ -154,7 +154,7 @@ class GraphBuilder:
         return _output(ov.multiply(centred, self.constant(np.float32(tensor.scale))))
 
     def _levels(self, tensor: Tensor) -> Value:
-        """What goes outside: a quantized tensor in steps, rounded half away from 0."""
+        """Return an output's value; a quantized tensor is requantized, rounding ties away from 0."""
         if not quantized(tensor):
             return self.value(tensor)
         self._between.discard(tensor)
@@ -168,7 +168,7 @@ class GraphBuilder:
         return _output(ov.convert(clamped, "i8" if tensor.type is TensorType.INT8 else "u8"))
 
     def _settle(self, tensor: Tensor) -> None:
-        """Put a quantized tensor that is read inside on its steps."""
+        """Round a quantized tensor that is read inside the partition to its quantization steps."""
         if tensor in self._between:
             self._between.discard(tensor)
             limits, scale = np.iinfo(tensor.dtype), np.float32(tensor.scale)
@@ -179,17 +179,17 @@ class GraphBuilder:
                     values[tensor] = _output(ov.fake_quantize(values[tensor], low, high, low, high, 256))
 
     def transposed(self, value: Value, order: Sequence[int]) -> Value:
-        """The value with its dimensions in another order."""
+        """Add a transpose."""
         return _output(ov.transpose(value, self.constant(order, np.int64)))
 
     def reshaped(self, value: Value, shape: Sequence[int]) -> Value:
-        """The value in another shape, itself if it has it."""
+        """Add a reshape, unless the value has the shape already."""
         if tuple(value.get_partial_shape().to_shape()) == tuple(shape):
             return value
         return _output(ov.reshape(value, self.constant(np.array(shape, np.int64)), special_zero=False))
 
     def check(self, node: Node) -> None:
-        """Raise Untranslatable unless the node's outputs are there, with the shapes and types that LiteRT gives them."""
+        """Raise Untranslatable unless the node's outputs exist with the shapes and types that LiteRT gives them."""
         for tensor in node.outputs:
             planes = tensor in self._planes
             value = self._planes[tensor] if planes else self._rows[tensor]
@@ -202,7 +202,7 @@ class GraphBuilder:
                 )
 
     def model(self, outputs: Sequence[Tensor]) -> openvino.Model:
-        """The whole graph, which computes these tensors in this order."""
+        """Build the OpenVINO model that computes these tensors in this order."""
         results = [ov.result(self._levels(tensor)) for tensor in outputs]
         self._part_from_other_readers()
         parameters = list(self.parameters.values())
@@ -215,10 +215,10 @@ class GraphBuilder:
         return model
 
     def _part_from_other_readers(self) -> None:
-        """Give transposes a copy of what other nodes read too.
+        """Give transposes a copy of inputs that other nodes read too, as a workaround.
 
         Where OpenVINO computes images, they lie in memory as in the model, so that such a transpose is a change of names, but only
-        if nobody else reads the image; otherwise it takes longer than most convolutions. The copy is one that is not optimized away.
+        if no other node reads the image; otherwise it takes longer than most convolutions. The copy is one that is not optimized away.
         """
         for transpose in self._turned_back:
             source = transpose.input_value(0)
@@ -228,14 +228,14 @@ class GraphBuilder:
 
 
 def quantized(tensor: Tensor) -> bool:
-    """Whether a tensor's integers stand for real numbers, by one scale."""
+    """Return whether a tensor is quantized by a single scale."""
     return (
         tensor.type in QUANTIZED and tensor.quantization is not None and len(tensor.quantization.scales) == 1 and tensor.scale > 0
     )
 
 
 def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
-    """The array without what broadcasting would bring back."""
+    """Drop repeated slices along each axis that broadcasting restores."""
     for axis in range(array.ndim):
         first = array.take([0], axis)
         if (array == first).all():

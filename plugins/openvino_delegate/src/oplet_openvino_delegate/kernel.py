@@ -1,4 +1,4 @@
-"""What runs a partition: one OpenVINO request whose tensors are the runtime's own memory."""
+"""Runs a partition: one OpenVINO request that works directly on the runtime's memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oplet_openvino_delegate.partition import Engine, Partition, array_tensor, c
 
 
 class PartitionKernel(DelegateKernel):
-    """Runs one partition.
+    """Kernel of one compiled partition.
 
     Args:
         partition: what was compiled to see whether it can be; it serves until a shape changes.
@@ -67,7 +67,7 @@ class PartitionKernel(DelegateKernel):
 
 
 def _run(request: openvino.InferRequest, arrays: Sequence[object], copies: Sequence[tuple[Any, Any]]) -> None:
-    """Run a request whose memory the arrays hold, in this thread: half the cost of handing it to another one."""
+    """Run a request on this thread, which costs half as much as handing it over; the arrays own its memory."""
     request.infer(share_outputs=True)  # or the outputs would be copied into new arrays, which nobody reads
     for target, source in copies:
         np.copyto(target, source)

@@ -1,4 +1,4 @@
-"""Operators that only move values: what they have in common."""
+"""Shared parts of operators that only move values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUANTIZED = (TensorType.INT8, TensorType.UINT8)
 
 
 def refuses_rescaling(node: Node, inputs: Sequence[Tensor] | None = None) -> str:
-    """Why an operator that should only move values would have to scale them too."""
+    """Return why a data-moving operator would have to rescale (different quantizations); "" if not."""
     for tensor in inputs if inputs is not None else node.inputs[:1]:
         for out in node.outputs:
             if tensor.type is not out.type:
@@ -26,18 +26,18 @@ def refuses_rescaling(node: Node, inputs: Sequence[Tensor] | None = None) -> str
 
 
 def integers(tensor: Tensor) -> list[int]:
-    """The values of a constant that says what is to be done."""
+    """Return the values of a constant integer parameter tensor."""
     values: list[int] = tensor.data.ravel().tolist()
     return values
 
 
 def axes_of(axes: Sequence[int], rank: int) -> list[int] | None:
-    """Axes counted from the front, None if one of them is not there."""
+    """Normalize negative axes; None if one is out of range."""
     return [axis % rank for axis in axes] if all(-rank <= axis < rank for axis in axes) else None
 
 
 def reshaping(*, newest: int, inputs: tuple[int, int] = (1, 1), constants: tuple[int, ...] = ()) -> Translator:
-    """An operator whose values stay in their order."""
+    """Build the translator of an operator that keeps the order of values (reshape)."""
 
     def refuses(node: Node) -> str:
         data, out = node.inputs[0], node.outputs[0]
@@ -51,7 +51,7 @@ def reshaping(*, newest: int, inputs: tuple[int, int] = (1, 1), constants: tuple
 
 
 def splitting(*, data: int, axis: int, newest: int, inputs: int) -> Translator:
-    """An operator that cuts a tensor into its outputs.
+    """Build the translator of an operator that splits a tensor into its outputs.
 
     Args:
         data: the position of what is cut.
@@ -84,7 +84,7 @@ def splitting(*, data: int, axis: int, newest: int, inputs: int) -> Translator:
 
 
 def cut(graph: GraphBuilder, data: Tensor, out: Tensor, parts: Sequence[slice]) -> None:
-    """A part of a tensor, one slice for each dimension; `out` may lack dimensions of one element."""
+    """Emit a strided slice, one slice per dimension; `out` may lack dimensions of size 1."""
     if not parts:
         graph.put(out, graph.reshaped(graph.value(data), out.shape))
         return

@@ -1,4 +1,4 @@
-"""What PAD, PADV2 and MIRROR_PAD have in common."""
+"""Shared parts of PAD, PADV2 and MIRROR_PAD."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oplet_openvino_delegate.moving import integers
 
 
 def refuses_edges(node: Node) -> str:
-    """Why the constant widths of the border are none."""
+    """Return why the border widths are not supported; "" if they are."""
     data, widths = node.inputs[:2]
     if widths.shape != (data.ndim, 2) or min(integers(widths), default=0) < 0:
         return f"{integers(widths)} are no widths of a border of {data}"
@@ -18,7 +18,7 @@ def refuses_edges(node: Node) -> str:
 
 
 def edges(graph: GraphBuilder, node: Node) -> tuple[bool, Value, Value, Value]:
-    """Whether the result has the channels in second place, what is padded, and how much before and behind."""
+    """Return whether the result is in NCHW, the value to pad, and the widths at the beginning and the end of each axis."""
     data, widths = node.inputs[:2]
     planes = graph.in_planes([data])
     begin, end = integers(widths)[::2], integers(widths)[1::2]

@@ -1,4 +1,4 @@
-"""One partition: its nodes as an OpenVINO graph, compiled."""
+"""A partition as a compiled OpenVINO graph."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _WORK_PER_SECOND = 1_000_000_000
 
 
 class Engine(NamedTuple):
-    """What partitions are made with.
+    """Device and settings that partitions are compiled with.
 
     Attributes:
         device: what they run on.
-        told: what OpenVINO's compiler is told.
+        told: the settings for OpenVINO's compiler.
         layers_of_8_bits: whether quantized layers are claimed.
         max_seconds: how long an invoke may take, None for any time.
     """
@@ -36,7 +36,7 @@ class Engine(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """A compiled partition.
+    """A compiled partition and its tensors.
 
     Attributes:
         compiled: what OpenVINO made of it.
@@ -54,7 +54,7 @@ class Partition(NamedTuple):
 
 
 class _Same:
-    """An array that equals only itself."""
+    """Wraps an array to compare by identity, as part of a cache key."""
 
     __slots__ = ("array",)
 
@@ -68,7 +68,7 @@ class _Same:
 
 
 def key_of(nodes: Sequence[Node]) -> list[Any]:
-    """The shapes, types and computed constants on which a partition's graph depends."""
+    """Return the cache key of a partition's graph: shapes, types and computed constants."""
     tensors = dict.fromkeys(tensor for node in nodes for tensor in (*node.inputs, *node.outputs) if tensor is not None)
     return [(tensor.shape, tensor.type, tensor.is_constant, _content(tensor)) for tensor in tensors]
 
@@ -82,7 +82,7 @@ def _content(tensor: Tensor) -> object:
 def translated(
     nodes: Sequence[Node], inputs: Sequence[Tensor], outputs: Sequence[Tensor], *, layers_of_8_bits: bool = False
 ) -> tuple[openvino.Model, list[Tensor]]:
-    """OpenVINO's graph of some nodes, and the tensors that it is fed.
+    """Translate nodes to an OpenVINO graph; return it and the tensors that are its inputs.
 
     Raises:
         Untranslatable: one of the nodes cannot be translated; it is named.
@@ -106,7 +106,7 @@ def translated(
 def compile_partition(
     nodes: Sequence[Node], inputs: Sequence[Tensor], outputs: Sequence[Tensor], engine: Engine, charge: Callable[[int], None]
 ) -> Partition:
-    """Translate and compile some nodes, and run them once: what OpenVINO cannot run, it may say only then.
+    """Translate and compile nodes, and run them once, since OpenVINO reports some unsupported cases only then.
 
     Args:
         charge: refuses memory that is not allowed.
@@ -135,12 +135,12 @@ def compile_partition(
 
 
 def array_tensor(array: NDArray[Any]) -> openvino.Tensor:
-    """OpenVINO's view of an array."""
+    """Wrap an array as an OpenVINO tensor that shares its memory."""
     return openvino.Tensor(array, shared_memory=True)
 
 
 def first_line(error: BaseException) -> str:
-    """The sentence that tells in what OpenVINO says over many lines."""
+    """Return the informative line of OpenVINO's multi-line error message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith(("Exception from", "Check '", "While validating"))]
     return (telling or lines[::-1] or [type(error).__name__])[0][:300]

@@ -1,4 +1,4 @@
-"""Pooling over windows."""
+"""Translators of 2D pools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pool = Callable[[Value, list[int], list[int], list[int], list[int]], Value]
 
 
 def pooling(make: Pool, newest: int, *, layer_of_8_bits: bool = False) -> Translator:
-    """An operator that pools rows and columns."""
+    """Build the translator of a 2D pool."""
 
     def refuses(node: Node) -> str:
         options = node.options(Pool2DOptions)

@@ -1,4 +1,4 @@
-"""Operators that reduce along constant axes."""
+"""Translators of reductions along constant axes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reduction(
     types: Collection[TensorType] = FLOAT,
     layer_of_8_bits: bool = False,
 ) -> Translator:
-    """An operator that reduces along the axes that its second input has."""
+    """Build the translator of a reduction along the axes in its second input."""
 
     def refuses(node: Node) -> str:
         data, axes = node.inputs

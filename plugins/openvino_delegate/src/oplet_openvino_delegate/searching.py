@@ -1,4 +1,4 @@
-"""ARG_MAX and ARG_MIN."""
+"""Translators of ARG_MAX and ARG_MIN."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _refuses(node: Node) -> str:
 
 
 def searching(mode: str) -> Translator:
-    """An operator that finds the position of an extreme value."""
+    """Build the translator of ARG_MAX or ARG_MIN (`mode` "max" or "min")."""
 
     def translate(graph: GraphBuilder, node: Node) -> None:
         data, out = node.inputs[0], node.outputs[0]

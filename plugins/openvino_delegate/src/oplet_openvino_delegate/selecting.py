@@ -1,4 +1,4 @@
-"""SELECT and SELECT_V2."""
+"""Translators of SELECT and SELECT_V2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.BOOL)
 
 
 def selection(*, by_row: bool = False) -> Translator:
-    """Where the first input is true the second one, else the third.
+    """Build the translator of SELECT or SELECT_V2: the second input where the first is true, else the third.
 
     Args:
         by_row: the first input may be a vector that chooses whole rows.

@@ -1,4 +1,4 @@
-"""Which operators are translated, by which module, and what is asked of every node before OpenVINO sees it."""
+"""The registry of translators by operator name, and the checks that every node must pass before translation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _nothing(node: Node) -> str:
 
 
 class Translator(NamedTuple):
-    """How one operator is translated.
+    """How one operator is translated: limits, a check, and the function that adds it to a graph.
 
     Attributes:
         newest: the newest version whose features the translation knows.
@@ -33,7 +33,7 @@ class Translator(NamedTuple):
         refuses: why this node of it is not claimed; "" if it is.
         inputs: how many inputs it may have, at least and at most.
         outputs: how many outputs, None for any number.
-        types: what its inputs and outputs may be, those at `constants` apart.
+        types: the allowed types of inputs and outputs, except for the inputs at `constants`.
         constants: positions of inputs that say what is to be done, axes or shapes, and must be constant.
         optional: positions of inputs that may be left out.
         custom: whether it is a custom operator.
@@ -58,7 +58,7 @@ class Translator(NamedTuple):
 
 @cache
 def translator(op_name: str) -> Translator | None:
-    """The translator of a built-in operator, None if there is none."""
+    """Return the translator of a built-in operator; None if there is none."""
     name = f"{__package__}.ops.{op_name.lower()}"
     if not op_name.isidentifier() or find_spec(name) is None:
         return None
@@ -67,7 +67,7 @@ def translator(op_name: str) -> Translator | None:
 
 
 def refusal(node: Node, *, layers_of_8_bits: bool = False) -> str:
-    """Why a node is not claimed; "" if it can be tried.
+    """Return why a node is not claimed; "" if translation can be tried.
 
     Args:
         layers_of_8_bits: claim quantized layers too.

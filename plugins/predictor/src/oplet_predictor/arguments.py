@@ -9,16 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from oplet.delegates.delegate import Delegate
-from oplet.delegates.specifier import is_auto, parse_delegate
+from oplet import Delegate, Interpreter, Limits, PluginManager
 from oplet.errors import DelegateError, ModelError, PluginError, TensorError, failures, text_of
-from oplet.plugins.manager import PluginManager
-from oplet.runtime.interpreter import Interpreter
-from oplet.runtime.limits import Limits
-from oplet.runtime.loading import manager_of
+from oplet.toolkit import is_auto, manager_of, parse_delegate
 
 if TYPE_CHECKING:
-    from oplet.plugins.selection import Preference
+    from oplet.toolkit import Preference
 
 __all__ = ["Arguments", "DelegateSpec", "batch_argument", "delegate_arguments", "model_argument", "plugins_argument", "positive"]
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet import Tensor
 from oplet.errors import OpletError, text_of
-from oplet.ops.tensor import Tensor
 from oplet.texts import counted
 from oplet_predictor.batch_rules import RULES, Reads, keeps_bits
 from oplet_predictor.columns import Column, read_rows

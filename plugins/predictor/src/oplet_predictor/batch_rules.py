@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.ops.context import Node
-from oplet.ops.tensor import Tensor
+from oplet import Node, Tensor
 from oplet.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
 from oplet.schema.options import (
     BatchMatMulOptions,

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import OpletError, TensorError, failures, text_of
-from oplet.ops.strings import string_array
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
+from oplet.toolkit import string_array
 
 if TYPE_CHECKING:
-    from oplet.ops.tensor import Tensor
+    from oplet import Tensor
 
 __all__ = ["Collected", "Column", "Rows", "input_column", "joined", "named", "output_column", "placed", "read_item", "read_rows"]
 

@@ -7,12 +7,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from oplet import Interpreter, Tensor
 from oplet.errors import ModelError, OpletError, SignatureError
-from oplet.model.reachability import named_subgraphs
-from oplet.ops.tensor import Tensor
-from oplet.runtime.interpreter import Interpreter
-from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import BuiltinOperator
+from oplet.toolkit import Subgraph, SubgraphRunner, named_subgraphs
 from oplet_predictor.columns import Collected, Column, Rows, input_column, named, output_column
 
 __all__ = ["OpenedModel", "fresh_opened"]
@@ -46,28 +44,30 @@ class OpenedModel:
         keys = list(interpreter.get_signature_list())
         if signature is None and len(keys) == 1:
             [signature] = keys
+        index, inputs, outputs = 0, None, None
         if signature is not None:
-            self._runner = interpreter.get_signature_runner(signature)  # refuses an unknown key
-            interpreter._ensure_usable(signature)
-        self._index = 0 if signature is None else interpreter._subgraph_of(signature)
-        self.subgraph: Subgraph = interpreter._subgraphs[self._index]
+            listed = interpreter.get_signature_runner(signature)  # refuses an unknown key
+            listed.ensure_usable()
+            index, inputs, outputs = listed.subgraph_index, listed.get_input_details(), listed.get_output_details()
+        self._runner = SubgraphRunner(interpreter, index)
+        self.subgraph: Subgraph = self._runner.subgraph
         _refuse_shared_state(interpreter, self.subgraph)
-        listed = None if signature is None else interpreter._get_full_signature_list()[signature]
-        self._input_tensors = self._tensors(None if listed is None else listed["inputs"], self.subgraph.inputs)
-        self._output_tensors = self._tensors(None if listed is None else listed["outputs"], self.subgraph.outputs)
-        details = interpreter._get_tensor_details
-        self.inputs = {n: input_column(n, t, details(t.index, self._index)) for n, t in self._input_tensors.items()}
+        self._input_tensors = self._tensors(inputs, self.subgraph.inputs)
+        self._output_tensors = self._tensors(outputs, self.subgraph.outputs)
+        details = self._runner.details
+        self.inputs = {n: input_column(n, t, details(t.index)) for n, t in self._input_tensors.items()}
         self.outputs: dict[str, Column] = {}
         self._resets = True
         if not self.inputs:
-            raise SignatureError(f"{interpreter._model.name} has no inputs, so there are no rows to run it on.")
+            raise SignatureError(f"{interpreter.model.name} has no inputs, so there are no rows to run it on.")
 
-    def _tensors(self, names: dict[str, int] | None, order: Sequence[int]) -> dict[str, Tensor]:
+    def _tensors(self, details: dict[str, dict[str, Any]] | None, order: Sequence[int]) -> dict[str, Tensor]:
         tensors = self.subgraph.tensors
-        if names is None:
+        if details is None:
             return named([tensors[index] for index in order])
         position = {index: place for place, index in reversed(list(enumerate(order)))}
-        return {name: tensors[i] for name, i in sorted(names.items(), key=lambda item: position.get(item[1], len(order)))}
+        names = sorted(details, key=lambda name: position.get(details[name]["index"], len(order)))
+        return {name: tensors[details[name]["index"]] for name in names}
 
     def allocate(self) -> None:
         """Allocate for `size` rows; free dimensions of the rows keep the model's sizes.
@@ -77,20 +77,20 @@ class OpenedModel:
         """
         for name, tensor in self._input_tensors.items():
             if self.inputs[name].fills_batch and tensor.shape[0] != self.size:
-                self.interpreter._resize(tensor.index, (self.size, *tensor.shape[1:]), self._index)
-        self.interpreter._allocate(self._index)
+                self._runner.resize(tensor.index, (self.size, *tensor.shape[1:]))
+        self._runner.allocate()
         self._describe_outputs()
         self._resets = self.has_variables
 
     def _describe_outputs(self) -> None:
-        details = self.interpreter._get_tensor_details
+        details = self._runner.details
         tensors = self._output_tensors.items()
-        self.outputs = {name: output_column(name, tensor, details(tensor.index, self._index)) for name, tensor in tensors}
+        self.outputs = {name: output_column(name, tensor, details(tensor.index)) for name, tensor in tensors}
 
     @property
     def has_variables(self) -> bool:
         """Whether a value is kept between runs, in a variable or in a kernel's scratch. Valid after `allocate`."""
-        subgraphs = self.interpreter._subgraphs
+        subgraphs = self.interpreter.subgraphs
         return any(
             subgraph.variables or any(tensor.is_variable for node in subgraph.nodes for tensor in node.temporaries)
             for subgraph in subgraphs
@@ -102,19 +102,19 @@ class OpenedModel:
         Raises:
             OpletError: a value is refused, or a kernel fails.
         """
-        interpreter, index = self.interpreter, self._index
+        runner = self._runner
         for tensor, value in zip(self._input_tensors.values(), values):
             if tensor.shape != value.shape:
-                interpreter._resize(tensor.index, value.shape, index)
+                runner.resize(tensor.index, value.shape)
         if not self.subgraph.ready:
-            interpreter._allocate(index)
+            runner.allocate()
             self._resets = self.has_variables
         for tensor, value in zip(self._input_tensors.values(), values):
-            interpreter._set(tensor.index, value, index)
+            runner.set(tensor.index, value)
         if self._resets:
-            interpreter.reset_all_variables()
-        interpreter._invoke(index)
-        return [interpreter._readable(tensor.index, index).data for tensor in self._output_tensors.values()]
+            self.interpreter.reset_all_variables()
+        runner.invoke()
+        return [runner.tensor(tensor.index).data for tensor in self._output_tensors.values()]
 
     def run_row(self, rows: Rows, row: int, collected: Sequence[Collected], place: int) -> None:
         """Run one row, and store its outputs at position `place` of the collected outputs."""
@@ -167,10 +167,10 @@ def _refuse_shared_state(interpreter: Interpreter, subgraph: Subgraph) -> None:
         for node in each.nodes:
             if node.op is BuiltinOperator.ASSIGN_VARIABLE:
                 raise ModelError(
-                    f"{interpreter._model.name} assigns a resource variable while it runs (node {node.index} of subgraph {each.index}), so "
+                    f"{interpreter.model.name} assigns a resource variable while it runs (node {node.index} of subgraph {each.index}), so "
                     "that its rows depend on one another; run it with an Interpreter."
                 )
             if node.op is not BuiltinOperator.CALL_ONCE:  # which sets variables to their first values
                 for index in set(named_subgraphs(node.raw_options)) - seen:
                     seen.add(index)
-                    waiting.append(interpreter._subgraphs[index])
+                    waiting.append(interpreter.subgraphs[index])

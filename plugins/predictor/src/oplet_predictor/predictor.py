@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from numpy.typing import NDArray
 
 from oplet.errors import OpletError
-from oplet.runtime.threads.numpy_settings import single_threaded_blas
 from oplet.texts import logger_of
+from oplet.toolkit import single_threaded_blas
 from oplet_predictor.arguments import (
     Arguments,
     DelegateSpec,
@@ -28,9 +28,8 @@ from oplet_predictor.opened_model import OpenedModel, fresh_opened
 from oplet_predictor.pool import Lent, Outcome, Pool
 
 if TYPE_CHECKING:
-    from oplet.plugins.manager import PluginManager
-    from oplet.plugins.selection import Preference
-    from oplet.runtime.limits import Limits
+    from oplet import Limits, PluginManager
+    from oplet.toolkit import Preference
 
 __all__ = ["Predictor"]
 

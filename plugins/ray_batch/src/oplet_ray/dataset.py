@@ -1,4 +1,4 @@
-"""`map_dataset`: a model over a dataset of Ray Data."""
+"""`map_dataset`: runs a model over a Ray Data dataset."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def map_dataset(
     ray_options: Mapping[str, Any] | None = None,
     **predictor: Any,
 ) -> Dataset:
-    """The dataset with a column for each output of a model.
+    """Return the dataset with one more column for each output of a model.
 
     Nothing runs before the result is consumed. A worker that dies is started again and its batches are run again, so that none is lost and none
     comes twice; the order is that of the dataset where its execution options preserve it.

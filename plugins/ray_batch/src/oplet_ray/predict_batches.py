@@ -1,4 +1,4 @@
-"""The callable that Ray Data's actors hold: batches of columns in, batches of columns out."""
+"""The callable that Ray Data's actors run: batches of columns in, batches of columns out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ Columns = dict[str, NDArray[Any]]
 
 
 class PredictBatches:
-    """A model as a class for `Dataset.map_batches`: one instance for each actor, which opens the model when its first batch comes.
+    """A model as a callable class for `Dataset.map_batches`: each actor has an instance, which opens the model at its first
+    batch.
 
     Args:
         model: the model's path, which each node of the cluster must have, or its bytes.
@@ -80,7 +81,7 @@ class PredictBatches:
         return {**kept, **{names.get(name, name): value for name, value in results.items()}}
 
     def _columns(self, wanted: Mapping[str, Any], batch: Columns) -> dict[str, str]:
-        """The column of each input."""
+        """Return the column that feeds each input."""
         if self._inputs is not None:
             found = dict(self._inputs)
         elif set(wanted) <= set(batch):
@@ -97,7 +98,7 @@ class PredictBatches:
         return found
 
     def _one_by_one(self, rows: Mapping[str, Any], count: int) -> tuple[Columns, list[str]]:
-        """The results of each row, zeros for rows that cannot be run, and the errors' sentences."""
+        """Run row by row; return the results, with zeros for failed rows, and each row's error message ("" if none)."""
         found: list[dict[str, NDArray[Any]] | None] = []
         sentences = []
         for number in range(count):
@@ -118,7 +119,7 @@ class PredictBatches:
 
 
 def _as_input(values: NDArray[Any], dtype: np.dtype[Any]) -> Any:
-    """The values in the type of an input, as far as none of them changes; a list of rows that have several shapes."""
+    """Cast values to an input's dtype if that changes none of them; ragged rows become a list."""
     array = np.asarray(values)
     if array.dtype == dtype or dtype.hasobject:
         return array

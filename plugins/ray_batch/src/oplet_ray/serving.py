@@ -1,4 +1,4 @@
-"""`deployment`: a model behind Ray Serve."""
+"""`deployment`: serves a model by Ray Serve."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ServedModel", "deployment"]
 
 
 class ServedModel:
-    """The class of a deployment: requests that arrive together run as one batch, in a thread, so that the event loop stays free.
+    """The deployment class: concurrent requests run as one batch, in a thread, so that the event loop stays free.
 
     A row of each input is what a `DeploymentHandle` gives (`handle.remote(image=row)`, or `handle.remote(row)` for a model with one input), and
     what the body of an HTTP request has as JSON: `{"image": [[...]]}`. The answer has a row of each output. What does not fit is answered with
@@ -49,7 +49,7 @@ class ServedModel:
         self._run = serve.batch(max_batch_size=max_batch_size, batch_wait_timeout_s=batch_wait_timeout_s)(self._run_batch)
 
     async def predict(self, row: Any = None, **rows: Any) -> dict[str, NDArray[Any]]:
-        """The outputs of one row of each input.
+        """Predict for one row of each input; return the outputs by name.
 
         Raises:
             OpletError: names, types or shapes do not fit, or the row cannot be run.
@@ -63,7 +63,7 @@ class ServedModel:
         return await asyncio.to_thread(lambda: list(self._predict.map(items, errors="return")))
 
     async def __call__(self, request: Any = None, **rows: Any) -> Any:
-        """An HTTP request's answer, or that of a handle's call, as `predict`."""
+        """Answer an HTTP request, or a handle's call like `predict`."""
         if not isinstance(request, Request):
             return await self.predict(request, **rows)
         try:
@@ -81,7 +81,7 @@ class ServedModel:
         return await asyncio.to_thread(_rows_of, body, self._predict)
 
     def reconfigure(self, settings: Mapping[str, Any]) -> None:
-        """Take another model, `{"model": path}`, while requests go on; called by Serve when the deployment's user_config changes.
+        """Switch to another model, `{"model": path}`, without dropping requests; Serve calls this when user_config changes.
 
         Raises:
             OpletError: the new model cannot be opened; the old one stays.
@@ -92,7 +92,7 @@ class ServedModel:
             self._predict = new
 
     async def check_health(self) -> None:
-        """Raise where the model cannot be opened; called by Serve."""
+        """Raise an error if the model cannot be opened; called by Serve."""
         await asyncio.to_thread(lambda: self._predict.inputs)
 
 
@@ -136,7 +136,7 @@ def deployment(
     options: Mapping[str, Any] | None = None,
     **predictor: Any,
 ) -> serve.Application:
-    """A model as an application of Ray Serve, for `serve.run`.
+    """Build a Ray Serve application of a model, for `serve.run`.
 
     Args:
         model, max_batch_size, batch_wait_timeout_s, max_body, predictor: see `ServedModel`.

@@ -19,7 +19,7 @@ __all__ = ["OpletRuntime"]
 
 
 def __getattr__(name: str) -> object:
-    """`OpletRuntime`, loaded when it is asked for: every program that runs a model imports this package, and few serve."""
+    """Return `OpletRuntime`, imported lazily: every program that runs a model imports this package, but few serve."""
     if name != "OpletRuntime":
         raise AttributeError(f"module 'oplet_serve' has no attribute {name!r}")
     from oplet_serve.runtime import OpletRuntime

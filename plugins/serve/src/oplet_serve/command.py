@@ -125,7 +125,7 @@ def _check(found: list[FoundModel], extra: dict[str, Any], max_batch_size: int) 
 
 
 def _tell(text: str, *, err: bool = False) -> None:
-    """Print a line whose names come from files: nothing in it is obeyed by a terminal, which gets it wrapped between words."""
+    """Print a line whose names come from files: control characters are escaped, and a terminal gets it wrapped between words."""
     from rich.console import Console
 
     console = Console(stderr=err)
@@ -146,7 +146,7 @@ def _run(
     bounds: Bounds,
     batching: tuple[int, float],
 ) -> bool:
-    """Serve until a signal comes; whether all that was under way has ended."""
+    """Serve until a signal comes; return whether all requests in progress finished."""
     try:
         import mlserver.utils
 

@@ -1,4 +1,4 @@
-"""Options of a served model: what `parameters.extra` of a model-settings.json says, checked."""
+"""Options of a served model: the `parameters.extra` of its model-settings.json, validated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Options"]
 
 @dataclass(frozen=True)
 class Options:
-    """How a model is served.
+    """Validated options of a served model.
 
     Attributes:
         signature: the signature's key; None for the only one, or the first subgraph.
@@ -41,7 +41,7 @@ class Options:
 
     @classmethod
     def read(cls, model: str, extra: Mapping[str, Any] | None) -> Options:
-        """The options of a model.
+        """Read and validate a model's options; raise for unknown or wrong ones.
 
         Args:
             model: its name, for messages.
@@ -72,7 +72,7 @@ class Options:
 
     @property
     def limits(self) -> Limits:
-        """The limits of each interpreter."""
+        """Return the resource limits for each interpreter."""
         return Limits(
             max_arena_bytes=self.max_arena_bytes, max_tensor_bytes=self.max_tensor_bytes, max_seconds=float(self.max_seconds)
         )

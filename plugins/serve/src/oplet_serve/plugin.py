@@ -1,4 +1,4 @@
-"""The hooks of this package: it adds `oplet serve`."""
+"""Plugin hooks: adds the command `oplet serve`."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ OPLET_API = "1"
 
 @hookimpl
 def register_commands(registry: CommandRegistry) -> None:
-    """Add `oplet serve`."""
+    """Add the command `oplet serve`."""
     registry.add("serve", "oplet_serve.command:serve", "Serve models over REST and gRPC, by the Open Inference Protocol.")

@@ -1,4 +1,4 @@
-"""The queue of a model's requests: bounded, run in threads, rows of several requests joined where the model takes batches."""
+"""A model's bounded request queue: runs in worker threads, and batches rows of several requests if the model allows it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _JOINED = Histogram(
 
 
 class _Group:
-    """Requests of rows of one shape, which wait to be run together."""
+    """Requests with equal row shapes that wait to run as one batch."""
 
     def __init__(self) -> None:
         self.members: list[tuple[Values, int, asyncio.Future[dict[str, Array]]]] = []
@@ -63,7 +63,7 @@ class RequestQueue:
         self._joined = _JOINED.labels(name)
 
     def enter(self) -> None:
-        """Count a request in; `leave` counts it out.
+        """Count a request in, or refuse it if the queue is full; `leave` counts it out.
 
         Raises:
             Refusal: there are too many.
@@ -81,11 +81,11 @@ class RequestQueue:
         self._waiting.set(self._count)
 
     async def in_thread(self, work: Callable[..., Result], *args: Any) -> Result:
-        """What a function returns that is called in one of the model's threads."""
+        """Run a function in one of the model's worker threads; return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
 
     async def outputs(self, values: Values, rows: int) -> dict[str, Array]:
-        """The outputs for the values of a request.
+        """Return the outputs for a request's values, possibly batched with other requests.
 
         Args:
             rows: their number of rows.
@@ -155,12 +155,12 @@ class RequestQueue:
         ]
 
     def close(self) -> None:
-        """Take no more work; what runs goes on to its end."""
+        """Accept no more work; running work finishes."""
         self._threads.shutdown(wait=False)
 
     @property
     def busy(self) -> bool:
-        """Whether requests are under way."""
+        """Return whether requests are in progress."""
         return self._count > 0
 
 

@@ -1,4 +1,4 @@
-"""Refusals: errors of requests with their status over HTTP and gRPC, and one sentence each."""
+"""Request errors with their HTTP and gRPC status and a one-sentence message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GRPC = {
 
 
 class Refusal(MLServerError):  # type: ignore[misc, unused-ignore]
-    """A request that is not served.
+    """An error that refuses a request.
 
     Args:
         message: one sentence that says why, and what to do.
@@ -35,11 +35,11 @@ class Refusal(MLServerError):  # type: ignore[misc, unused-ignore]
 
 
 def refusal_of(error: OpletError) -> Refusal:
-    """An error of oplet as a refusal: 408 where time ran out, 413 for what is too large, 400 for everything else."""
+    """Convert an oplet error to a refusal: 408 for a missed deadline, 413 for exceeded limits, 400 for others."""
     status = LATE if isinstance(error, DeadlineError) else LARGE if isinstance(error, LimitError) else BAD
     return Refusal(str(error), status)
 
 
 def grpc_status(error: MLServerError) -> grpc.StatusCode:
-    """The gRPC status of an error of MLServer's or of this package's."""
+    """Return the gRPC status code for an error of MLServer or of this package."""
     return _GRPC.get(error.status_code, grpc.StatusCode.INTERNAL)

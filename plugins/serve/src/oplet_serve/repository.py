@@ -1,4 +1,4 @@
-"""The models of folders and files, with their names, versions and signatures."""
+"""Finds the models in folders and files, with their names, versions and signatures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["FoundModel", "find_models"]
 
 @dataclass(frozen=True)
 class FoundModel:
-    """A model to serve.
+    """A model file to serve: name, version, path, signature.
 
     Attributes:
         name: its name in requests.
@@ -31,7 +31,7 @@ class FoundModel:
 
 
 def find_models(paths: Sequence[Path], signature: str | None = None) -> list[FoundModel]:
-    """The models of files and folders.
+    """Find the models in files and folders.
 
     `x.tflite` is the model x, alone or in a folder. In a folder, `x/1/any.tflite` and `x/2/any.tflite` are versions of x. A model with
     several signatures is also there once for each, as `x@signature`.

@@ -37,7 +37,7 @@ _BATCH_TIME = 0.002
 
 
 class ArrayRequest(InferenceRequest):  # type: ignore[misc, unused-ignore]
-    """A request of this package's server: its response has arrays of numpy for `data`, where MLServer's has lists."""
+    """An inference request whose response may hold numpy arrays in `data`, where MLServer's have lists."""
 
 
 class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
@@ -79,7 +79,7 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         return True
 
     async def metadata(self) -> MetadataModelResponse:
-        """The names, datatypes and shapes of the model's tensors, -1 where any size is taken."""
+        """Return the names, datatypes and shapes of the model's inputs and outputs; -1 for sizes that may vary."""
         made = MetadataModelResponse.model_construct(
             name=self.name,
             platform=_PLATFORM,
@@ -114,7 +114,7 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
             queue.leave()
 
     async def unload(self) -> bool:
-        """Close the model; requests that are under way end first."""
+        """Close the model once requests in progress have finished."""
         queue, model = self._queue, self._model
         self._queue = self._model = None
         if queue is not None and model is not None:
@@ -126,11 +126,11 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
 
     @property
     def busy(self) -> bool:
-        """Whether requests are under way."""
+        """Return whether requests are in progress."""
         return self._queue is not None and self._queue.busy
 
     def _wanted(self, model: ServedModel, payload: InferenceRequest) -> list[str]:
-        """The outputs that the request asks for; all unless it names some."""
+        """Return the names of the requested outputs, all if the request names none."""
         names = [output.name for output in payload.outputs or ()]
         for name in names:
             if name not in model.outputs:

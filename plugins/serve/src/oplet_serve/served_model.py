@@ -1,4 +1,4 @@
-"""A model as the server runs it: its tensors by the protocol, and rows of a request in bounded parts."""
+"""A model as the server runs it: tensor specs of the protocol, and requests run in bounded batches of rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 
 class ServedModel:
-    """An open model.
+    """An open model, run by a Predictor.
 
     Where every input and output has a leading dimension for rows, a request has any number of them; else it has one value of each tensor.
 
@@ -62,7 +62,7 @@ class ServedModel:
         self.batch_size = self._predict.batch_size if self.takes_rows else 1
 
     def rows_of(self, values: Mapping[str, Array]) -> int:
-        """The number of rows of a request's values.
+        """Check a request's inputs, and return their number of rows.
 
         Raises:
             TensorError: an input is missing, or they have different numbers of rows.
@@ -90,7 +90,7 @@ class ServedModel:
         return count
 
     def run(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """The outputs for a request's values.
+        """Run the model on a request's values; return the outputs by name.
 
         Raises:
             OpletError: they cannot be computed.
@@ -134,5 +134,5 @@ class ServedModel:
         )
 
     def close(self) -> None:
-        """Close its interpreters."""
+        """Close the model's interpreters."""
         self._predict.close()

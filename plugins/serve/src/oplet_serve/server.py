@@ -1,4 +1,4 @@
-"""The server: MLServer's registry, handlers and metrics, behind this package's own doors."""
+"""The server: MLServer's registry, handlers and metrics behind this package's own transports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOGGER = logging.getLogger("mlserver.oplet")
 
 
 def server_settings(host: str, http_port: int, grpc_port: int, metrics_port: int) -> Settings:
-    """MLServer's settings; nothing is read from files of the current folder."""
+    """Build MLServer's settings; no files in the current folder are read."""
     return Settings(
         _env_file=None,
         debug=False,
@@ -52,7 +52,7 @@ def server_settings(host: str, http_port: int, grpc_port: int, metrics_port: int
 
 
 def model_settings(model: FoundModel, extra: dict[str, Any], max_batch_size: int, max_batch_time: float) -> ModelSettings:
-    """MLServer's settings of a model.
+    """Build MLServer's settings for a model.
 
     Args:
         model: the model.
@@ -73,18 +73,18 @@ def model_settings(model: FoundModel, extra: dict[str, Any], max_batch_size: int
 
 
 class _HttpServer(uvicorn.Server):  # type: ignore[misc, unused-ignore]
-    """A server over HTTP that leaves signals to `OpletServer`."""
+    """An HTTP server that leaves signal handling to `OpletServer`."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     def install_signal_handlers(self) -> None:
-        """Nothing: older versions of uvicorn call this."""
+        """Do nothing; older versions of uvicorn call this to install signal handlers."""
 
 
 class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
-    """A server of models over REST and gRPC; made while an event loop runs.
+    """Serves models over REST and gRPC; must be created while an event loop runs.
 
     Args:
         settings: of `server_settings`.
@@ -101,7 +101,7 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
         super().__init__(settings)
 
     def _configure_logger(self) -> None:
-        """Leave logging to the command."""
+        """Do nothing: the command configures logging."""
 
     def _create_servers(self) -> None:
         settings, bounds = self._settings, self._bounds
@@ -128,15 +128,15 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
         return _HttpServer(config)
 
     async def add_custom_handlers(self, model: MLModel) -> MLModel:
-        """Nothing: models have no paths of their own."""
+        """Do nothing: models have no custom paths."""
         return model
 
     async def remove_custom_handlers(self, model: MLModel) -> MLModel:
-        """Nothing."""
+        """Do nothing: models have no custom paths."""
         return model
 
     async def start(self, models_settings: Sequence[ModelSettings] = ()) -> None:
-        """Open the models, listen, and serve until a signal comes.
+        """Open the models, bind the ports, and serve until a signal comes.
 
         Raises:
             OpletError: a model cannot be opened, or a port cannot be had.
@@ -169,7 +169,7 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
             ) from None
 
     async def stop(self, sig: int | None = None) -> None:
-        """Take no more requests, and end when those under way have, or the grace time is over."""
+        """Refuse new requests, and stop once requests in progress have finished or the grace time is over."""
         self._stopping = True
         for server in self._http:
             server.should_exit = True
@@ -177,7 +177,7 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
 
     @property
     def busy(self) -> bool:
-        """Whether predictions are still under way."""
+        """Return whether predictions are still running."""
         return any(model.busy for model in self._models)
 
 

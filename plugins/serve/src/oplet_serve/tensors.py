@@ -1,4 +1,4 @@
-"""Tensors of the protocol as arrays and back: JSON numbers and strings, typed contents of gRPC, and raw bytes."""
+"""Conversion between the protocol's tensors and arrays: JSON values, gRPC's typed contents, raw bytes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LENGTH = struct.Struct("<I")
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """An input or output as the server offers it.
+    """Name, type and shape of an input or output, as the server offers it.
 
     Attributes:
         name: its name in the model.
@@ -61,7 +61,7 @@ class TensorSpec:
 
 
 def datatype_of(spec: TensorSpec) -> str:
-    """The protocol's name of a tensor's type.
+    """Return the protocol's datatype name of a tensor; raise if there is none.
 
     Raises:
         ModelError: it has none.
@@ -75,7 +75,7 @@ def datatype_of(spec: TensorSpec) -> str:
 
 
 def read_tensor(spec: TensorSpec, datatype: object, shape: object, data: object, base64_text: bool = False) -> Array:
-    """The array of a request's tensor.
+    """Convert a request's tensor to an array, checked against the spec.
 
     Args:
         spec: the input.
@@ -127,7 +127,7 @@ def _from_bytes(where: str, spec: TensorSpec, data: bytes | memoryview, count: i
 
 
 def _unpacked(where: str, data: bytes) -> list[bytes]:
-    """Elements of text, each with its length in four bytes in front of it."""
+    """Split packed BYTES elements, each of which is preceded by its length in four bytes."""
     found: list[bytes] = []
     place = 0
     while place < len(data):
@@ -175,7 +175,7 @@ def _numbers(where: str, spec: TensorSpec, data: Sequence[object], sizes: tuple[
 
 
 def _whole(elements: Array, otherwise: Array) -> Array:
-    """Whole numbers of 64 bits without sign, where all elements are such; else what numpy made of them."""
+    """Return the elements as uint64 if they are all non-negative integers of 64 bits; else `otherwise`, numpy's conversion."""
     fits = all(isinstance(each, int) and not isinstance(each, bool) and 0 <= each < 1 << 64 for each in elements.reshape(-1))
     return elements.astype(np.uint64) if fits else otherwise
 
@@ -207,7 +207,7 @@ def _object_array(elements: Sequence[bytes]) -> Array:
 
 
 def as_json(array: Array) -> tuple[Any, bool]:
-    """The elements of an output in row-major order, and whether they are in base64, as bytes that are no UTF-8 must be.
+    """Return an output's elements in row-major order for JSON, and whether they are base64, needed for bytes that are not UTF-8.
 
     Returns:
         an array of numbers that JSON writers take (16-bit floats as 32-bit ones), or a list of strings; and the flag.
@@ -223,12 +223,12 @@ def as_json(array: Array) -> tuple[Any, bool]:
 
 
 def datatype_is_half(dtype: np.dtype[Any]) -> bool:
-    """Whether the type is a 16-bit float, which gRPC carries as raw bytes only."""
+    """Return whether the dtype is a 16-bit float, which gRPC carries only as raw bytes."""
     return _DATATYPES.get(dtype.name) in ("FP16", "BF16")
 
 
 def as_raw(array: Array) -> bytes:
-    """The bytes of an output, as the protocol packs them: little-endian, row-major, text with its length in front."""
+    """Return an output's raw bytes as the protocol packs them: little-endian, row-major, strings preceded by their length."""
     if array.dtype == object:
         return b"".join(_LENGTH.pack(len(element)) + bytes(element) for element in array.reshape(-1))
     little = array.dtype.newbyteorder("<")

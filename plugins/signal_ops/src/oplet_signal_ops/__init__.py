@@ -28,6 +28,6 @@ OPS: dict[str, str] = {
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Bring the operators, under the names that models call them."""
+    """Register the operators under the custom names that models use."""
     for name, module in OPS.items():
         resolver.add_custom(name, f"{__name__}.ops.{module}:REGISTRATION")

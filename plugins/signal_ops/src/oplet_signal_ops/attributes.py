@@ -1,4 +1,4 @@
-"""The type that signal ops declare in their custom options."""
+"""Check of the tensor type that signal ops declare in their custom options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ensure_declared_type"]
 
 
 def ensure_declared_type(options: dict[str, Any], tensor: Tensor, *types: TensorType) -> None:
-    """Refuse the node unless the option 'T', by which tflite-micro picks its kernel, is the tensor's type and one of `types`."""
+    """Raise an error unless option 'T', by which tflite-micro selects its kernel, is the tensor's type and one of `types`."""
     wanted = {int(type): type.name for type in types}
     declared = integer(options, "T")
     ensure(declared in wanted, f"the option 'T' is {declared}; it must be one of {wanted}.")

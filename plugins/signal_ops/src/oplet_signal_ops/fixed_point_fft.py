@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms of int16 and int32 signals, with the very roundings of KISS FFT.
+"""FFTs of int16 and int32 signals, bit-exact with KISS FFT's rounding.
 
 tflite-micro's integer transforms are those of KISS FFT 1.3.0 in fixed point: values are fractions with 15 or 31 bits behind
 the point, every stage first divides by its radix so that sums stay small, every product is rounded to nearest, and what
@@ -22,7 +22,7 @@ __all__ = ["FixedPoint", "FixedPointFft", "radices", "turned_right"]
 
 
 def radices(length: int) -> list[int]:
-    """The radices of the stages of a transform, outermost first: fours, then a two, then threes, then fives.
+    """Return the radices of a transform's stages, outermost first: fours, then a two, then threes, then fives.
 
     What remains of other lengths is one more radix, for which there is no stage.
     """
@@ -35,7 +35,7 @@ def radices(length: int) -> list[int]:
 
 
 class FixedPoint:
-    """Arithmetic on fractions held in `narrow` integers, with products in integers of twice the width."""
+    """Fixed-point fractions in `narrow` integers; products use integers of twice the width."""
 
     def __init__(self, dtype: Any) -> None:
         self.narrow: np.dtype[Any] = np.dtype(dtype)
@@ -55,31 +55,31 @@ class FixedPoint:
         return self.scaled(values, self.one // divisor)
 
     def multiplied(self, a: Array, b: tuple[Array, Array]) -> Array:
-        """The product of complex numbers, the second ones in the form that `factors` gives them."""
+        """Multiply complex numbers, rounding; the second operand is in the form that `factors` returns."""
         product = a * b[0]
         product += a[::-1] * b[1]
         return self.rounded(product)
 
     def factors(self, points: Array) -> tuple[Array, Array]:
-        """Complex numbers made ready to be multiplied by: real parts, and what the two parts swapped are multiplied by."""
+        """Prepare complex factors for `multiplied`: the real parts, and the multipliers of the swapped parts."""
         return np.ascontiguousarray(points[0]), np.stack((-points[1], points[1]))
 
     def halved(self, add: np.ufunc, a: Array, b: Array) -> Array:
-        """Half of a + b, or of a - b. C adds 16-bit values as 32-bit ones: those sums do not wrap around."""
+        """Return (a + b) / 2 or (a - b) / 2; 16-bit sums do not wrap around, as C adds them in 32 bits."""
         total = add(a, b, dtype=np.int32)
         total >>= 1
         result: Array = total.astype(self.narrow)
         return result
 
     def circle(self, phases: list[float]) -> Array:
-        """The points of the unit circle at these angles."""
+        """Return the unit circle's points at these angles (twiddle factors)."""
         # Not numpy's functions, whose last bits differ from machine to machine.
         points = [[math.floor(0.5 + self.one * f(phase)) for phase in phases] for f in (math.cos, math.sin)]
         return np.array(points, self.wide)
 
 
 class FixedPointFft:
-    """The transform of complex signals of one length.
+    """The FFT of complex signals of one length.
 
     Attributes:
         length: of the signals; a product of the primes 2, 3 and 5, and not 1.
@@ -106,7 +106,7 @@ class FixedPointFft:
         self._roots = {radix: twiddles[:, :: length // radix] for radix in radices(length)}
 
     def __call__(self, signals: Array) -> Array:
-        """The transforms of the rows of (2, rows, length)."""
+        """Transform the rows of a complex array (2, rows, length)."""
         rows = signals.shape[1]
         values = signals
         # Blocks are interleaved, the innermost axis; so the signal is in order from the start, and the spectrum in the end.
@@ -157,7 +157,7 @@ class FixedPointFft:
 
 
 def turned_right(z: Array) -> Array:
-    """z divided by i."""
+    """Return z / i."""
     turned = np.empty_like(z)
     turned[0] = z[1]
     np.negative(z[0], turned[1])

@@ -1,4 +1,4 @@
-"""State that nodes keep, and how much they work on at once."""
+"""Per-node state that persists between invokes, and the block size of processing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ AT_ONCE = 1 << 16
 
 
 def add_state(context: Context, node: Node, shape: tuple[int, ...], type: TensorType) -> Tensor:
-    """Memory of the node's own that lives on between invokes: zeros at first and after `reset_all_variables()`.
+    """Add a persistent tensor to a node: zero at first and after `reset_all_variables()`.
 
-    Zeros are therefore how every op begins, whatever else its state counts.
+    Every op must therefore treat zeros as its initial state.
     """
     state = context.add_temporary(node, shape, type, allocation=Allocation.PERSISTENT)
     state.is_variable = True

@@ -1,4 +1,4 @@
-"""Transforms of real signals: of half the length, on pairs of samples taken for complex numbers.
+"""FFTs of real signals through complex FFTs of half the length, on pairs of samples.
 
 Integers have the roundings of KISS FFT (see `fixed_point_fft`): there and back, their transforms are divided by the length, so
 that both together are too. Floats go through numpy; only the way back is divided.
@@ -36,14 +36,14 @@ _VALUE_BYTES = 200
 
 
 def ensure_length(length: int) -> None:
-    """Refuse what tflite-micro has no transform for: half the length must be a product of twos, threes and fives."""
+    """Raise an error for a length without a transform in tflite-micro: half of it must be a product of 2, 3 and 5."""
     ensure(length % 2 == 0 and 4 <= length <= _LONGEST, f"the FFT's length is {length}; it must be even, from 4 to {_LONGEST}.")
     rest = radices(length // 2)[-1]
     ensure(rest <= 5, f"the FFT's length is {length}, a multiple of {rest}; half of it may have the factors 2, 3 and 5 only.")
 
 
 def read_transform(node: Node) -> tuple[Tensor, Tensor, int]:
-    """The input and output of a checked node, and its option `fft_length`."""
+    """Check a transform node; return its input, output, and option `fft_length`."""
     ensure_operands(node, 1, 1)
     source, output = node.inputs[0], node.outputs[0]
     ensure_type(source, *TYPES)
@@ -57,19 +57,19 @@ def read_transform(node: Node) -> tuple[Tensor, Tensor, int]:
 
 
 def transform(length: int, dtype: Any) -> Transform:
-    """From signals of `length` samples to their `length // 2 + 1` lowest frequencies."""
+    """Return a function that maps signals of `length` samples to their `length // 2 + 1` lowest frequencies."""
     charge(_VALUE_BYTES * length)
     return _in_parts(_floats if np.dtype(dtype) == np.float32 else _RealFft(length, dtype, inverse=False).forward)
 
 
 def inverse_transform(length: int, dtype: Any) -> Transform:
-    """From `length // 2 + 1` frequencies to signals of `length` samples."""
+    """Return a function that maps `length // 2 + 1` frequencies to signals of `length` samples."""
     charge(_VALUE_BYTES * length)
     return _in_parts(_inverse_floats if np.dtype(dtype) == np.float32 else _RealFft(length, dtype, inverse=True).backward)
 
 
 def _in_parts(transform: Transform) -> Transform:
-    """Some rows at a time: what is worked out in between is several times as wide as the values."""
+    """Wrap a transform to process some rows at a time, as its intermediates are several times as large as the values."""
 
     def run(source: Array, target: Array) -> None:
         rows = max(1, AT_ONCE // max(source.shape[1], 1))
@@ -133,7 +133,7 @@ class _RealFft:
         target[:, 0::2], target[:, 1::2] = signal
 
     def _split(self, values: Array) -> tuple[Array, Array]:
-        """Of each value and its mirror image: half the sum with the image's conjugate, and half the difference, turned."""
+        """Split a spectrum with its mirror image: return half of (value + conjugate image), and half of the difference, rotated."""
         half, fixed = self._half, self._fixed
         ahead = fixed.divided(values[:, :, 1 : half // 2 + 1], 2)
         behind = values[:, :, half - 1 : half - half // 2 - 1 : -1].copy()

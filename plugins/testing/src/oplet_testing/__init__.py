@@ -1,7 +1,9 @@
 """The test kit for authors of ops and delegates: models of a few nodes, one-line runs, and contracts to inherit from.
 
+Programs reach it as `oplet.testing`, which is this package by the name that its users know.
+
 Examples:
-    >>> from oplet_testing import OpContract, Spec, one_op_model, run_op
+    >>> from oplet.testing import OpContract, Spec, one_op_model, run_op
 """
 
 from __future__ import annotations

@@ -7,24 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from oplet import Context, Node, Registration
 from oplet.errors import ModelError
-from oplet.model.builders.arguments import SIZES, TEXT, Kind, one_of, takes
-from oplet.ops.context import Context
-from oplet.ops.node import Node
-from oplet.ops.serving.registration import Registration
+from oplet.toolkit import arguments as kinds
 from oplet_testing.graphs import Graph, Op
 from oplet_testing.one_op import Spec
 
 __all__ = ["chain_graph", "elementwise"]
 
-_OPS = Kind(
+_OPS = kinds.Kind(
     "a list of one op or more, each a name or an Op",
     lambda value: isinstance(value, (list, tuple)) and bool(value) and all(isinstance(each, (str, Op)) for each in value),
 )
-_FUNCTION = Kind("a function of arrays", callable)
+_FUNCTION = kinds.Kind("a function of arrays", callable)
 
 
-@takes(ops=_OPS, spec=one_of(Spec), outputs=SIZES, name=TEXT)
+@kinds.takes(ops=_OPS, spec=kinds.one_of(Spec), outputs=kinds.SIZES, name=kinds.TEXT)
 def chain_graph(ops: Sequence[str | Op], spec: Spec, *, outputs: Sequence[int] = (), name: str = "") -> Graph:
     """Make a subgraph for `graph_model` whose nodes run in a row: each reads what the one before it writes.
 
@@ -59,7 +57,7 @@ def chain_graph(ops: Sequence[str | Op], spec: Spec, *, outputs: Sequence[int] =
     return Graph(dict.fromkeys(names, spec), "t0", " ".join(names[index] for index in outputs) or names[-1], nodes, name)
 
 
-@takes(function=_FUNCTION)
+@kinds.takes(function=_FUNCTION)
 def elementwise(function: Callable[..., Any], **fields: Any) -> Registration:
     """Return the registration of an op that computes a numpy function of its inputs, for custom ops in tests.
 

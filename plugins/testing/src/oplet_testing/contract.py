@@ -15,11 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet import Interpreter, OpResolver, PluginManager
 from oplet.errors import OpletError, PluginError, PrepareError
-from oplet.ops.context import EnsureError
-from oplet.ops.serving.resolver import OpResolver
-from oplet.plugins.manager import PluginManager
-from oplet.runtime.interpreter import Interpreter
+from oplet.toolkit import EnsureError
 from oplet_testing.harness.assertions import check, identical, type_described
 from oplet_testing.harness.graph_access import (
     graph_inputs,
@@ -253,7 +251,7 @@ class Contract:
         wanted = self.fresh(self.inputs)
         with self.opened() as interpreter:
             constants = [copy for copy, tensor in zip(self.inputs, graph_inputs(interpreter)) if make_constant(tensor, copy)]
-            interpreter._subgraph(0).invalidate()
+            interpreter.subgraphs[0].invalidate()
             held = [t for node in plan(interpreter) for t in node.inputs if t is not None and t.is_constant]
             before = [t.data.copy() for t in held]
             arrays = [t.data for t in held]

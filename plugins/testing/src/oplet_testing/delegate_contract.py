@@ -7,15 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from oplet.delegates.delegate import Delegate, DelegateContext
-from oplet.delegates.partition import NodeSubset
+from oplet import Context, Delegate, DelegateContext, Interpreter, Model, Node, NodeSubset, Registration, Tensor, load_delegate
 from oplet.errors import DelegateError, OpletError
-from oplet.model.model import Model
-from oplet.ops.context import Context, Node
-from oplet.ops.serving.registration import Registration, Thunk
-from oplet.ops.tensor import Tensor
-from oplet.runtime.delegation.load import load_delegate
-from oplet.runtime.interpreter import Interpreter
+from oplet.toolkit import Thunk
 from oplet_testing.contract import Contract
 from oplet_testing.harness.assertions import check, identical
 from oplet_testing.harness.graph_access import graph, plan
@@ -125,7 +119,7 @@ class DelegateContract(Contract):
         with self.opened() as interpreter:
             for report in interpreter.delegation_reports():
                 claimed = {index for nodes in report.partitions for index in nodes}
-                for node in interpreter._subgraphs[report.subgraph].nodes[: report.nodes]:
+                for node in interpreter.subgraphs[report.subgraph].nodes[: report.nodes]:
                     why = report.unsupported.get(node.index, "").strip()
                     said = node.index in claimed or why not in ("", "not supported")
                     check(said, f"it does not say why it leaves node {node.index} ({node.op_name}) alone: '{why}'")

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from oplet.model.files.atomic_write import write_atomically
-from oplet.plugins.manager import default_manager
+from oplet import write_atomically
+from oplet.toolkit import default_manager
 
 if TYPE_CHECKING:
     from importlib_metadata import EntryPoint

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet import ModelBuilder
 from oplet.errors import ModelError
-from oplet.model.builders.arguments import OPERATOR, OPTIONS, TEXT, WHOLE, Kind, takes
-from oplet.model.builders.model_builder import ModelBuilder
-from oplet.ops.tensor import tensor_type
 from oplet.schema.table import Table
+from oplet.toolkit import arguments as kinds
+from oplet.toolkit import tensor_type
 from oplet_testing.one_op import Spec
 
 __all__ = ["Graph", "Op", "graph_model"]
@@ -52,23 +52,25 @@ class Graph(NamedTuple):
     name: str = ""
 
 
-_TENSORS = Kind(
+_TENSORS = kinds.Kind(
     "a mapping from names to Specs, or to arrays for constants",
     lambda value: (
         isinstance(value, Mapping)
         and all(isinstance(name, str) and isinstance(each, (Spec, np.ndarray)) for name, each in value.items())
     ),
 )
-_TEXT = Kind("names separated by blanks", lambda value: isinstance(value, str))
-_OPS = Kind("a list of Op(...)", lambda value: isinstance(value, (list, tuple)) and all(isinstance(each, Op) for each in value))
-_GRAPHS = Kind("a Graph(...) for each subgraph", lambda value: all(isinstance(each, Graph) for each in value))
-_SIGNATURES = Kind(
+_TEXT = kinds.Kind("names separated by blanks", lambda value: isinstance(value, str))
+_OPS = kinds.Kind(
+    "a list of Op(...)", lambda value: isinstance(value, (list, tuple)) and all(isinstance(each, Op) for each in value)
+)
+_GRAPHS = kinds.Kind("a Graph(...) for each subgraph", lambda value: all(isinstance(each, Graph) for each in value))
+_SIGNATURES = kinds.Kind(
     "a mapping from keys to numbers of subgraphs",
-    lambda value: isinstance(value, Mapping) and all(isinstance(key, str) and WHOLE.fits(at) for key, at in value.items()),
+    lambda value: isinstance(value, Mapping) and all(isinstance(key, str) and kinds.WHOLE.fits(at) for key, at in value.items()),
 )
 
 
-@takes(graphs=_GRAPHS, signatures=_SIGNATURES)
+@kinds.takes(graphs=_GRAPHS, signatures=_SIGNATURES)
 def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> bytes:
     """Return the bytes of a model with these subgraphs; the first is the one that runs.
 
@@ -122,12 +124,12 @@ def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> 
     return builder.to_bytes()
 
 
-@takes("Graph", tensors=_TENSORS, inputs=_TEXT, outputs=_TEXT, ops=_OPS, name=TEXT)
+@kinds.takes("Graph", tensors=_TENSORS, inputs=_TEXT, outputs=_TEXT, ops=_OPS, name=kinds.TEXT)
 def _check_graph(tensors: object, inputs: object, outputs: object, ops: object, name: object) -> None:
     """Check the types of a Graph's fields; the decorator does it."""
 
 
-@takes("Op", op=OPERATOR, inputs=_TEXT, outputs=_TEXT, options=OPTIONS)
+@kinds.takes("Op", op=kinds.OPERATOR, inputs=_TEXT, outputs=_TEXT, options=kinds.OPTIONS)
 def _check_op(op: object, inputs: object, outputs: object, options: object = None) -> None:
     """Check the types of an Op's fields; the decorator does it."""
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.model.builders.arguments import BYTES, FLAG, OPERATOR, OPTIONS, VERSION, Kind, takes
-from oplet.model.builders.model_builder import ModelBuilder
-from oplet.ops.tensor import tensor_type
+from oplet import ModelBuilder
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
+from oplet.toolkit import arguments as kinds
+from oplet.toolkit import tensor_type
 
 __all__ = ["Spec", "call_op", "invoke", "invoke_steps", "one_op_model", "run_op"]
 
@@ -43,20 +43,26 @@ class Spec(NamedTuple):
     sparsity: Any = None
 
 
-_INPUTS = Kind(
+_INPUTS = kinds.Kind(
     "a list with a Spec, an array (a constant) or None (left out) for each input",
     lambda value: (
         isinstance(value, (list, tuple))
         and all(each is None or isinstance(each, (Spec, np.ndarray, np.generic)) for each in value)
     ),
 )
-_FEEDS = Kind("a list with an array (it is fed), a Spec with data (a constant) or None (left out) for each input", _INPUTS.fits)
-_SPECS = Kind("a list of Specs", lambda value: isinstance(value, (list, tuple)) and all(isinstance(each, Spec) for each in value))
-_ARRAYS = Kind("an array for each input", lambda value: all(isinstance(each, (np.ndarray, np.generic)) for each in value))
-_INTERPRETER = Kind("an interpreter class", callable)
+_FEEDS = kinds.Kind(
+    "a list with an array (it is fed), a Spec with data (a constant) or None (left out) for each input", _INPUTS.fits
+)
+_SPECS = kinds.Kind(
+    "a list of Specs", lambda value: isinstance(value, (list, tuple)) and all(isinstance(each, Spec) for each in value)
+)
+_ARRAYS = kinds.Kind("an array for each input", lambda value: all(isinstance(each, (np.ndarray, np.generic)) for each in value))
+_INTERPRETER = kinds.Kind("an interpreter class", callable)
 
 
-@takes(op=OPERATOR, inputs=_INPUTS, outputs=_SPECS, options=OPTIONS, version=VERSION, intermediates=_SPECS)
+@kinds.takes(
+    op=kinds.OPERATOR, inputs=_INPUTS, outputs=_SPECS, options=kinds.OPTIONS, version=kinds.VERSION, intermediates=_SPECS
+)
 def one_op_model(
     op: BuiltinOperator | str,
     inputs: Sequence[Spec | NDArray[Any] | None],
@@ -120,7 +126,7 @@ def one_op_model(
     return builder.to_bytes()
 
 
-@takes(model=BYTES, feeds=_ARRAYS, interpreter=_INTERPRETER, resize=FLAG)
+@kinds.takes(model=kinds.BYTES, feeds=_ARRAYS, interpreter=_INTERPRETER, resize=kinds.FLAG)
 def run_op(
     model: bytes, *feeds: NDArray[Any], interpreter: Any = None, resize: bool = False, **arguments: Any
 ) -> list[NDArray[Any]]:
@@ -134,7 +140,7 @@ def run_op(
         arguments: for the interpreter's constructor.
     """
     if interpreter is None:
-        from oplet.runtime.interpreter import Interpreter as interpreter
+        from oplet import Interpreter as interpreter
     return invoke(interpreter(model_content=model, **arguments), *feeds, resize=resize)
 
 
@@ -193,8 +199,14 @@ def invoke_steps(interpreter: Any, steps: Iterable[Sequence[NDArray[Any]]]) -> l
     return results
 
 
-@takes(
-    op=OPERATOR, inputs=_FEEDS, outputs=_SPECS, options=OPTIONS, version=VERSION, intermediates=_SPECS, interpreter=_INTERPRETER
+@kinds.takes(
+    op=kinds.OPERATOR,
+    inputs=_FEEDS,
+    outputs=_SPECS,
+    options=kinds.OPTIONS,
+    version=kinds.VERSION,
+    intermediates=_SPECS,
+    interpreter=_INTERPRETER,
 )
 def call_op(
     op: BuiltinOperator | str,

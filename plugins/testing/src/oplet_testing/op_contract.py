@@ -6,12 +6,10 @@ import gc
 import weakref
 from typing import Any, ClassVar
 
+from oplet import Model, OpResolver, PluginManager
 from oplet.errors import ModelError, OpletError, OpNotFoundError, PrepareError, UnresolvedOpError
-from oplet.model.model import Model
-from oplet.ops.serving.entry import op_label
-from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
-from oplet.plugins.manager import PluginManager, default_manager
 from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.toolkit import ChainOpResolver, default_manager, op_label
 from oplet_testing.contract import Contract
 from oplet_testing.harness.assertions import check
 from oplet_testing.harness.graph_access import plan, write_over

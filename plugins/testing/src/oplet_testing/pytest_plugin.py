@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from oplet.plugins.manager import PluginManager
+    from oplet import PluginManager
 
 __all__ = ["isolated_plugins", "op_tester"]
 
@@ -34,7 +34,8 @@ def isolated_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., 
     `isolated_plugins("oplet-atan-op")` switches that one on, also for interpreters that are given no manager, and returns the manager.
     Environment variables that select plugins are ignored meanwhile.
     """
-    from oplet.plugins.manager import PluginManager, default_manager
+    from oplet import PluginManager
+    from oplet.toolkit import default_manager
 
     def allow(*names: str, **arguments: Any) -> PluginManager:
         monkeypatch.setenv("OPLET_PLUGINS", ",".join(names))

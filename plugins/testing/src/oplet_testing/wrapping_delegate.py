@@ -8,27 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from oplet.delegates.delegate import Delegate, DelegateContext, DelegateFlags, DelegateKernel, DelegateParams, SimpleDelegate
+from oplet import (
+    Allocation,
+    Callee,
+    Context,
+    Delegate,
+    DelegateContext,
+    DelegateFlags,
+    DelegateKernel,
+    DelegateParams,
+    Node,
+    SimpleDelegate,
+    Tensor,
+    TensorBuilder,
+)
 from oplet.errors import StateError
-from oplet.ops.callee import Callee
-from oplet.ops.context import Context, Declined, Node
-from oplet.ops.node import Thunk
-from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder
-from oplet.runtime.execution.checks import checked_shape
-from oplet.runtime.execution.fallback import fall_back
-from oplet.runtime.execution.initialization import initialize_provider
-from oplet.runtime.execution.kernel_context import KernelContext
-from oplet.runtime.memory.arrays import new_array
 from oplet.schema.enums import TensorType
-
-if TYPE_CHECKING:
-    from oplet.ops.serving.kernel import Kernel
+from oplet.toolkit import Thunk, prepare_claimed, resize_now
 
 __all__ = ["WrappingDelegate"]
+
+Array = NDArray[Any]
 
 
 class WrappingDelegate(SimpleDelegate):
@@ -87,8 +92,6 @@ class _InnerContext(Context):
 
     def __init__(self, outside: Context, border: Sequence[Tensor]) -> None:
         self.running = False
-        if not isinstance(outside, KernelContext):
-            raise StateError(f"Nodes are wrapped in the runtime's own context, not in a {type(outside).__name__}.")
         self.outside = outside
         self.border = border
 
@@ -136,14 +139,10 @@ class _InnerContext(Context):
         return self.outside.add_temporary(node, shape, type, allocation=allocation, name=name)
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
-        if not self.running:
+        if self.running:
+            resize_now(tensor, shape)
+        else:
             self.outside.resize_tensor(tensor, shape)
-            return
-        wanted = checked_shape(tensor, shape)
-        if tensor.shape != wanted or not tensor.has_data or not tensor.data.flags.writeable:
-            tensor.shape = wanted
-            tensor.set_memory(new_array(tensor))
-            tensor.resized = True
 
     def set_dynamic(self, tensor: Tensor) -> None:
         self.outside.set_dynamic(tensor)
@@ -198,7 +197,7 @@ class _Kernel(DelegateKernel):
         self.known = None
         remaining = iter(self.nodes)
         for claimed in remaining:
-            _prepare(inside, claimed)
+            prepare_claimed(context, inside, claimed)
             if _fold(inside, claimed, self.border):
                 continue
             self.static.append(claimed)
@@ -236,31 +235,10 @@ def _reset_allocation(tensor: Tensor) -> None:
         tensor.allocation = Allocation.ARENA
 
 
-def _registration(node: Node) -> Kernel:
-    if node.registration is None:
-        raise StateError(f"{node} has no kernel.")
-    return node.registration
-
-
-def _prepare(inside: _InnerContext, node: Node) -> None:
-    """Prepare a node with the first kernel for its op that does not decline it, as the runtime does."""
-    if node.providers is not None:
-        node.providers.restart()
-    while True:
-        node.temporaries = []
-        if not initialize_provider(inside.outside, node):
-            continue
-        prepare = _registration(node).prepare
-        try:
-            if prepare is not None:
-                prepare(inside, node)
-            return
-        except Declined as declined:
-            fall_back(inside.outside, node, declined)
-
-
 def _bind(inside: _InnerContext, node: Node) -> Thunk:
-    registration = _registration(node)
+    registration = node.registration
+    if registration is None:
+        raise StateError(f"{node} has no kernel.")
     if registration.bind is not None:
         return registration.bind(inside, node)
     if registration.invoke is None:
@@ -273,7 +251,12 @@ def _fold(inside: _InnerContext, node: Node, border: Sequence[Tensor]) -> bool:
     if node.outputs and all(tensor.allocation is Allocation.COMPUTED for tensor in node.outputs):
         return True
     inputs = [tensor for tensor in node.inputs if tensor is not None]
-    if not _registration(node).pure or not node.inputs or not all(tensor.is_constant for tensor in inputs):
+    if (
+        node.registration is None
+        or not node.registration.pure
+        or not node.inputs
+        or not all(tensor.is_constant for tensor in inputs)
+    ):
         return False
     inside.running = True
     _give_memory(inside, node, afresh=True)
@@ -300,7 +283,7 @@ def _run_deferred(inside: _InnerContext, deferred: _DeferredNode, around: Callab
         for tensor in node.outputs:
             if tensor not in inside.border:
                 _reset_allocation(tensor)
-        _prepare(inside, node)
+        prepare_claimed(inside.outside, inside, node)
         _give_memory(inside, node)
         deferred.keep(around(node, _bind(inside, node)))
     if deferred.thunk is not None:

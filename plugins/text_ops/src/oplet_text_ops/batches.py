@@ -1,4 +1,4 @@
-"""Work on many strings in parts, so that scratch memory stays within bounds."""
+"""Processing of many strings in batches, so that scratch memory stays bounded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FEW = 256
 
 
 def parts(texts: Sequence[bytes], scratch: int) -> Iterator[Sequence[bytes]]:
-    """The strings in parts of about a megabyte; charges `scratch` bytes for each of their bytes."""
+    """Yield the strings in batches of about a megabyte; charge `scratch` bytes of memory per byte of text."""
     ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 1)
     first, before = 0, 0
     while first < len(texts):
@@ -29,7 +29,7 @@ def parts(texts: Sequence[bytes], scratch: int) -> Iterator[Sequence[bytes]]:
 
 
 def each_text(change: Callable[[bytes], bytes], texts: Sequence[bytes]) -> list[bytes]:
-    """What becomes of each string; charges the memory while it grows."""
+    """Apply `change` to each string; charge the results' memory to the limit as it grows."""
     made: list[bytes] = []
     nbytes = 0
     for first in range(0, len(texts), _FEW):

@@ -1,4 +1,4 @@
-"""What the kernels share: checks of ragged rows, tables in constant inputs, and outputs whose size depends on the text."""
+"""Shared parts of kernels: checks of row splits, tables in constant inputs, outputs of run-time size."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Value = TypeVar("Value")
 
 
 def string_vector(values: Sequence[bytes]) -> NDArray[Any]:
-    """The strings as an array of objects with one dimension."""
+    """Return the strings as a one-dimensional object array."""
     array = np.empty(len(values), object)
     array[:] = values
     return array
 
 
 def give(context: Context, tensor: Tensor, values: NDArray[Any] | Sequence[Any]) -> None:
-    """Resize a dynamic output to the values, and write them; a list of bytes becomes a vector of strings."""
+    """Resize a dynamic output to the values and write them; a list of bytes becomes a string vector."""
     array = (
         values
         if isinstance(values, np.ndarray)
@@ -36,13 +36,13 @@ def give(context: Context, tensor: Tensor, values: NDArray[Any] | Sequence[Any])
 
 
 def give_all(context: Context, node: Node, *values: NDArray[Any] | Sequence[Any]) -> None:
-    """Give each output of the node its values."""
+    """Resize and write all outputs of the node."""
     for tensor, each in zip(node.outputs, values):
         give(context, tensor, each)
 
 
 def ensure_row_splits(splits: Tensor, values: int) -> NDArray[np.int64]:
-    """The row splits in a tensor, checked: they begin with 0, never fall, and end with the number of values.
+    """Check and return row splits: they start at 0, never decrease, and end at `values`.
 
     Raises:
         EnsureError: they do not.
@@ -56,7 +56,7 @@ def ensure_row_splits(splits: Tensor, values: int) -> NDArray[np.int64]:
 
 
 def table_of(node: Node, tensor: Tensor, key: str, make: Callable[[bytes], Value]) -> Value:
-    """What `make` reads from a tensor of bytes or one string; kept with the node as long as the tensor is the same constant."""
+    """Parse a table from a tensor of bytes or one string by `make`; cached on the node while the constant stays the same."""
     ensure(tensor.size > 0, lambda: f"{tensor} is empty; it must hold the bytes of a table.")
 
     def read() -> Value:

@@ -1,4 +1,4 @@
-"""Segments that share a sequence: how much of each one fits, when they take turns.
+"""Round-robin trimming: how many values of each segment fit a common length limit.
 
 Numerics: round_robin_trimmer.h of tensorflow/text.
 """
@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 
 
 def prepare_segments(context: Context, node: Node, outputs: int) -> int:
-    """Check a node's length, values and row splits; returns the number of segments, of which each has so many outputs.
+    """Check a node's length, values and row splits; return the number of segments, each of which has `outputs` outputs.
 
     Raises:
         EnsureError: operands are missing, too many, or of a type that they may not have.
@@ -43,7 +43,7 @@ def prepare_segments(context: Context, node: Node, outputs: int) -> int:
 
 
 def segment_sizes(node: Node, count: int) -> tuple[list[Ints], Ints, Ints]:
-    """The row splits of each segment, and for each row and segment how many values it has and how many of them fit.
+    """Return the row splits of each segment, and for each row and segment the number of values and how many of them fit.
 
     Raises:
         EnsureError: row splits are damaged, or segments have different numbers of rows.
@@ -57,7 +57,7 @@ def segment_sizes(node: Node, count: int) -> tuple[list[Ints], Ints, Ints]:
 
 
 def fitting(sizes: Ints, length: int) -> Ints:
-    """How many values of each segment fit, for rows of segments.
+    """Return how many values of each segment fit within `length`, per row.
 
     The shortest segments are taken whole, as long as the others could have as much; what is left is shared among the others, and the
     first of them get one more where it does not come out even.

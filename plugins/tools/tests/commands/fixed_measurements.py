@@ -13,7 +13,7 @@ __all__ = ["fix_measurements"]
 #: What passes between two looks at the clock, in nanoseconds.
 _STEP = 37_000
 #: Whoever looks at the clock while nodes run must not change what the command says: the commands' own looks alone count.
-_OURS = f"{os.sep}oplet{os.sep}tools{os.sep}"
+_OURS = f"{os.sep}oplet_tools{os.sep}"
 
 
 def fix_measurements() -> None:

@@ -101,7 +101,7 @@ PLUGIN_COMMANDS = {
 }
 
 #: The commands, by the plugins that there are for them.
-GROUPS = {"builtin_ops,example_delegate,atan_op": COMMANDS, "builtin_ops,native_ops,serve": PLUGIN_COMMANDS}
+GROUPS = {"builtin_ops,example_delegate,atan_op,build": COMMANDS, "builtin_ops,native_ops,serve,build": PLUGIN_COMMANDS}
 
 #: A program that was written for LiteRT.
 _BEHIND = f"""

@@ -21,7 +21,13 @@ def command() -> str:
 
 @pytest.mark.parametrize(
     ("typed", "wanted"),
-    [("oplet ins", {"inspect"}), ("oplet new-", {"new-op", "new-delegate"}), ("oplet inspect --te", {"--tensor", "--tensors"})],
+    [
+        ("oplet ins", {"inspect"}),
+        ("oplet new-", {"new-op", "new-delegate"}),
+        ("oplet inspect --te", {"--tensor", "--tensors"}),
+        ("oplet bu", {"build"}),
+        ("oplet build --with-", {"--with-core", "--with-model"}),
+    ],
 )
 def test_a_shell_completes_commands_and_options(command: str, typed: str, wanted: set[str]) -> None:
     words = {"_OPLET_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}

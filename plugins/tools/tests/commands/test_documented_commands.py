@@ -207,7 +207,11 @@ def test_documented_commands_run_with_every_package_installed(page: Path, folder
 @pytest.mark.sweep
 @pytest.mark.parametrize("page", with_commands(), ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_documented_commands_run_with_the_numpy_kernels_alone(page: Path, folder: Path) -> None:
-    run_all([command for command in runnable(page) if not NEEDS_MORE.search(command)], folder, OPLET_PLUGINS="oplet-builtin-ops")
+    run_all(
+        [command for command in runnable(page) if not NEEDS_MORE.search(command)],
+        folder,
+        OPLET_PLUGINS="oplet-builtin-ops,oplet-build",
+    )
 
 
 @pytest.mark.sweep

@@ -13,7 +13,11 @@ from oplet_tools.cli.app import app
 
 pytestmark = pytest.mark.sweep
 
-COMMANDS: dict[str, Any] = typer.main.get_command(app).commands
+GROUP: Any = typer.main.get_command(app)
+#: oplet's own, and those of oplet-build, where it is installed.
+COMMANDS: dict[str, Any] = {**GROUP.commands} | {
+    name: command for name in ("build", "select") if (command := GROUP.get_command(typer.Context(GROUP), name))
+}
 NONSENSE = ["", "nonsense", "1e999", "nan", "no/such/folder/file", "=x", "\0"]
 #: What each command is given besides; MODEL and OUT stand for files.
 USUAL = {

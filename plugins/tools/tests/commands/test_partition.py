@@ -304,7 +304,7 @@ def test_without_the_package_that_lays_out_the_command_to_install_it_is_named(op
     monkeypatch.setitem(sys.modules, "graphlay", None)
     ran = oplet("partition", model, "--delegate", "example", "--svg", "out.svg")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == 'oplet: Drawing a graph needs graphlay; install it: pip install "oplet[graph]".\n'
+    assert ran.err == 'oplet: Drawing a graph needs graphlay; install it: pip install "oplet-tools[graph]".\n'
     assert oplet("partition", model, "--delegate", "example").code == 0
 
 

@@ -9,10 +9,11 @@ import sys
 import pytest
 from tests.places import EXAMPLES
 
-from oplet.plugins.commands import CORE_COMMANDS
+from oplet import PluginManager
 from oplet_testing.distributions import fake_distribution
 from oplet_tools.cli.app import app
 from oplet_tools.cli.main import main
+from oplet_tools.cli.plugin_commands import KNOWN
 
 HOOK = """
 from oplet import hookimpl
@@ -68,9 +69,10 @@ def site(add):
     return add("greeting", "1.2", {"greeting.hooks": HOOK, "greeting.cli": CLI})
 
 
-def test_oplet_has_the_commands_whose_names_are_its_own():
-    own = {info.name or info.callback.__name__.replace("_", "-") for info in app.registered_commands}
-    assert own == CORE_COMMANDS
+def test_the_commands_of_this_project_s_packages_are_known():
+    ours = {entry.name: entry.provenance.distribution for entry in PluginManager().commands().entries()}
+    assert ours.items() <= KNOWN.items()
+    assert not KNOWN.keys() & {info.name or info.callback.__name__.replace("_", "-") for info in app.registered_commands}
 
 
 def test_the_help_lists_them_with_their_packages_and_imports_none(oplet, site):
@@ -162,6 +164,33 @@ def test_what_typer_makes_no_command_of_is_one_line(oplet, site):
     assert ran.err.count("\n") == 1
 
 
+SWITCHED_OFF = [
+    (["-p", "no:build"], {}, "switched off by -p no:build"),
+    (["-p", "no:oplet-build"], {}, "switched off by -p no:oplet-build"),
+    ([], {"OPLET_DISABLE_PLUGINS": "build"}, "switched off by OPLET_DISABLE_PLUGINS=build"),
+    ([], {"OPLET_PLUGINS": "no:build"}, "switched off by OPLET_PLUGINS=no:build"),
+    ([], {"OPLET_PLUGINS": "oplet-builtin-ops"}, "not among those that OPLET_PLUGINS allows"),
+]
+
+
+@pytest.mark.parametrize("command", ["build", "select"])
+@pytest.mark.parametrize(("switches", "variables", "reason"), SWITCHED_OFF)
+def test_a_command_whose_package_is_switched_off_says_so(oplet, monkeypatch, command, switches, variables, reason):
+    pytest.importorskip("oplet_build")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    ran = oplet(*switches, command, "model.tflite")
+    assert ran.code == 2
+    assert ran.err.endswith(f"No such command '{command}': oplet-build, which brings it, is {reason}.\n")
+
+
+def test_a_command_whose_package_is_not_installed_says_what_to_install(oplet, monkeypatch):
+    monkeypatch.setattr("oplet.installed.entry_points", lambda group: ())
+    ran = oplet("serve", "model.tflite")
+    assert ran.code == 2
+    assert ran.err.endswith("No such command 'serve': a package of its own brings it: pip install oplet-serve.\n")
+
+
 def test_a_name_of_oplets_own_stays_its_own(oplet, site, add):
     other = HOOK.replace('"greet"', '"versions"').replace('"wave"', '"bow"')
     add("other", "1.0", {"other": other})
@@ -169,10 +198,13 @@ def test_a_name_of_oplets_own_stays_its_own(oplet, site, add):
     ran = oplet("--help")
     assert "Wave. (other 1.0)" in ran.out
     assert "Greet and part. (other 1.0)" not in ran.out
-    assert "it registers the command 'versions', which is one of oplet's own, so it is left out" in ran.err
+    assert ran.err == "oplet: warning: The command 'versions' of other 1.0 is not reached: oplet has one of that name.\n"
+    assert ran.err.count("The command 'versions' of other 1.0 is not reached: oplet has one of that name.") == 1
+    ran = oplet("bow", "--times", "2")
+    assert (ran.code, ran.out) == (0, "waves 2.0\n")
+    assert ran.err.count("\n") == 1
     [info] = [info for info in json.loads(oplet("plugins", "--json").out) if info["name"] == "other"]
-    assert info["commands"] == ["bow"]
-    assert "left out" in info["notes"][0]
+    assert info["commands"] == ["bow", "versions"]
 
 
 def test_two_packages_of_one_command_are_named_when_it_is_used(oplet, site, add):

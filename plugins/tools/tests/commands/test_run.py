@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -190,16 +189,6 @@ def test_debug_lets_the_exception_through(arguments):
 )
 def test_wrong_usage_is_exit_code_2(oplet, arguments):
     assert oplet(*arguments).code == 2
-
-
-def test_without_typer_one_line_says_what_to_install(oplet, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("oplet_tools.cli.") and name != "oplet_tools.cli.main"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "typer", None)
-    ran = oplet("plugins")
-    assert ran.code == 1
-    assert 'pip install "oplet[cli]"' in ran.err
-    assert ran.err.count("\n") == 1
 
 
 def test_control_characters_of_a_model_do_not_reach_the_terminal(oplet, tmp_path):

@@ -22,6 +22,7 @@ from rich.cells import cell_len
 
 from oplet.plugins.manager import PluginManager
 from oplet_tools.cli.app import COMMANDS as REGISTERED
+from oplet_tools.cli.plugin_commands import KNOWN
 from oplet_tools.cli.table_layout import Column, layout, parse_column
 
 words = st.text("ab ", max_size=40)
@@ -49,10 +50,11 @@ def test_every_command_prints_what_the_files_say(mode: str, plugins: str) -> Non
 def test_every_command_has_a_file() -> None:
     shown = {command.split()[0] for command in COMMANDS.values()}
     named = {function.__name__.replace("_", "-") for function in REGISTERED}
+    named |= {name for name, package in KNOWN.items() if package == "oplet-build"}
     assert named ^ shown == {"--help"}
     assert set(SUMMARY) <= named
     of_plugins = {command.split()[0] for command in PLUGIN_COMMANDS.values()}
-    assert {entry.name for entry in PluginManager().commands().entries()} <= of_plugins
+    assert {entry.name for entry in PluginManager().commands().entries()} <= of_plugins | named
     kept = {path.name for path in FOLDER.glob("*.txt")} - {"versions.txt"}
     assert kept == {f"{name}.{mode}.txt" for name in NAMES for mode in MODES}
 

@@ -168,7 +168,7 @@ def test_parquet_without_pyarrow_says_what_to_install(oplet, digits: Path, pictu
     for arguments in (["-i", pictures, "-o", tmp_path / "y.parquet"], ["-i", tmp_path / "x.parquet"]):
         ran = oplet("run", digits, *arguments)
         assert ran.code == 1
-        assert "oplet[arrow]" in ran.err
+        assert "oplet-tools[arrow]" in ran.err
 
 
 def test_rows_of_several_shapes(oplet, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_without_an_interrupted_run_resume_begins_one(oplet, interrupted: Path) 
 
 
 def test_two_processes_do_not_write_the_same_results(oplet, interrupted: Path) -> None:
-    from oplet.model.files.appending import AppendedFile
+    from oplet_tools.running.many.keeping.appending import AppendedFile
 
     other = AppendedFile(interrupted / "r.jsonl.oplet-run" / "rows.jsonl")
     ran = oplet("run", "m.tflite", "-i", "p", "-o", "r.jsonl", "--resume")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-__all__ = ["atomic_write", "check_folder", "check_target", "is_special", "permissions", "write_atomically"]
+__all__ = ["atomic_write", "check_target", "is_special", "permissions", "write_atomically"]
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _ATTEMPTS = 100
@@ -78,22 +78,6 @@ def check_target(path: str | os.PathLike[str]) -> None:
         trouble = errno.EACCES
     if trouble:
         raise OSError(trouble, os.strerror(trouble), target)
-
-
-def check_folder(path: str | os.PathLike[str]) -> None:
-    """Check that a folder can probably be created, with its parents, and written in.
-
-    Raises:
-        OSError: a part of the path is not a folder, or its innermost existing folder is not writeable; `filename` is `path`.
-    """
-    there = os.path.abspath(path)
-    while not os.path.lexists(there):
-        there = os.path.dirname(there)
-    trouble = 0 if os.access(there, os.W_OK | os.X_OK) else errno.EACCES
-    if not os.path.isdir(there):
-        trouble = errno.ENOTDIR
-    if trouble:
-        raise OSError(trouble, os.strerror(trouble), os.fspath(path))
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes | bytearray | memoryview | str) -> None:

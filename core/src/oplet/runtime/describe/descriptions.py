@@ -5,6 +5,7 @@ Source of names, dictionaries and messages: tflite/python/interpreter.py and int
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import SignatureError, TensorError
@@ -83,6 +84,16 @@ class Descriptions:
 
     def _get_ops_details(self) -> list[dict[str, Any]]:
         return [node_details(node) for node in self._subgraphs[0].nodes]
+
+    @property
+    def model(self) -> Model:
+        """The model that it runs."""
+        return self._model
+
+    @property
+    def subgraphs(self) -> Sequence[Subgraph]:
+        """The model's subgraphs as the interpreter has them, for reading: with inlined nodes and delegates' kernels."""
+        return self._subgraphs
 
     def num_subgraphs(self) -> int:
         """The number of subgraphs of the model."""

@@ -49,6 +49,11 @@ class NodeReport(NamedTuple):
     library: str = ""
     origin: str = ""
 
+    @property
+    def is_claimed(self) -> bool:
+        """Whether the node is a delegate's kernel."""
+        return self.why.startswith(CLAIMED)
+
 
 def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: str = "") -> list[NodeReport]:
     """A report for each node of the execution plans, in order.

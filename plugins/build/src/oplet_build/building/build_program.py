@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oplet.model.model import Model
-from oplet.plugins.manager import PluginManager
-from oplet.plugins.selection import Preference
+from oplet import Model, PluginManager
+from oplet.toolkit import Preference
 from oplet_build.building.build_wheel import BuiltWheel, Prefer
 from oplet_build.building.cutting.cut_kernels import cut_kernels
 from oplet_build.building.error import BuildError

@@ -10,8 +10,7 @@ from pathlib import PurePosixPath
 
 import importlib_metadata
 
-from oplet.plugins.manager import GROUP
-from oplet.plugins.selection import normalised
+from oplet.toolkit import GROUP, normalised
 from oplet_build.building.error import BuildError
 
 __all__ = ["Distribution", "distribution", "licence_texts", "op_packages", "requirements_beyond"]
@@ -41,7 +40,7 @@ class Distribution:
 
 
 def op_packages() -> dict[str, str]:
-    """Map the top-level packages of all installed plugins to the distributions that they belong to."""
+    """Return the top-level packages of all installed plugins but this one, each with the distribution that it belongs to."""
     found: dict[str, str] = {}
     for entry_point in importlib_metadata.entry_points(group=GROUP):
         dist = entry_point.dist
@@ -52,7 +51,7 @@ def op_packages() -> dict[str, str]:
             path = PurePosixPath(file)
             if path.suffix == ".py" and ".." not in path.parts:
                 tops.add(path.parts[0] if len(path.parts) > 1 else path.stem)
-        found.update(dict.fromkeys(tops - {"oplet"}, dist.name))
+        found.update(dict.fromkeys(tops - {"oplet", "oplet_build"}, dist.name))
     return found
 
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from oplet.ops.serving.entry import ResolverEntry
-from oplet.ops.serving.registration import Provenance, Registration
-from oplet.plugins.plugin import PluginInfo
+from oplet import Provenance, Registration
+from oplet.toolkit import PluginInfo, ResolverEntry
 from oplet_build.building.error import BuildError
 from oplet_build.selection.needs import Key, OpNeed
 

@@ -12,15 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from oplet import Interpreter, Model, OpResolver, PluginManager, Registration
 from oplet.errors import OpletError, OpNotFoundError, UnresolvedOpError
-from oplet.model.model import Model
-from oplet.ops.serving.entry import Op, ResolverEntry, op_key
-from oplet.ops.serving.registration import Registration
-from oplet.ops.serving.resolver import OpResolver
-from oplet.plugins.manager import PluginManager
-from oplet.plugins.merged_resolver import MergedResolver
-from oplet.plugins.selection import Preference, normalised
-from oplet.runtime.interpreter import Interpreter
+from oplet.toolkit import MergedResolver, Op, Preference, ResolverEntry, normalised, op_key
 from oplet_build.building.distributions import op_packages, requirements_beyond
 from oplet_build.building.error import BuildError
 from oplet_build.building.kernels import Kernel, Origin, kernel_of

@@ -18,23 +18,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from oplet.model.files.atomic_write import write_atomically
-from oplet.plugins.manager import PluginManager
-from oplet.plugins.plugin import PluginInfo
+from oplet import PluginManager, write_atomically
+from oplet.processes import TimeoutExpired, run_python
+from oplet.toolkit import PluginInfo
 from oplet_build.building.build_program import BuiltProgram
 from oplet_build.building.build_wheel import BuiltWheel
+from oplet_build.building.cutting.cut_core import core_packages
 from oplet_build.building.cutting.cut_kernels import CutPackage
 from oplet_build.building.error import BuildError
 from oplet_build.building.kernels import Kernel
 from oplet_build.building.packages import find_package
 from oplet_build.building.packing.payload import Payload
 from oplet_tools.running.pictures import PICTURES_NEED
-from oplet.processes import TimeoutExpired, run_python
 
 __all__ = ["BeforeAfter", "Report", "make_report"]
 
 _ROUNDS = 5
 _TIMEOUT = 120
+#: Packages that running a model takes in a build alone, so that they do not count as what it saves.
+_OF_BUILDS = ("oplet_build",)
+_PICTURES = "oplet_tools/running/pictures.py"
 
 #: Both scripts import numpy before they measure.
 _IMPORT_KERNELS = """
@@ -103,7 +106,7 @@ class Report:
         dropped: names of the other ops of the source packages.
         kernels_modules: modules of the op packages.
         kernels_bytes: bytes of their files.
-        core_modules: modules of oplet; None if the build has no core.
+        core_modules: modules of oplet, and of oplet-tools where the build has a command; None if it has no core.
         core_bytes: bytes of their files.
         import_seconds: to import the kernels (with the core: oplet and the kernels), without numpy; None if not measured.
         answer_seconds: from process start to the outputs of the first model; None if not measured, or if it is no program.
@@ -180,7 +183,7 @@ def make_report(
     files = cut.files if payload is None else payload.kernels
     report = Report(kept, dropped, BeforeAfter(modules, _modules(files)), BeforeAfter(size, _size(files)))
     if payload is not None:
-        modules, size = _installed(["oplet"])
+        modules, size = _installed(package for package in core_packages(payload.core) if package not in _OF_BUILDS)
         report.core_modules = BeforeAfter(modules, _modules(payload.core))
         report.core_bytes = BeforeAfter(size, _size(payload.core))
         report.needs = _needs(payload)
@@ -204,7 +207,7 @@ def make_report(
 
 def _needs(payload: Payload) -> str:
     packages = " and ".join(requirement for _, requirement in payload.requires)
-    if "oplet/tools/running/pictures.py" not in payload.core:
+    if _PICTURES not in payload.core:
         return f"needs {packages}, nothing else"
     return f"needs {packages}, nothing else; {PICTURES_NEED}"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -102,16 +104,15 @@ def build(
     if (no_bytecode or python is not None) and not pyz:
         hint = "--no-bytecode" if no_bytecode else "--python"
         raise typer.BadParameter("goes with --pyz.", param_hint=hint)
-    from oplet_tools.cli.console import print_json
-    from oplet_tools.cli.progress import progress_bars
-    from oplet.model.files.atomic_write import check_folder
     from oplet_build.building.build_program import build_program
     from oplet_build.building.build_wheel import build_wheel
     from oplet_build.building.packing.payload import INTERPRETER
     from oplet_build.building.report import make_report
     from oplet_build.selection.needs import SelectionError
+    from oplet_tools.cli.console import print_json
+    from oplet_tools.cli.progress import progress_bars
 
-    check_folder(output.parent if pyz or output.suffix == ".pyz" else output)
+    _check_folder(output.parent if pyz or output.suffix == ".pyz" else output)
     plugins = settings.plugins()
     check_preferred(prefer, plugins)
     what: dict[str, Any] = {
@@ -152,8 +153,8 @@ def build(
 
 
 def _show(built: BuiltWheel, report: Report, wide: bool) -> None:
-    from oplet_tools.cli.console import Printer
     from oplet_build.building.providers import passed_over_sentences
+    from oplet_tools.cli.console import Printer
 
     printer = Printer(wide)
     printer.line(str(built.path), "bold")
@@ -179,3 +180,19 @@ def _show(built: BuiltWheel, report: Report, wide: bool) -> None:
         printer.line(text, "dim")
     for note in [*passed_over_sentences(built.cut.passed_over), *report.notes]:
         printer.line(note, "yellow")
+
+
+def _check_folder(path: str | os.PathLike[str]) -> None:
+    """Check that a folder can probably be created, with its parents, and written in.
+
+    Raises:
+        OSError: a part of the path is not a folder, or its innermost existing folder is not writeable; `filename` is `path`.
+    """
+    there = os.path.abspath(path)
+    while not os.path.lexists(there):
+        there = os.path.dirname(there)
+    trouble = 0 if os.access(there, os.W_OK | os.X_OK) else errno.EACCES
+    if not os.path.isdir(there):
+        trouble = errno.ENOTDIR
+    if trouble:
+        raise OSError(trouble, os.strerror(trouble), os.fspath(path))

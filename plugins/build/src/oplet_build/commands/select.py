@@ -24,9 +24,8 @@ from oplet_tools.cli.settings import (
 )
 
 if TYPE_CHECKING:
-    from oplet.model.model import Model
-    from oplet.ops.serving.entry import ResolverEntry
-    from oplet.plugins.manager import PluginManager
+    from oplet import Model, PluginManager
+    from oplet.toolkit import ResolverEntry
     from oplet_build.selection.providers import ServedOp
 
 __all__ = ["select"]
@@ -76,7 +75,7 @@ def select(
         raise typer.BadParameter("goes with models alone, not with what selects or writes.", param_hint="--check")
     if check is None and not models and not op:
         raise typer.BadParameter("Name a model, or an op with --op.", param_hint="MODEL")
-    from oplet.model.model import Model
+    from oplet import Model
 
     targets = [path for path in (output, lock, requirements) if path is not None]
     if targets:
@@ -172,9 +171,9 @@ def _entry(entry: ResolverEntry) -> dict[str, Any]:
 
 
 def _check(path: Path, models: list[Model], all_codes: bool, plugins: PluginManager, prefer: list[str] | None, json: bool) -> int:
-    from oplet_tools.cli.console import Printer, print_json
     from oplet_build.selection.check import check_installed, check_models
     from oplet_build.selection.lock import Lock
+    from oplet_tools.cli.console import Printer, print_json
 
     lock = Lock.read(path)
     in_models, in_packages = check_models(lock, models, all_codes=all_codes), check_installed(lock, plugins, prefer)

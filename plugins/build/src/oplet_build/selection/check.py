@@ -7,21 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from oplet.model.model import Model
-from oplet.ops.composite import Composite
-from oplet.ops.serving.entry import ResolverEntry
-from oplet.ops.serving.registration import Registration
-from oplet.ops.serving.resolver import OpResolver
-from oplet.plugins.install_commands import install_command
-from oplet.plugins.known_packages import known_distribution
-from oplet.plugins.plugin import API_VERSION
+from oplet import Composite, Model, OpResolver, Registration
 from oplet.schema.enums import TensorType
+from oplet.toolkit import API_VERSION, ResolverEntry, install_command, known_distribution
 from oplet_build.selection.fingerprint import installed
 from oplet_build.selection.lock import Lock, LockedOp, LockError, hash_of
 from oplet_build.selection.needs import Key, NodeNeed, node_needs
 
 if TYPE_CHECKING:
-    from oplet.plugins.manager import PluginManager
+    from oplet import PluginManager
 
 __all__ = ["Problem", "check_installed", "check_models"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from oplet.ops.serving.entry import ResolverEntry
+from oplet.toolkit import ResolverEntry
 from oplet_build.building.error import BuildError
 from oplet_build.building.packages import find_package
 

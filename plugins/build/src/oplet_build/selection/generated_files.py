@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from oplet.model.files.atomic_write import check_target, write_atomically
+from oplet import write_atomically
+from oplet.toolkit import check_target
 from oplet_build.selection.needs import SelectionError
 
 __all__ = ["check_generated", "file_labels", "write_generated"]

@@ -9,13 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from oplet import Composite, Model
 from oplet.errors import OpletError
-from oplet.model.files.regular_files import read_file
-from oplet.model.model import Model
-from oplet.ops.composite import Composite
-from oplet.ops.serving.entry import Op
-from oplet.plugins.plugin import API_VERSION
 from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.toolkit import API_VERSION, Op, read_file
 from oplet_build.selection.fingerprint import Installed, installed
 from oplet_build.selection.generated_files import file_labels
 from oplet_build.selection.needs import Key

@@ -8,15 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from oplet import Composite, Model
 from oplet.errors import ModelError, OpletError
-from oplet.model.builders.operator_options import misspelt_operator
-from oplet.model.model import Model
-from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
-from oplet.model.verify.verifier import verify
-from oplet.ops.composite import Composite
-from oplet.ops.serving.entry import Op
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.toolkit import Op, entry_subgraphs, misspelt_operator, reachable_subgraphs, verify
 from oplet_tools.describing.composites import composite_of, version_of
 from oplet_tools.describing.versions import KNOWN_CUSTOM_OPS, flex
 

@@ -10,14 +10,14 @@ from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from oplet.ops.serving.entry import ResolverEntry, op_label
-from oplet.ops.serving.registration import Registration
+from oplet import Registration
+from oplet.toolkit import ResolverEntry, op_label
 from oplet_build.selection.declining_kernels import may_decline
 from oplet_build.selection.needs import OpNeed, SelectionError
 
 if TYPE_CHECKING:
-    from oplet.plugins.manager import PluginManager
-    from oplet.plugins.merged_resolver import MergedResolver
+    from oplet import PluginManager
+    from oplet.toolkit import MergedResolver
 
 __all__ = ["MissingOpsError", "ServedOp", "find_providers", "kernel_path"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
-from oplet.ops.serving.entry import ResolverEntry
+from oplet.toolkit import ResolverEntry
 from oplet_build.selection.generated_files import file_labels
 from oplet_build.selection.needs import OpNeed
 from oplet_build.selection.providers import ServedOp, kernel_path

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oplet.errors import ModelError
-from oplet.model.files.mapping import map_file
+from oplet.toolkit import map_file
 
 __all__ = ["AppContents", "AppModel"]
 

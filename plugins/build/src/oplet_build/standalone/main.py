@@ -15,10 +15,10 @@ from oplet.errors import OpletError, text_of
 from oplet.texts import one_line, plain
 
 if TYPE_CHECKING:
+    from oplet_build.standalone.contents import AppContents
     from oplet_tools.running.outputs import Score
     from oplet_tools.running.run import RunResult
     from oplet_tools.running.values.notices import Notice
-    from oplet_build.standalone.contents import AppContents
 
 __all__ = ["main"]
 

@@ -1,1 +1,1 @@
-"""The integer arithmetic of the format, and look-up tables of functions."""
+"""Integer and fixed-point arithmetic of the .tflite format, and look-up tables of functions."""

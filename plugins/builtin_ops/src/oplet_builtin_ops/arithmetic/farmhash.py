@@ -1,4 +1,4 @@
-"""The 64-bit fingerprint of the FarmHash family (farmhashna), which is the same on all machines and in all versions."""
+"""FarmHash's 64-bit fingerprint (farmhashna::Fingerprint64), the same on all machines and in all versions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _K2: Final = 0x9AE16A3B2F90404F
 
 
 def _rotate(value: int, shift: int) -> int:
-    """Rotate right within 64 bits."""
+    """Rotate a 64-bit value right by `shift` bits."""
     value &= _MASK
     return (value >> shift) | (value << (64 - shift)) & _MASK
 
@@ -29,7 +29,7 @@ def _mix(value: int) -> int:
 
 
 def _join(u: int, v: int, factor: int) -> int:
-    """Combine two hashes into one."""
+    """Mix two 64-bit hashes into one (FarmHash's HashLen16 with multiplier `factor`)."""
     u, v = u & _MASK, v & _MASK
     a = _mix((u ^ v) * factor)
     b = _mix((v ^ a) * factor)
@@ -37,7 +37,7 @@ def _join(u: int, v: int, factor: int) -> int:
 
 
 def fingerprint64(data: bytes) -> int:
-    """The fingerprint, from 0 to 2**64 - 1."""
+    """Return FarmHash's 64-bit fingerprint of `data`, an integer from 0 to 2**64 - 1."""
     length = len(data)
     if length <= 16:
         return _up_to_16(data, length)
@@ -50,7 +50,7 @@ def fingerprint64(data: bytes) -> int:
 
 
 def _word(data: bytes, at: int, size: int = 8) -> int:
-    """A little-endian number; a negative position counts from the end."""
+    """Read `size` bytes at position `at` as a little-endian unsigned integer; a negative position counts from the end."""
     start = at if at >= 0 else len(data) + at
     return int.from_bytes(data[start : start + size], "little")
 
@@ -86,7 +86,7 @@ def _up_to_64(data: bytes, factor: int) -> int:
 
 
 def _weak(data: bytes, at: int, a: int, b: int) -> tuple[int, int]:
-    """A pair of hashes of 32 bytes, with a pair of seeds."""
+    """Hash 32 bytes at `at` with the seeds `a` and `b` into a pair of 64-bit hashes (FarmHash's WeakHashLen32WithSeeds)."""
     w, x, y, z = (_word(data, at + 8 * i) for i in range(4))
     a += w
     b = _rotate(b + a + z, 21)
@@ -100,7 +100,7 @@ State = tuple[int, int, int, tuple[int, int], tuple[int, int]]
 
 
 def _block(data: bytes, at: int, state: State, factor: int, weight: int) -> State:
-    """Update the state with 64 bytes."""
+    """Return FarmHash's state after the 64-byte block at position `at` was mixed in."""
     x, y, z, v, w = state
     x = _rotate(x + y + v[0] + _word(data, at + 8), 37) * factor
     y = _rotate(y + v[1] + _word(data, at + 48), 42) * factor

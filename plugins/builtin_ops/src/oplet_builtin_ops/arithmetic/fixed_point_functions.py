@@ -30,7 +30,7 @@ def _saturating_shift_left(x: NDArray[np.int64] | Int32s, amount: int) -> Int32s
 
 
 def _exp_below_zero(a: Int32s) -> Int32s:
-    """exp on [-1/4, 0), by the Taylor polynomial of degree 4 around -1/8; no integer bits."""
+    """Compute exp(a) for a in [-1/4, 0), 0 integer bits, by the Taylor polynomial of degree 4 around -1/8."""
     x = (a.astype(np.int64) + (1 << 28)).astype(np.int32)
     x2 = product(x, x)
     x3, x4 = product(x2, x), product(x2, x2)
@@ -41,7 +41,7 @@ def _exp_below_zero(a: Int32s) -> Int32s:
 
 
 def exp_on_negative_values(x: Int32s, integer_bits: int) -> Int32s:
-    """exp(x) without integer bits, for x <= 0 with up to 5 integer bits."""
+    """Compute exp(x) with 0 integer bits for x <= 0 that has up to 5 `integer_bits`."""
     fraction_bits = 31 - integer_bits
     quarter = np.int64(1) << (fraction_bits - 2)
     wide = x.astype(np.int64)
@@ -55,7 +55,7 @@ def exp_on_negative_values(x: Int32s, integer_bits: int) -> Int32s:
 
 
 def _one_over_one_plus(x: Any) -> Any:
-    """1 / (1 + x) for x from 0 to 1, without integer bits and not yet rounded to 31 bits: three Newton steps.
+    """Compute 1 / (1 + x) for x in [0, 1], 0 integer bits, by three Newton steps; the result is not yet rounded to 31 bits.
 
     The steps have numbers with 2 integer bits. `x` is an int or an int64 array; nothing here exceeds 32 bits, so that both compute
     the same.
@@ -70,12 +70,14 @@ def _one_over_one_plus(x: Any) -> Any:
 
 
 def _product(a: Any, b: Any) -> Any:
-    """The high half of 2ab, where it cannot overflow."""
+    """Return the high 32 bits of 2 * a * b, rounded, for operands that cannot overflow (gemmlowp's
+    SaturatingRoundingDoublingHighMul).
+    """
     return (a * b + (1 << 30)) >> 31
 
 
 def reciprocal(x: Int64s, integer_bits: int) -> tuple[Int64s, Int64s]:
-    """1 / x for unsigned 32-bit x above zero: (value without integer bits, the number of bits of x above 1)."""
+    """Compute 1 / x for unsigned 32-bit x > 0; return (mantissa with 0 integer bits, number of bits of x above 1)."""
     if x.size <= _FEW:
         # One row is the usual case, and arrays of a few elements cost as much as long ones.
         headrooms = [32 - total.bit_length() for total in x.ravel().tolist()]
@@ -88,7 +90,7 @@ def reciprocal(x: Int64s, integer_bits: int) -> tuple[Int64s, Int64s]:
 
 
 def inverse_square_root(x: NDArray[Any]) -> tuple[Int32s, Int64s]:
-    """1 / sqrt(x) of int32 values of at least 0, as multipliers and shifts; of 0 and 1 the largest number below 1."""
+    """Compute 1 / sqrt(x) of int32 x >= 0; return (multiplier, shift). x = 0 and x = 1 give the largest number below 1."""
     wide = np.asarray(x, np.int64)
     if 0 < wide.size <= _FEW:
         pairs = [_inverse_square_root(max(value, 2)) for value in wide.ravel().tolist()]
@@ -100,7 +102,7 @@ def inverse_square_root(x: NDArray[Any]) -> tuple[Int32s, Int64s]:
 
 
 def _inverse_square_root(x: Any) -> tuple[Any, Any]:
-    """`inverse_square_root` of an int or array of at least 2: five Newton steps with 3 integer bits, from 1."""
+    """Compute `inverse_square_root` of an int or array >= 2 by five Newton steps in numbers of 3 integer bits, starting from 1."""
     # Divided by 4 if it is not below 2**29, then multiplied by 4 until it is not below 2**27.
     large = x >> 29 != 0
     x = x >> 2 * large
@@ -116,16 +118,14 @@ def _inverse_square_root(x: Any) -> tuple[Any, Any]:
 
 
 def logarithm(x: Int64s) -> Int64s:
-    """The natural logarithm of numbers of at least 1 with 12 integer bits; the results have 5."""
+    """Compute the natural logarithm of fixed-point numbers >= 1 that have 12 integer bits; the results have 5."""
     if x.size > _FEW:
         return np.asarray(_logarithm(x))
     return np.array([_logarithm(value) for value in x.ravel().tolist()], np.int64).reshape(x.shape)
 
 
 def _logarithm(x: Any) -> Any:
-    """`logarithm` of an int or array: a power of two is split off; the logarithm of the rest, which is near 1, is a rational
-    function.
-    """
+    """Compute `logarithm` of an int or array: log of the power of two, plus a rational approximation for the mantissa near 1."""
     quarter, root_of_half, fourth_root_of_half = 1 << 23, 1518500250, 1805811301
     # The mantissa of x or that of x / sqrt(2), whichever is smaller.
     headroom = 32 - _bit_length(x)

@@ -41,14 +41,14 @@ _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
 def gelu(x: NDArray[Any]) -> NDArray[Any]:
-    """GELU of an array of floats, each operation rounded to its type."""
+    """Compute exact GELU of a float array, each operation rounded to the array's type."""
     real = x.dtype.type
     tail: NDArray[Any] = _erfc((x * real(-_ROOT_HALF)).astype(np.float64)).astype(x.dtype)
     return np.asarray(real(0.5) * x * tail)
 
 
 def gelu_approximate(x: NDArray[Any]) -> NDArray[Any]:
-    """GELU of an array of floats by its approximation with tanh, each operation rounded to its type."""
+    """Compute the tanh approximation of GELU for a float array, each operation rounded to the array's type."""
     real = x.dtype.type
     inner = real(_SLOPE) * (x + real(_CUBIC) * (x * x * x))
     return np.asarray(real(0.5) * x * (real(1) + np.tanh(inner.astype(np.float64)).astype(x.dtype)))
@@ -56,14 +56,14 @@ def gelu_approximate(x: NDArray[Any]) -> NDArray[Any]:
 
 @functools.cache
 def half_table(approximate: bool) -> NDArray[np.float16]:
-    """GELU of every float16, in the order of their bit patterns."""
+    """Return the GELU of every float16, indexed by its bit pattern."""
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     with np.errstate(all="ignore"):
         return (gelu_approximate if approximate else gelu)(every)
 
 
 def bind_gelu(x: Array, y: Array) -> Thunk:
-    """A thunk: y = GELU(x) = max(x, 0) - |x| times the tail beyond |x|, in single precision."""
+    """Return a function that computes y = GELU(x) in float32, as max(x, 0) - |x| * P(X > |x|)."""
     flat, target = x.reshape(-1), y.reshape(-1)
     size = min(flat.size, _BLOCK)
     work = np.empty((3, size), np.float32)
@@ -101,7 +101,7 @@ def bind_gelu(x: Array, y: Array) -> Thunk:
 
 
 def bind_gelu_approximate(x: Array, y: Array) -> Thunk:
-    """A thunk: y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))), in single precision."""
+    """Return a function that computes y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) in float32."""
     flat, target = x.reshape(-1), y.reshape(-1)
     work = np.empty(min(flat.size, _BLOCK), np.float32)
     slope, cubic, one, half = (np.array(v, np.float32) for v in (_SLOPE, _CUBIC * _SLOPE, 1, 0.5))

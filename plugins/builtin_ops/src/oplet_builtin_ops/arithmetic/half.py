@@ -1,4 +1,4 @@
-"""float16 to float32 and back in a few vectorized passes; numpy converts value by value, and denormals slowly."""
+"""Vectorized conversion between float16 and float32; numpy's own goes value by value and is slow for denormals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _lowest = np.minimum.reduce
 
 
 def widen_half(source: NDArray[np.float16], target: NDArray[np.float32]) -> None:
-    """Copy half-precision values into single-precision ones; both arrays are contiguous and of the same size."""
+    """Convert float16 `source` to float32 `target`; both arrays are contiguous and of the same size."""
     if target.size < _FEW:
         target[...] = source
         return
@@ -59,10 +59,10 @@ def widen_half(source: NDArray[np.float16], target: NDArray[np.float32]) -> None
 
 
 def narrow_to_half(source: NDArray[np.float32], target: NDArray[np.float16]) -> None:
-    """Round single-precision values to half-precision ones, halves to even; both arrays are contiguous and of the same size.
+    """Round float32 `source` to float16 `target`, ties to even; both arrays are contiguous and of the same size.
 
-    A value is added to the power of two above it whose last bit has the weight of the half's last bit: the sum is rounded there, and
-    its last bits count in that weight.
+    Adding the power of two whose last mantissa bit has the weight of the half's last bit makes the float addition round there;
+    the sum's low bits are then the half's.
     """
     floats, halves = source.reshape(-1), target.reshape(-1)
     if floats.size < 4 * _FEW or not (_largest(floats) < _OVERFLOW and _lowest(floats) > -_OVERFLOW):  # both are false for NaN

@@ -1,4 +1,4 @@
-"""Matrix products of integers with a fixed-point scale for each column, as lists of calls on int64 arrays.
+"""Integer matrix products with a fixed-point scale per column, as lists of numpy calls on int64 arrays.
 
 Values stay in int64, unclamped, so that what follows can add to them before it saturates.
 Numerics: MatrixBatchVectorMultiplyAccumulate in tflite/kernels/internal/reference/portable_tensor_utils.cc
@@ -26,9 +26,7 @@ _HALF = np.array(1 << 30, np.int64)
 
 
 def shift_calls(values: Array, exponents: ArrayLike, spare: Array) -> list[Call]:
-    """Calls that compute values / 2**exponents in place, to nearest, halves away from zero; exponents broadcast against the
-    values.
-    """
+    """Return numpy calls that compute values / 2**exponents in place, to nearest, ties away from zero; `exponents` broadcast."""
     amounts = np.asarray(exponents, np.int64)
     if not amounts.any():
         return []
@@ -49,7 +47,7 @@ def _rescale_with_left_shift(values: Array, multipliers: Array, shifts: Array) -
 
 
 def rescale_calls(values: Array, multipliers: ArrayLike, shifts: ArrayLike, spare: Array) -> list[Call]:
-    """Calls that compute values * multipliers * 2**(shifts - 31) in place, rounded twice; `values` are within int32."""
+    """Return numpy calls that compute values * multipliers * 2**(shifts - 31) in place, rounded twice; `values` fit int32."""
     multipliers, shifts = np.asarray(multipliers, np.int64), np.asarray(shifts, np.int64)
     if (shifts > 0).any():
         return [(_rescale_with_left_shift, (values, multipliers, shifts))]
@@ -62,7 +60,7 @@ def rescale_calls(values: Array, multipliers: ArrayLike, shifts: ArrayLike, spar
 
 
 class IntegerProduct:
-    """A product of rows of int8 activations and int8 weights, plus a bias, scaled.
+    """Fully connected product of int8 activation rows and int8 weight matrices, plus bias, rescaled in fixed point.
 
     Args:
         weights: matrices of equal depth, one per gate.
@@ -96,11 +94,11 @@ class IntegerProduct:
 
     @property
     def columns(self) -> int:
-        """The number of values of each row of the result."""
+        """Number of values in each row of the result: the gates' matrices side by side."""
         return len(self.bias)
 
     def calls(self, source: Array, target: Array) -> list[Call]:
-        """The calls that set `target` (count, columns), int64, from `source` (count, depth), of any integer type."""
+        """Return numpy calls that compute `target` (count, columns), int64, from `source` (count, depth), of any integer type."""
         if not target.size:
             return []
         dtype = self.transposed.dtype

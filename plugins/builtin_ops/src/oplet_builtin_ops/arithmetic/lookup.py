@@ -1,4 +1,4 @@
-"""Look-up tables: ops of one small-integer operand, or of two 8-bit ones, at the cost of a gather.
+"""Look-up tables for ops on one small-integer operand, or on a pair of 8-bit ones: the op becomes a gather.
 
 A table is indexed by the bits of a value, so int8 tables have the order 0 ... 127, -128 ... -1. Numerics of the sampled tables:
 tflite/kernels/internal/common.h (LUTPopulate, LUTLookup).
@@ -45,20 +45,20 @@ _DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {
 
 
 def every_value(type: TensorType) -> NDArray[np.int64]:
-    """All values of an 8-bit or 16-bit type as int64, in the order of their bit patterns."""
+    """Return all values of an 8-bit or 16-bit type as int64, in the order of their bit patterns."""
     dtype = _DTYPES[type]
     ensure(dtype.itemsize in _UNSIGNED, f"{type.name} has too many values for a table.")
     return np.arange(1 << 8 * dtype.itemsize, dtype=_UNSIGNED[dtype.itemsize]).view(dtype).astype(np.int64)
 
 
 def lookup_table(source: TensorType, target: TensorType, rule: LookupRule) -> Array:
-    """`rule` of every value of `source`, saturated to `target`."""
+    """Apply `rule` to every value of the integer type `source`; return the results, saturated to `target`, as a table."""
     low, high = quantized_range(target)
     return np.asarray(np.clip(rule(every_value(source)), low, high), _DTYPES[target])
 
 
 def lookup(table: Array, source: Array, output: Array) -> Thunk:
-    """A thunk that sets `output` to the table's entries for the 8-bit or 16-bit values of `source`."""
+    """Return a function that sets `output` to the table's entries for the 8-bit or 16-bit values of `source`."""
     index = source.reshape(-1).view(_UNSIGNED[source.dtype.itemsize])
     target = output.reshape(-1)
     if index.itemsize == target.itemsize == 1 and index.size >= _TRANSLATE_FROM:
@@ -83,7 +83,7 @@ def lookup(table: Array, source: Array, output: Array) -> Thunk:
 
 
 def refuse_below(source: Tensor, lowest: int) -> None:
-    """Raise the error of a quantized value below the zero point, of which there is no root."""
+    """Raise the error of SQRT or RSQRT for a quantized value below the zero point, a negative number."""
     ensure(False, f"{source} holds {lowest}, below its zero point {source.zero_point}: negative numbers have no root.")
 
 
@@ -120,7 +120,7 @@ def sampled_table(
     output_scale: float,
     output_zero_point: int,
 ) -> Array:
-    """The table of an 8-bit op that computes `function` in real numbers.
+    """Sample `function` of real numbers at every 8-bit value; return the dequantize-compute-quantize table of an op.
 
     Args:
         type: INT8 or UINT8, of input and output.
@@ -150,7 +150,7 @@ def interpolation_table(
     output_zero_point: int,
     dtype: type[np.floating[Any]] = np.float32,
 ) -> NDArray[np.int16]:
-    """The 513 samples that `interpolate` interpolates, for an int16 op that computes `function`.
+    """Sample `function` at 513 points, for an int16 op that computes it by `interpolate`.
 
     Each sample but the last is moved by half of the interpolation error at the middle of its line.
 
@@ -178,7 +178,9 @@ def interpolation_table(
 
 
 def interpolate(table: NDArray[np.int16], values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The int16 that a table of 513 samples gives for each int16 value: 9 bits select the line, 7 the position on it."""
+    """Interpolate linearly between the 513 samples of `table` for each int16 value: 9 bits select the segment, 7 the position in
+    it.
+    """
     index = 256 + (values >> 7)
     base = table[index].astype(np.int64)
     slope = (table[index + 1].astype(np.int64) - base).astype(np.int16).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Matrix products of any numeric type, through BLAS where that is exact."""
+"""Matrix products of any numeric type, through BLAS where floats represent all sums exactly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HALVES = (TensorType.FLOAT16, TensorType.BFLOAT16)
 
 
 def product_type(left: np.dtype, right: np.dtype, output: TensorType, depth: int) -> TensorType:
-    """The type in which to multiply and sum.
+    """Choose the type in which a product of depth `depth` is multiplied and accumulated.
 
     Integers go through floats if all sums are exact there; otherwise they wrap around as the output does. Halves are summed in
     single precision.
@@ -27,7 +27,7 @@ def product_type(left: np.dtype, right: np.dtype, output: TensorType, depth: int
 
 
 def assign_sums(target: Array, sums: Array) -> None:
-    """Store sums in the output, with its type and shape."""
+    """Store the accumulated sums in `target`, converted to its type and reshaped to its shape."""
     values = sums.reshape(target.shape)
     # Sums beyond a narrow integer type wrap around, which a conversion from floats does only by way of int64.
     target[...] = values.astype(np.int64) if target.dtype.kind in "iu" else values

@@ -1,4 +1,4 @@
-"""The scales and zero points of tensors: checked, and in shapes that broadcast against their values."""
+"""Checks of tensors' scales and zero points, and per-channel parameters that broadcast against the values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["channel_parameters", "ensure_quantized", "wraps_large_values"]
 
 
 def ensure_quantized(*tensors: Tensor) -> None:
-    """Check that each tensor has a usable scale, and a zero point that its type can hold.
+    """Check that each tensor has a finite positive scale, and a zero point that its type can hold.
 
     Raises:
         EnsureError: one has not.
@@ -28,7 +28,7 @@ def ensure_quantized(*tensors: Tensor) -> None:
 
 
 def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Scales and zero points as arrays that broadcast against values of `shape`: 0-d if there is only one scale.
+    """Return scales and zero points as arrays that broadcast against values of `shape`; 0-d if there is a single scale.
 
     Raises:
         EnsureError: there are no scales, they are not usable, or there is not one for each slice.
@@ -59,7 +59,7 @@ def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32
 
 
 def wraps_large_values(type: TensorType, scales: NDArray[np.float32]) -> bool:
-    """Whether a float that is quantized to a value beyond int32 becomes the lowest int32 before it is clamped.
+    """Return whether quantizing a float beyond int32 yields the lowest int32 (before clamping to the type), as C++ casts do.
 
     LiteRT's kernels without XNNPACK do that always; XNNPACK clamps, and takes 8-bit outputs of scales that are not too small.
     """

@@ -1,4 +1,4 @@
-"""SOFTMAX and LOG_SOFTMAX in integers: a table has the exponential of each distance from a row's largest value.
+"""SOFTMAX and LOG_SOFTMAX of quantized values in integers, by a table of exp(-distance from the row's maximum).
 
 Numerics: tflite/kernels/internal/reference/softmax.h, integer_ops/log_softmax.h, internal/quantization_util.cc (PreprocessSoftmaxScaling)
 """
@@ -37,19 +37,19 @@ _LARGEST_SUM: Final = np.int64((1 << 31) - 1)
 
 
 def fits_fixed_point(source: Tensor, beta: float) -> bool:
-    """Whether the scale of 8-bit values is large enough for `distance_scaling`."""
+    """Return whether the 8-bit input's scale is large enough for `distance_scaling`."""
     return beta * source.scale * (1 << (31 - _DISTANCE_BITS)) > 1
 
 
 def distance_scaling(source: Tensor, beta: float) -> tuple[int, int, int]:
-    """The multiplier and shift that convert distances of 8-bit values to 5 integer bits, and the largest distance that fits."""
+    """Return (multiplier, shift, largest distance): they rescale 8-bit distances from the row's maximum to 5 integer bits."""
     real = min(beta * source.scale * (1 << (31 - _DISTANCE_BITS)), 2.0**31 - 1)
     multiplier, shift = quantize_multiplier(real)
     return multiplier, shift, math.floor(31 * (1 << (31 - _DISTANCE_BITS)) / (1 << shift))
 
 
 class Softmax8:
-    """8-bit inputs; the output may be 8-bit or int16 and spans its whole type.
+    """SOFTMAX of 8-bit input; the output is 8-bit or int16 with a scale that spans its whole type.
 
     Attributes:
         exponentials: exp(-d) without integer bits for the distances d from 0 to 255; 0 where it vanishes.
@@ -66,7 +66,9 @@ class Softmax8:
         self.summands = rounding_divide_by_pot(self.exponentials, _SUM_BITS)
 
     def bind(self, x: Array, y: Array, largest: Array, distances: Array, wide: Int64s, scratch: Int64s) -> Thunk:
-        """A thunk; `largest` has one element per row, the other arrays are scratch of the input's shape."""
+        """Return a function that computes y = SOFTMAX(x); `largest` has one element per row, the other arrays are scratch of x's
+        shape.
+        """
         bits = 8 * y.itemsize
         limits = np.iinfo(y.dtype)
         lowest, highest = np.array(limits.min, np.int64), np.array(limits.max, np.int64)
@@ -99,7 +101,7 @@ class Softmax8:
 
 
 class LogSoftmax8:
-    """LOG_SOFTMAX of 8-bit inputs; the output, of the same type, has the scale 1/16 and its largest value for 0.
+    """LOG_SOFTMAX of 8-bit input; the output has the same type and scale 1/16, and its largest value means 0.
 
     Attributes:
         summands: what each possible distance from a row's largest value adds to the sum.
@@ -114,7 +116,9 @@ class LogSoftmax8:
         self.distances = np.maximum(np.where(distances <= farthest, scaled, _LEAST_LOG), _LEAST_LOG).astype(np.int32)
 
     def bind(self, x: Array, y: Array, largest: Array, below: Array, steps: Array, places: Array) -> Thunk:
-        """The thunk: `largest` has one element a row, the other arrays are scratch of the input's shape."""
+        """Return a function that computes y = LOG_SOFTMAX(x); `largest` has one element per row, the others are scratch of x's
+        shape.
+        """
         octets, top = x.view(np.uint8), largest.view(np.uint8)
         info = np.iinfo(y.dtype)
         lowest, highest, bits = (np.array(value, np.int32) for value in (info.min, info.max, _LOG_STEP_BITS))
@@ -145,18 +149,18 @@ class LogSoftmax8:
 
 @functools.cache
 def _exponential_lines() -> NDArray[np.int16]:
-    """The interpolation table of exp on [-10, 0], in 2**-15ths."""
+    """Return the 513-sample interpolation table of exp on [-10, 0], in units of 2**-15."""
     return interpolation_table(np.exp, 10.0 / 65535, 32767, 2.0 / 65535, 0, np.float64)
 
 
 @functools.cache
 def _reciprocal_lines() -> NDArray[np.int16]:
-    """The interpolation table of 1 / (1 + x) on [0, 1], in 2**-15ths."""
+    """Return the 513-sample interpolation table of 1 / (1 + x) on [0, 1], in units of 2**-15."""
     return interpolation_table(lambda x: 1 / (1 + x), 1.0 / 65535, -32768, 2.0 / 65535, 0, np.float64)
 
 
 class Softmax16:
-    """int16 inputs and outputs.
+    """SOFTMAX of int16 input and output, by interpolation tables of exp and of the reciprocal.
 
     Attributes:
         exponentials: exp(-d) in 2**-15ths for the distances d from 0 to 65535.
@@ -173,7 +177,9 @@ class Softmax16:
         self.reciprocals = _reciprocal_lines()
 
     def bind(self, x: Array, y: Array, largest: Array, distances: Array, wide: Int64s, scratch: Int64s) -> Thunk:
-        """A thunk; `largest` has one element per row, the other arrays are scratch of the input's shape."""
+        """Return a function that computes y = SOFTMAX(x); `largest` has one element per row, the other arrays are scratch of x's
+        shape.
+        """
         words, top = x.view(np.uint16), largest.view(np.uint16)
         exponentials = self.exponentials
         lowest, highest = np.array(0, np.int64), np.array(32767, np.int64)
@@ -197,7 +203,7 @@ class Softmax16:
 
 
 def _reciprocal_int16(total: Int64s) -> tuple[Int64s, Any]:
-    """1 / total for a sum of exponentials in 2**-15ths: a factor in 2**-15ths and a right shift."""
+    """Compute 1 / total of exponential sums in units of 2**-15; return a factor in the same units and a right shift."""
     headroom = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
     shifted = ((total << np.maximum(headroom - 1, 0)) + (1 << 13)) >> 14
     places = np.clip(shifted - ((1 << 15) + (1 << 16)), -32768, 32767)

@@ -1,4 +1,4 @@
-"""Requantization in a few float64 passes over whole blocks, as numpy calls.
+"""Requantization of accumulators to output values as a few float64 numpy passes over whole blocks.
 
 `oplet.kernels.requantization` has the definition, and says where float64 gives the same bit for bit. Where it does not for some channel,
 the definition itself is computed.
@@ -26,7 +26,7 @@ _SIGN_BITS: Final = {size: np.array(-(1 << (8 * size - 1)), f"i{size}") for size
 
 
 class _Storing(NamedTuple):
-    """The conversion of scaled accumulators to outputs of one type.
+    """How scaled accumulators become integers of one output type: functions applied first, clamp bounds, offset added last.
 
     Attributes:
         shifts: the functions that are applied first, in place, and their further arguments.
@@ -45,13 +45,13 @@ class _Storing(NamedTuple):
 
 @dataclass(frozen=True)
 class Requantizer(Requantization):
-    """The requantization of one layer's accumulators, in blocks that stay in the cache."""
+    """Requantizes one layer's accumulators, in blocks that stay in the CPU cache."""
 
     _stores: dict[str, _Storing] = field(default_factory=dict, init=False, repr=False, compare=False)
     _tiled: dict[tuple[str, int, str], Array] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def calls(self, accumulators: Array, output: Array, scratch: Array, scaled: bool = False) -> list[Call]:
-        """The numpy calls that turn one block of accumulators into outputs; they may overwrite the accumulators.
+        """Return numpy calls that requantize one block of accumulators into `output`; they may overwrite the accumulators.
 
         Args:
             accumulators: floats with integer values, (rows, channels), contiguous.
@@ -95,19 +95,20 @@ class Requantizer(Requantization):
         return program + self._store(u, spare, unsigned, output.dtype)
 
     def takes_scaled(self, dtype: np.dtype[Any]) -> bool:
-        """Whether accumulators may be products of weights that are scaled already.
+        """Return whether the weights may be multiplied by the output factors beforehand, so that accumulators come already
+        scaled.
 
         All sums of such products are then multiples of a channel's unit that are exact in float64, in any order of summation.
         """
         return self.is_one_sided and self.is_small and self.fits(dtype)
 
     def scaled(self, rows: Array) -> Array:
-        """Weights times the factors, float64: one row per channel, with one more value in each that is always added."""
+        """Return the weights times their output factors, float64: one row per channel, with the constant offset as a last column."""
         return np.concatenate([rows * self.factors[:, None], self._scaled_offsets[:, None]], axis=1)
 
     @property
     def _scaled_offsets(self) -> Array:
-        """The offsets of scaled accumulators, which are added before truncation."""
+        """Return the per-channel offsets that are added to scaled accumulators before truncation."""
         return np.asarray(self.nudges + 0.5 + self.offsets * self.factors)
 
     @cached_property
@@ -115,7 +116,7 @@ class Requantizer(Requantization):
         return bool((self.nudges - self.lifts).any())
 
     def _repeated(self, what: str, joined: int, dtype: np.dtype[Any] = _FLOAT64) -> Array:
-        """A value per channel, repeated for as many rows as are joined."""
+        """Return the per-channel parameter named `what`, tiled over `joined` rows and cached."""
         key = what, joined, dtype.char
         if key not in self._tiled:
             if what == "factor":
@@ -134,7 +135,7 @@ class Requantizer(Requantization):
         return self._tiled[key]
 
     def _store(self, u: Array, spare: Array, unsigned: Array, dtype: np.dtype[Any]) -> list[Call]:
-        """Truncate, clamp, and store with the zero point added."""
+        """Return numpy calls that truncate and clamp `u`, add the zero point, and store the result as integers of `dtype`."""
         if dtype.char not in self._stores:
             self._stores[dtype.char] = self._storing(dtype)
         shifts, integers, low, high, step = self._stores[dtype.char]
@@ -171,7 +172,7 @@ class Requantizer(Requantization):
         return _Storing(shifts, integers, kind(self.low - base), kind(high - base), step)
 
     def _integers(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
-        """The integer type that surely holds the values to be clamped, None if they may be too large."""
+        """Return the smallest integer type that holds all values before clamping; None if they may be too large."""
         largest = self.limit * float(self.factors.max()) + 2.0 ** (8 * dtype.itemsize + 1)
         if dtype.itemsize == 1 and largest < 2.0**15:
             return np.dtype(np.int16)
@@ -179,7 +180,7 @@ class Requantizer(Requantization):
 
 
 def _move_from_zero(total: Array, u: Array, spare: Array, steps: Array) -> list[Call]:
-    """Move each number away from zero by a step of at most a half; zero is moved either way.
+    """Return numpy calls that move each number away from zero by `steps`, at most 1/2; the direction for zero is unspecified.
 
     Args:
         total: numbers of the same signs; integers in the memory of `spare`, unless it is `u` itself.
@@ -199,5 +200,5 @@ def _move_from_zero(total: Array, u: Array, spare: Array, steps: Array) -> list[
 
 
 def _leading(values: Array, dtype: np.dtype[Any]) -> Array:
-    """The first bytes of the memory as as many values of a smaller type."""
+    """Return a view of the leading part of `values`' memory with the same shape and a smaller element type."""
     return values.reshape(-1).view(dtype)[: values.size].reshape(values.shape)

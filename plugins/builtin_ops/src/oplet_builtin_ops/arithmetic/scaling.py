@@ -1,4 +1,4 @@
-"""The rounding of `fixed_point`, in place on scratch memory, for thunks that must not allocate."""
+"""Fixed-point rounding of `oplet.kernels` done in place on scratch memory, for kernels that must not allocate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _31: Final = np.array([31], np.int64)
 
 
 def rounding_shift(values: Array, signs: Array, exponent: int) -> Thunk:
-    """A thunk: values / 2**exponent in place, to nearest, halves away from zero. `signs` is scratch like `values`."""
+    """Return a function that computes values / 2**exponent in place, to nearest, ties away from zero; `signs` is scratch like
+    `values`.
+    """
     if exponent <= 0:
         return _nothing
     bits = 8 * values.itemsize - 1
@@ -47,7 +49,8 @@ def rescaler(
     bounds: tuple[int, int],
     output: Array,
 ) -> Thunk:
-    """A thunk: output = values * multiplier * 2**(shift - 31) + zero_point, clamped; all arrays are flat and of one size.
+    """Return a function: output = values * multiplier * 2**(shift - 31) + zero_point, clamped; all arrays are flat and of one
+    size.
 
     `values` is overwritten when the shift is to the left.
     """
@@ -71,7 +74,7 @@ def rescaler(
 
 
 def power_of_two_exponent(scale: float) -> int | None:
-    """The exponent of a scale that is a power of two, within LiteRT's tolerance; None if it is not."""
+    """Return e if `scale` is 2**e within LiteRT's tolerance, else None."""
     if not scale > 0:
         return None
     exponent = math.log2(scale)

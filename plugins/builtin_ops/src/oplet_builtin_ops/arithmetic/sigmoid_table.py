@@ -21,7 +21,7 @@ Int64s = NDArray[np.int64]
 
 
 class InputScaling(NamedTuple):
-    """The conversion of an int16 input to steps of 1 / (3 * 2**12): a multiplier and a rounding right shift."""
+    """The rescaling of an int16 input to units of 1 / (3 * 2**12): a multiplier and a rounding right shift."""
 
     multiplier: int
     shift: int
@@ -29,7 +29,7 @@ class InputScaling(NamedTuple):
 
 @functools.cache
 def _samples() -> Int64s:
-    """The logistic function at i / 24, in 1 / 65536ths, less half of the interpolation error at the middle of a line."""
+    """Return logistic(i / 24) for 256 samples in units of 1/65536, each corrected by half of the interpolation error."""
 
     def logistic(x: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(65536 / (1 + np.exp(-x / 24)))
@@ -42,7 +42,7 @@ def _samples() -> Int64s:
 
 
 def input_scaling(source: Tensor, output: Tensor, shifts: tuple[int, ...]) -> InputScaling:
-    """The scaling for an op whose input scale is 2**-12 times a power of two, with an exponent in `shifts`, or any other scale.
+    """Return the rescaling for an input scale 2**(e - 12) with e in `shifts`, or for any other scale by a multiplier.
 
     Raises:
         EnsureError: the output's scale is not 2**-15.
@@ -66,7 +66,9 @@ def _scaled(values: Int64s, scaling: InputScaling) -> Int64s:
 
 
 def _line(magnitude: Int64s, bits: int) -> Int64s:
-    """The logistic function of a magnitude, with `bits` bits between two samples; 16 + bits bits in all."""
+    """Interpolate logistic(magnitude) between table samples; `bits` bits of `magnitude` lie between two samples, the result has
+    16 + bits.
+    """
     index = magnitude >> bits
     samples = _samples()
     below = samples[np.minimum(index, 254)]
@@ -76,7 +78,7 @@ def _line(magnitude: Int64s, bits: int) -> Int64s:
 
 
 def logistic_int16(values: Int64s, scaling: InputScaling) -> Int64s:
-    """LOGISTIC of int16 values."""
+    """Compute LOGISTIC of int16 values by table interpolation; the result is int16 with scale 1/32768."""
     x = _scaled(values, scaling)
     magnitude = np.abs(x)
     result = np.where(magnitude >> 9 >= 255, 0x7FFF << 10, _line(magnitude, 9))
@@ -84,7 +86,7 @@ def logistic_int16(values: Int64s, scaling: InputScaling) -> Int64s:
 
 
 def tanh_int16(values: Int64s, scaling: InputScaling) -> Int64s:
-    """TANH of int16 values: 2 * logistic(2x) - 1."""
+    """Compute TANH of int16 values as 2 * logistic(2x) - 1 by table interpolation; the result is int16 with scale 1/32768."""
     x = _scaled(values, scaling)
     magnitude = np.abs(x)
     result = np.where(magnitude >> 8 >= 255, 0xFFFF << 8, _line(magnitude, 8))

@@ -1,4 +1,4 @@
-"""float16 nodes on float32 kernels: inputs are widened, and outputs rounded once.
+"""Runs float16 nodes on float32 kernels: inputs are widened to float32, and outputs rounded once to float16.
 
 LiteRT's own kernels refuse most float16 nodes; XNNPACK runs them, on processors without float16 arithmetic in single precision
 inside of each operator, and rounds the outputs.
@@ -26,7 +26,7 @@ _HALF, _SINGLE = TensorType.FLOAT16, TensorType.FLOAT32
 def takes_halves(
     registration: Registration, *positions: int, mixed: bool = False, options: dict[str, Any] | None = None
 ) -> Registration:
-    """A registration whose kernel also serves float16 nodes, in float32.
+    """Wrap a float32 registration so that it also serves float16 nodes, by computing in float32.
 
     Args:
         registration: a kernel's that serves float32.
@@ -61,12 +61,12 @@ def takes_halves(
 
 
 def is_widened(node: Node) -> bool:
-    """Whether a prepared node is float16 and runs in single precision."""
+    """Return whether a prepared node is float16 but computed in float32 by the wrapped kernel."""
     return isinstance(node.prepared, _Widened)
 
 
 def _constants(node: Node) -> list[tuple[int, Array]]:
-    """The float16 constants that a node reads."""
+    """Return the (input position, array) pairs of a node's constant float16 inputs."""
     return [
         (position, tensor.data)
         for position, tensor in enumerate(node.inputs)
@@ -75,7 +75,7 @@ def _constants(node: Node) -> list[tuple[int, Array]]:
 
 
 class _Widened:
-    """A float16 node and its float32 copy, which the kernel gets in its place."""
+    """A float16 node's float32 stand-in, which the wrapped kernel prepares and computes."""
 
     def __init__(self, node: Node, options: dict[str, Any]) -> None:
         self.node = node
@@ -95,7 +95,7 @@ class _Widened:
 
     @classmethod
     def of(cls, node: Node, options: dict[str, Any]) -> _Widened:
-        """The node's copy, with what its kernel keeps; a new one if a constant is another array by now."""
+        """Return the node's float32 stand-in, reused across prepares unless a constant input was replaced by another array."""
         before = node.prepared
         if isinstance(before, _Widened) and _same(before.constants, _constants(node)):
             return before
@@ -135,7 +135,7 @@ class _Widened:
 
 
 def _constant(tensor: Tensor) -> Tensor:
-    """A float16 constant as float32; one that is stored sparse stays so."""
+    """Return a float32 copy of a constant float16 tensor; a sparse tensor stays sparse."""
     wide = Tensor(tensor.index, tensor.name, _SINGLE, tensor.shape, sparsity=tensor.sparsity, allocation=Allocation.CONSTANT)
     array = np.empty(tensor.data.shape, np.float32)
     widen_half(np.ascontiguousarray(tensor.data), array)
@@ -158,7 +158,7 @@ def _run(widen: list[tuple[Array, Array]], compute: Thunk, narrow: list[tuple[Ar
 
 
 def _run_sized(context: Context, widen: list[tuple[Array, Array]], compute: Thunk, written: list[tuple[Tensor, Tensor]]) -> None:
-    """As `_run`, for a kernel that resizes its outputs while it runs."""
+    """Do as `_run`, for a kernel that resizes its outputs while it runs."""
     _run(widen, compute, [])
     for wide, tensor in written:
         context.resize_tensor(tensor, wide.shape)
@@ -166,4 +166,4 @@ def _run_sized(context: Context, widen: list[tuple[Array, Array]], compute: Thun
 
 
 def _nothing() -> None:
-    """Do nothing, where all was computed before."""
+    """Do nothing: all outputs were already computed in `prepare`."""

@@ -1,4 +1,4 @@
-"""SOFTMAX and LOG_SOFTMAX of 8-bit values in single precision, for scales that are too small for fixed point.
+"""SOFTMAX and LOG_SOFTMAX of 8-bit values through a float32 table of exp, for scales too small for fixed point.
 
 LiteRT's reference kernels abort the process there; its other kernels look up exponentials in a table of floats. Numerics:
 tflite/kernels/internal/optimized/optimized_ops.h (PopulateSoftmaxLookupTable, Softmax, LogSoftmax)
@@ -20,7 +20,7 @@ _ONE, _HALF = np.float32(1), np.float32(0.5)
 
 
 class _Tabled:
-    """The base of both.
+    """Base class of the table-based SOFTMAX and LOG_SOFTMAX.
 
     Attributes:
         exponentials: exp(-d * scale * beta) for the distances d from 0 to 255.
@@ -33,7 +33,7 @@ class _Tabled:
         self.exponentials = _exponentials(self.source_scale, beta)
 
     def bind(self, x: Array, y: Array, largest: Array, distances: Array, *scratch: Array) -> Thunk:
-        """A thunk; `largest` has one element per row, `distances` and the others are scratch of the input's shape."""
+        """Return a function that computes y from x; `largest` has one element per row, the other arrays are scratch of x's shape."""
         octets, top = x.view(np.uint8), largest.view(np.uint8)
         found, sums = np.empty(x.shape, np.float32), np.empty(x.shape, np.float32)
 
@@ -58,7 +58,7 @@ def _exponentials(scale: np.float32, beta: float) -> NDArray[np.float32]:
 
 
 class TabledSoftmax(_Tabled):
-    """SOFTMAX; the output may be 8-bit or int16."""
+    """SOFTMAX of 8-bit input by a table of exponentials; the output is 8-bit or int16."""
 
     def _finish(self, x: Array, y: Array, largest: Array, exponentials: NDArray[Any], sums: NDArray[Any]) -> None:
         with np.errstate(all="ignore"):
@@ -72,7 +72,7 @@ class TabledSoftmax(_Tabled):
 
 
 class TabledLogSoftmax(_Tabled):
-    """LOG_SOFTMAX."""
+    """LOG_SOFTMAX of 8-bit input by a table of exponentials."""
 
     def _finish(self, x: Array, y: Array, largest: Array, exponentials: NDArray[Any], sums: NDArray[Any]) -> None:
         logarithms = np.log(sums.astype(np.float64)).astype(np.float32)

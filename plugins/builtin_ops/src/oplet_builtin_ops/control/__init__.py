@@ -1,1 +1,1 @@
-"""Calls of other subgraphs, state that outlives a run, and random numbers."""
+"""Shared parts of control-flow, stateful and random ops: subgraph calls, resources, random generators."""

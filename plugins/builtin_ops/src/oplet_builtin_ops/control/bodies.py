@@ -1,4 +1,4 @@
-"""The body of a reduction, scatter or sort, run for many values at a time, or one by one where that is necessary.
+"""Runs the body subgraph of a reduction, scatter or sort on many values at once, or value by value where it must.
 
 A body is a subgraph whose inputs and outputs are single values. A body of elementwise operators only is prepared for vectors (a
 *lane* for each value); any other one is run for one value after the other.
@@ -26,14 +26,14 @@ _BY_VALUE = frozenset(
 
 
 def prepare_body(context: Context, index: int, operands: Sequence[Tensor], results: Sequence[Tensor], lanes: int) -> Body:
-    """Prepare the body of a node.
+    """Prepare the body subgraph of a node for `lanes` values at a time.
 
     Args:
         context: the node's context.
         index: the body's subgraph.
         operands: for each of the body's inputs, a tensor of its type.
         results: for each of the body's outputs, a tensor of its type.
-        lanes: the most values that it is run for at a time.
+        lanes: the most values to run it for at a time.
 
     Raises:
         EnsureError: its inputs or outputs are of other numbers or types, or it has side effects.
@@ -57,22 +57,22 @@ def prepare_body(context: Context, index: int, operands: Sequence[Tensor], resul
 
 
 def _is_by_value(node: Node) -> bool:
-    """Whether a node is elementwise when its inputs that are not constant are vectors."""
+    """Return whether a node works element by element, so that its non-constant scalar inputs may become vectors."""
     constants = (tensor for tensor in node.inputs if tensor is not None and tensor.is_constant)
     return node.op_name in _BY_VALUE and all(tensor.size == 1 and tensor.ndim <= 1 for tensor in constants)
 
 
 def _unbound() -> None:
-    """Stands for the body's thunk until `start` binds it."""
+    """Raise an error: the body was called before `start` bound it."""
 
 
 class Body:
-    """A prepared body. It is called with arrays of equally many values, and returns an array for each output.
+    """A prepared body subgraph: called with arrays of equal length, it returns one array per output.
 
     The arrays that it returns are valid until the next call.
 
     Attributes:
-        lanes: the values that it is run for at a time; 1 unless all its operators are elementwise.
+        lanes: how many values it runs for at a time; 1 unless all its operators are elementwise.
     """
 
     def __init__(self, callee: Callee, lanes: int) -> None:
@@ -107,7 +107,7 @@ class Body:
                 ensure(tensor.size == 1, f"its body, {self._callee}, gives {tensor}, which must be one value.")
 
     def start(self) -> None:
-        """Bind the body; needed once before each run of the node."""
+        """Bind the body's kernels; call it before each run of the node."""
         callee = self._callee
         if self._run is _unbound or callee.generation != self._generation:
             self._prepare()  # another node may have prepared it for another shape

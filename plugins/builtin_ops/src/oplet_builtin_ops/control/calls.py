@@ -19,7 +19,7 @@ Copies = list[tuple[Array, Array]]
 
 
 def prepare_callee(context: Context, index: int, role: str, inputs: Sequence[Tensor], outputs: int) -> Callee:
-    """Prepare a subgraph that the node calls, for the shapes and types of its inputs.
+    """Prepare the subgraph that a node calls, for the shapes and types of its inputs.
 
     Args:
         context: the node's context.
@@ -45,13 +45,13 @@ def prepare_callee(context: Context, index: int, role: str, inputs: Sequence[Ten
 
 
 def set_inputs(callee: Callee, inputs: Sequence[Tensor]) -> None:
-    """Give the callee's inputs the shapes and types of the caller's tensors."""
+    """Set the callee's input shapes and types to those of the caller's tensors."""
     for position, tensor in enumerate(inputs):
         callee.set_input(position, tensor.shape, tensor.type)
 
 
 def prepare_branches(context: Context, callees: Sequence[Callee], outputs: Sequence[Tensor]) -> bool:
-    """Set the shapes of a node's outputs, which one of several prepared subgraphs computes; return whether they are dynamic."""
+    """Set the node's output shapes from several prepared branches, one of which runs; return whether they are dynamic."""
     for callee in callees:
         for position, (given, output) in enumerate(zip(callee.outputs, outputs)):
             ensure(
@@ -71,12 +71,12 @@ def prepare_branches(context: Context, callees: Sequence[Callee], outputs: Seque
 
 
 def copies(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> Copies:
-    """The pairs of arrays to copy; a scalar and a vector of one element are compatible."""
+    """Return (target, source) array pairs to copy between tensors; a scalar and a one-element vector are compatible."""
     return [(target.data, source.data.reshape(target.shape)) for target, source in zip(targets, sources)]
 
 
 class Call:
-    """A node's bound call of one subgraph: a thunk.
+    """A bound call of one subgraph: copy inputs in, run, copy outputs out. Called without arguments.
 
     Args:
         dynamic: whether the outputs' shapes are known only after the subgraph has run.

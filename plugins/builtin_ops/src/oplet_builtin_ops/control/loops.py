@@ -21,7 +21,7 @@ __all__ = ["bind_loop", "prepare_loop"]
 
 
 class _Loop:
-    """What a loop's `prepare` leaves for its `bind`."""
+    """State that a loop node's `prepare` leaves for its `bind`."""
 
     def __init__(self, context: Context, node: Node, condition: Callee, body: Callee, dynamic: bool) -> None:
         self.context = context
@@ -37,7 +37,7 @@ class _Loop:
 
     @cached_property
     def is_endless(self) -> bool:
-        """Whether the condition cannot change, however often the body runs."""
+        """Return whether the condition can never change however often the body runs, so that the loop would not end."""
         return self.condition.is_pure and not any(self.condition.reads(i) for i in self.changing)
 
     def restart(self) -> None:
@@ -57,7 +57,7 @@ class _Loop:
 
 
 def prepare_loop(context: Context, node: Node, condition_index: int, body_index: int) -> None:
-    """Check and prepare a loop node."""
+    """Check a loop node, and prepare its condition and body subgraphs."""
     count = len(node.inputs)
     ensure(len(node.outputs) == count, f"a loop of {count} inputs has as many outputs, this node has {len(node.outputs)}.")
     condition = prepare_callee(context, condition_index, "condition", node.inputs, 1)
@@ -81,7 +81,7 @@ def prepare_loop(context: Context, node: Node, condition_index: int, body_index:
 
 
 def _same_shape(a: Tensor, b: Tensor) -> bool:
-    """Whether a loop variable keeps its shape; a scalar and a vector of one element count as equal."""
+    """Return whether a loop variable keeps its shape; a scalar and a one-element vector count as equal."""
     return a.shape == b.shape or (a.size == b.size == 1 and a.ndim + b.ndim == 1)
 
 
@@ -99,13 +99,13 @@ def _check_scalar(condition: Callee) -> None:
 
 
 def bind_loop(context: Context, node: Node) -> Callable[[], None]:
-    """The thunk of a loop node."""
+    """Return the function that runs a prepared loop node."""
     loop: _Loop = node.prepared
     return _Growing(loop) if loop.dynamic else _Steady(loop)
 
 
 class _Steady:
-    """A loop whose variables keep their shapes: all is bound once, and an iteration only runs and copies.
+    """A loop whose variables keep their shapes: subgraphs are bound once, an iteration only runs and copies.
 
     The body's inputs hold the loop variables between iterations.
     """
@@ -172,7 +172,7 @@ class _Steady:
 
 
 class _Growing:
-    """A loop whose variables may change their shapes: the subgraphs are prepared again whenever a shape has changed."""
+    """A loop whose variables may change shape: subgraphs are prepared again whenever a shape has changed."""
 
     def __init__(self, loop: _Loop) -> None:
         self._loop = loop

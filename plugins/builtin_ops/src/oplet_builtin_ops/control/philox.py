@@ -38,7 +38,7 @@ _TURN = np.array(2 * np.pi)
 
 
 def philox4x32(key: tuple[int, int], counter: tuple[Any, Any, Any, Any]) -> Words:
-    """One row of four words for each counter.
+    """Generate Philox4x32-10 blocks, one row of four words for each counter.
 
     Args:
         key: two 32-bit words.
@@ -73,14 +73,14 @@ def philox4x32(key: tuple[int, int], counter: tuple[Any, Any, Any, Any]) -> Word
 
 @lru_cache(maxsize=64)
 def _round_keys(k0: int, k1: int) -> Words:
-    """The keys of all rounds: (rounds, 2, 1)."""
+    """Return the Philox key of every round, shape (rounds, 2, 1)."""
     steps = range(_PHILOX_ROUNDS)
     keys = [[(k + step * weyl) & _MASK for k, weyl in zip((k0, k1), _PHILOX_WEYL)] for step in steps]
     return np.array(keys, np.uint32)[:, :, None]
 
 
 def _philox_block(k0: int, k1: int, c0: int, c1: int, c2: int, c3: int) -> tuple[int, int, int, int]:
-    """One block, in Python's integers."""
+    """Compute one Philox4x32-10 block in Python integers."""
     (f0, f1), (w0, w1) = _PHILOX_FACTORS, _PHILOX_WEYL
     for _ in range(_PHILOX_ROUNDS):
         p0, p1 = f0 * c0, f1 * c2
@@ -90,7 +90,7 @@ def _philox_block(k0: int, k1: int, c0: int, c1: int, c2: int, c3: int) -> tuple
 
 
 def threefry2x32(key: tuple[int, int], counter: tuple[Any, Any]) -> Words:
-    """One row of two words for each counter; arguments as for `philox4x32`."""
+    """Generate Threefry2x32-20 blocks, one row of two words for each counter; arguments as for `philox4x32`."""
     keys = key[0], key[1], key[0] ^ key[1] ^ _THREEFRY_PARITY
     c0, c1 = np.broadcast_arrays(*(np.atleast_1d(np.asarray(word)).astype(np.uint32) for word in counter))
     if 0 < c0.size <= _FEW_THREEFRY:
@@ -113,7 +113,7 @@ def threefry2x32(key: tuple[int, int], counter: tuple[Any, Any]) -> Words:
 
 
 def _threefry_block(keys: tuple[int, int, int], c0: int, c1: int) -> tuple[int, int]:
-    """One block, in Python's integers."""
+    """Compute one Threefry2x32-20 block in Python integers."""
     c0, c1 = c0 + keys[0] & _MASK, c1 + keys[1] & _MASK
     for step in range(5):
         for rotation in _THREEFRY_ROTATIONS[step % 2]:
@@ -143,11 +143,11 @@ class PhiloxRandom:
 
     @property
     def state(self) -> State:
-        """The key, and the lower and the upper half of the counter, 64 bits each."""
+        """The generator's state as 64-bit integers: the key, and the lower and upper half of the counter."""
         return self._key[0] | self._key[1] << 32, self._counter & (2**64 - 1), self._counter >> 64
 
     def words(self, blocks: int) -> Words:
-        """The next blocks, of four words each, in one row; the stream advances."""
+        """Draw the next `blocks` blocks of four words each as one flat array, and advance the stream."""
         if self.draw is not None:
             drawn = self.draw(self.state, blocks)
             self.skip(blocks)
@@ -173,14 +173,14 @@ class PhiloxRandom:
 
 
 def uniform_floats(words: Words) -> NDArray[np.float32]:
-    """Floats in [0, 1): 23 bits of each word are the mantissa of a number in [1, 2), from which 1 is subtracted."""
+    """Convert words to floats in [0, 1): 23 bits are the mantissa of a number in [1, 2), minus 1."""
     bits = np.bitwise_and(words, _MANTISSA)
     floats: NDArray[np.float32] = np.bitwise_or(bits, _ONE_BITS, bits).view(np.float32)
     return np.subtract(floats, _ONE, floats)
 
 
 def uniform_doubles(words: Words) -> NDArray[np.float64]:
-    """Doubles in [0, 1), one from every two words: 20 bits of the first and all of the second."""
+    """Convert pairs of words to doubles in [0, 1): 20 bits of the first word and all of the second."""
     pairs = words.reshape(-1, 2).astype(np.uint64)
     mantissa = ((pairs[:, 0] & np.uint64(0xFFFFF)) << _HALF) | pairs[:, 1]
     doubles: NDArray[np.float64] = (mantissa | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0
@@ -188,7 +188,7 @@ def uniform_doubles(words: Words) -> NDArray[np.float64]:
 
 
 def normal_floats(words: Words) -> NDArray[np.float32]:
-    """Normally distributed floats, two from every two words, by the Box-Muller transform."""
+    """Convert pairs of words to two standard normal floats each, by the Box-Muller transform."""
     uniform = uniform_floats(words).reshape(-1, 2)
     radius = np.maximum(uniform[:, 0], _TINY)
     np.log(radius, radius)

@@ -1,4 +1,4 @@
-"""Nodes that draw random numbers: their seeds, shapes and streams.
+"""Nodes that draw random numbers: their seeds, output shapes and generators.
 
 A node's stream restarts when the node is prepared or its subgraph is called, and otherwise continues from invoke to invoke, as in
 tflite/kernels/random_ops.cc. Without seeds it starts at a position from the operating system's entropy.
@@ -29,12 +29,12 @@ _PART = 1 << 18
 
 
 def _as_int32(seed: int) -> int:
-    """The low half of a seed as a signed integer, as LiteRT stores it."""
+    """Return the low 32 bits of a seed as a signed integer, as LiteRT stores it."""
     return (seed + 2**31) % 2**32 - 2**31
 
 
 class Stream:
-    """A node's stream of random numbers."""
+    """A node's random generator, with its state kept between invokes."""
 
     def __init__(self, context: Context, node: Node) -> None:
         self._context = context
@@ -50,22 +50,22 @@ class Stream:
         self._generator = PhiloxRandom(seed, seed2, self._draw)
 
     def fitter(self, node: Node) -> Callable[[], Array]:
-        """A function that gives the node's output the shape that the input holds now, and returns the output's array."""
+        """Return a function that resizes the node's output to the shape that its input holds now, and returns the output's array."""
         return _output_fitter(self._context, node)
 
     def draw_by(self, draw: Draw) -> None:
-        """Have blocks computed by a function from now on."""
+        """Replace the function that generates Philox blocks, e.g. by a compiled one."""
         self._draw = self._generator.draw = draw
 
     def generator(self) -> PhiloxRandom:
-        """The generator, in the state after the last invoke."""
+        """Return the generator, in the state that the last invoke left; restart it if the interpreter reset its state."""
         if self._restarts != self._context.restarts:
             self._start()
         return self._generator
 
 
 def prepare_random(context: Context, node: Node) -> None:
-    """Prepare a node whose only input is its output's shape."""
+    """Prepare a random node whose only input is the shape of its output."""
     ensure_operands(node, 1)
     shape, output = node.inputs[0], node.outputs[0]
     ensure_type(shape, *SHAPES)
@@ -85,7 +85,7 @@ def _shape(tensor: Tensor) -> list[int]:
 
 
 def _output_fitter(context: Context, node: Node) -> Callable[[], Array]:
-    """A function that gives the output the shape that the input holds now, if that is not constant, and returns the output's array."""
+    """Return a function that resizes a dynamic output to the shape that the input holds now, and returns the output's array."""
     shape, output = node.inputs[0], node.outputs[0]
     if not output.is_dynamic:
         return lambda: output.data
@@ -103,7 +103,7 @@ def _output_fitter(context: Context, node: Node) -> Callable[[], Array]:
 
 
 def bind_random(context: Context, node: Node, convert: Callable[[Words], NDArray[Any]]) -> Callable[[], None]:
-    """A thunk that fills the output; the rest of the last block of four is not used."""
+    """Return a function that fills the output with converted random words; leftover words of the last block of four are dropped."""
     stream: Stream = node.prepared
     fit = _output_fitter(context, node)
 

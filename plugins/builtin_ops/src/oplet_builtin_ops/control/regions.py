@@ -1,4 +1,4 @@
-"""Recognition of the bodies of reductions, scatters and sorts, so that numpy functions replace them."""
+"""Recognizes body subgraphs of reductions, scatters and sorts that a numpy function can replace."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _ASCENDING = {
 
 
 def _position(tensor: Tensor | None, inputs: Sequence[Tensor]) -> int:
-    """The position of a tensor among the body's inputs; -1 if it is none of them."""
+    """Return the position of a tensor among the body's inputs; -1 if it is not one."""
     return next((i for i, candidate in enumerate(inputs) if candidate is tensor), -1)
 
 
 def _is_plain(node: Node) -> bool:
-    """Whether a node computes with the stored values: it has no fused activation, and its tensors have no scales."""
+    """Return whether a node computes on raw values: no fused activation, no quantized tensors."""
     activation: Any = getattr(node.raw_options, "fused_activation_function", ActivationFunctionType.NONE)
     tensors = [tensor for tensor in (*node.inputs, *node.outputs) if tensor is not None]
     scaled = any(tensor.quantization is not None and len(tensor.quantization.scales) for tensor in tensors)
@@ -50,7 +50,7 @@ def _is_plain(node: Node) -> bool:
 
 
 def body_function(body: Callee, type: TensorType) -> np.ufunc | None:
-    """The numpy function of two operands that a body computes; None if it is not one of those known here."""
+    """Return the numpy ufunc that a two-operand body computes; None if it is not a known one."""
     if len(body.nodes) != 1 or len(body.outputs) != 1 or len(body.inputs) != 2:
         return None
     node = body.nodes[0]
@@ -62,12 +62,12 @@ def body_function(body: Callee, type: TensorType) -> np.ufunc | None:
 
 
 def replaces(body: Callee) -> bool:
-    """Whether a body of two operands returns the second one, so that updates replace the old values."""
+    """Return whether a two-operand body returns its second operand, so that updates overwrite old values."""
     return not body.nodes and len(body.inputs) == 2 and len(body.outputs) == 1 and body.outputs[0] is body.inputs[1]
 
 
 def ensure_comparator(body: Callee, operands: int) -> None:
-    """Check that a comparator takes two values of each sorted tensor and returns a boolean.
+    """Check that a comparator subgraph takes two values of each sorted tensor and returns a boolean.
 
     Raises:
         EnsureError: it does not.
@@ -82,9 +82,7 @@ def ensure_comparator(body: Callee, operands: int) -> None:
 
 
 def comparator(body: Callee) -> tuple[int, bool] | None:
-    """The sorted tensor that decides and whether its order ascends, if a comparator is one comparison of two values of one
-    tensor; else None.
-    """
+    """Return (key tensor, ascending) if the comparator is one comparison of two values of one tensor; else None."""
     if len(body.nodes) != 1 or body.nodes[0].outputs[0] is not body.outputs[0]:
         return None
     node = body.nodes[0]

@@ -1,4 +1,4 @@
-"""State that outlives an invoke without being a tensor: resource variables and hash tables.
+"""Resources, i.e. state that outlives an invoke without being a tensor: resource variables and hash tables.
 
 A tensor of type RESOURCE (or INT32) holds a resource's number. Numbers: tflite/kernels/var_handle.cc counts the pairs of container
 and name in the order of the nodes, over all subgraphs; a hash table's number is its node's `table_id`. As in
@@ -37,7 +37,7 @@ _LONGEST = 100
 
 
 class Variable:
-    """A resource variable.
+    """A resource variable: a value that VAR_HANDLE names and ASSIGN_VARIABLE sets.
 
     Attributes:
         type: its type.
@@ -52,7 +52,7 @@ class Variable:
 
 
 class HashTable:
-    """A hash table, which is filled once.
+    """A hash table resource, which is filled once by HASHTABLE_IMPORT.
 
     Attributes:
         key_type: INT64 or STRING.
@@ -68,7 +68,7 @@ class HashTable:
         self.entries: dict[Any, Any] | None = None
 
     def check(self, keys: Tensor, values: Tensor) -> None:
-        """Check that tensors have the table's types.
+        """Check that key and value tensors have the hash table's types.
 
         Raises:
             EnsureError: they have others.
@@ -83,13 +83,13 @@ Resource = TypeVar("Resource", Variable, HashTable)
 
 
 def variable_number(context: Context, container: str, name: str) -> int:
-    """The number of a variable; a new one when the variable is first named."""
+    """Return the integer handle of a resource variable; the first use of a name assigns a new one."""
     numbers = context.resources.setdefault("variable numbers", {})
     return int(numbers.setdefault((container, name), len(numbers)))
 
 
 def check_handle(tensor: Tensor) -> None:
-    """Check that a tensor can hold a variable's number.
+    """Check that a tensor can hold a variable's integer handle.
 
     Raises:
         EnsureError: it cannot.
@@ -99,7 +99,7 @@ def check_handle(tensor: Tensor) -> None:
 
 
 def table_handle(tensor: Tensor) -> None:
-    """Check that a tensor can hold a hash table's number.
+    """Check that a tensor can hold a hash table's integer handle.
 
     Raises:
         EnsureError: it cannot.
@@ -109,7 +109,7 @@ def table_handle(tensor: Tensor) -> None:
 
 
 def find(context: Context, handle: NDArray[Any], kind: type[Resource]) -> Resource:
-    """The resource whose number a handle's array holds.
+    """Return the resource that a handle tensor's value refers to.
 
     Raises:
         EnsureError: there is no resource of this number and kind.
@@ -124,7 +124,7 @@ def find(context: Context, handle: NDArray[Any], kind: type[Resource]) -> Resour
 
 
 def _never_assigned(context: Context, number: int) -> str:
-    """The message for a variable without a value, which converters leave behind where the weights were not saved with the model."""
+    """Return the error message for reading a variable that was never assigned, as when weights were not saved with the model."""
     numbers = context.resources.get("variable numbers", {})
     name = next((name for (_, name), its_number in numbers.items() if its_number == number), "")
     return (
@@ -134,7 +134,7 @@ def _never_assigned(context: Context, number: int) -> str:
 
 
 def find_or_make(context: Context, number: int, made: Resource) -> Resource:
-    """The resource of this number, or `made`, which gets the number, if there is none yet.
+    """Return the resource with this handle; register `made` under the handle if there is none yet.
 
     Raises:
         EnsureError: a resource of the other kind has the number.

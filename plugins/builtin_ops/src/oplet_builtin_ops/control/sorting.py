@@ -1,4 +1,4 @@
-"""Sorting along an axis by any comparator: a merge sort whose comparisons are made for all rows at once.
+"""Sorting along an axis by an arbitrary comparator subgraph: a merge sort that compares for all rows at once.
 
 Sorted runs are merged pairwise. The position of a value of the left run is its own plus the number of values of the right run that
 must come before it; that of a value of the right run is its own plus the number of values of the left run that need not come after
@@ -17,7 +17,7 @@ __all__ = ["sorted_order"]
 
 
 def sorted_order(body: Body, tensors: list[Array]) -> Array:
-    """The positions of the values of rows in sorted order, of shape (rows, length).
+    """Return the argsort of rows by a comparator body, shape (rows, length).
 
     Args:
         body: the comparator; it takes two values of each tensor, side by side, and returns whether the first comes before the
@@ -34,7 +34,7 @@ def sorted_order(body: Body, tensors: list[Array]) -> Array:
     row = np.arange(rows)[:, None]
 
     def comes_before(first: Array, second: Array) -> Array:
-        """Whether the values at some positions of the present order come before others; both of shape (rows, n)."""
+        """Return whether values at the positions `first` sort before those at `second`; both have shape (rows, n)."""
         pairs = []
         for tensor in tensors:
             pairs += [tensor[row, order[row, first]].reshape(-1), tensor[row, order[row, second]].reshape(-1)]
@@ -66,7 +66,7 @@ def sorted_order(body: Body, tensors: list[Array]) -> Array:
 
 
 def _sorted_row(body: Body, values: list[Array]) -> Array:
-    """The order of one row, with one comparison at a time."""
+    """Argsort a single row, one comparison at a time."""
 
     class Key:
         def __init__(self, place: int) -> None:

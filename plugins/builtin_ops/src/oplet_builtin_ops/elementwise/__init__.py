@@ -1,1 +1,1 @@
-"""The common parts of elementwise operators."""
+"""Shared parts of elementwise operators."""

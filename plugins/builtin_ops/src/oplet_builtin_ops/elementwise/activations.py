@@ -1,4 +1,4 @@
-"""The common parts of activation ops: checks, clamps, and tables for quantized types.
+"""Shared parts of activation ops: checks, clamps, and look-up tables for quantized types.
 
 Numerics: tflite/kernels/activations.cc
 """
@@ -25,7 +25,7 @@ _FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
 
 
 def prepare_unary(context: Context, node: Node, *types: TensorType) -> tuple[Tensor, Tensor]:
-    """Check a node of one input and one output of the same type and shape; quantized ones must have a scale."""
+    """Check a node whose input and output have the same type and shape; quantized ones must have a scale."""
     ensure_operands(node, 1)
     source, output = node.inputs[0], node.outputs[0]
     ensure_type(source, *types)
@@ -39,20 +39,20 @@ def prepare_unary(context: Context, node: Node, *types: TensorType) -> tuple[Ten
 
 
 def scale_ratio(source: Tensor, output: Tensor, factor: float = 1.0) -> float:
-    """source.scale * factor / output.scale in single precision, as LiteRT's activations compute it."""
+    """Compute source.scale * factor / output.scale in float32, as LiteRT's activations do."""
     with np.errstate(all="ignore"):
         return float(np.float32(source.scale) * np.float32(factor) / np.float32(output.scale))
 
 
 def scaled(values: NDArray[np.int64], ratio: float) -> NDArray[np.int64]:
-    """values * ratio in fixed point; 0 if the ratio is beyond float32, as LiteRT's conversion makes it."""
+    """Compute values * ratio in fixed point; a ratio beyond float32 gives 0, as LiteRT's conversion does."""
     if not math.isfinite(ratio):
         return np.zeros(values.shape, np.int64)
     return multiply_by_quantized_multiplier(values.astype(np.int32), *quantize_multiplier(ratio)).astype(np.int64)
 
 
 def prepare_lookup(node: Node, rule: LookupRule) -> None:
-    """Make the table of a quantized op of one input, once for the node."""
+    """Build the look-up table of a quantized unary op, cached on the node."""
     source, output = node.inputs[0], node.outputs[0]
     node.prepared = node.cached(
         ("table", source.type, output.type), (), lambda: lookup_table(source.type, output.type, rule), shared=True
@@ -60,12 +60,12 @@ def prepare_lookup(node: Node, rule: LookupRule) -> None:
 
 
 def bind_lookup(node: Node) -> Thunk:
-    """The thunk of a node whose table `prepare` has put into `node.prepared`."""
+    """Return the function that runs a node through the look-up table that `prepare` stored in `node.prepared`."""
     return lookup(node.prepared, node.inputs[0].data, node.outputs[0].data)
 
 
 def _quantized_bound(bound: float, output: Tensor) -> int:
-    """A bound in steps of the output, as C++ computes it: -2**31 if it is beyond int32, and the sum wraps around."""
+    """Quantize a clamp bound with the output's scale, with C++'s overflow: -2**31 beyond int32, wrapping zero-point addition."""
     with np.errstate(all="ignore"):
         steps = np.float64(np.float32(bound) / np.float32(output.scale))
         rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps)
@@ -73,7 +73,7 @@ def _quantized_bound(bound: float, output: Tensor) -> int:
 
 
 def clamp_registration(low: float, high: float, *quantized: TensorType) -> Registration:
-    """The registration of RELU and other clamps to `low` and `high`.
+    """Build the registration of RELU, RELU6 or another op that clamps to [low, high].
 
     Args:
         low: the lower bound.

@@ -1,4 +1,4 @@
-"""ADD and SUB, which differ in one sign. Numerics: tflite/kernels/add.cc, sub.cc, internal/reference/add.h, sub.h."""
+"""ADD and SUB, which share all but a sign. Numerics: tflite/kernels/add.cc, sub.cc, internal/reference/add.h, sub.h."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 
 
 class _PowersOfTwo(NamedTuple):
-    """A plan for int16 with scales that are powers of two: one input is shifted right, and nothing is rescaled."""
+    """Plan for int16 inputs with power-of-two scales: one input is shifted right, nothing is rescaled."""
 
     shifts: tuple[int, int]
     bounds: tuple[int, int]
@@ -48,7 +48,7 @@ def additive_registration(
     *,
     fine_output: bool = False,
 ) -> Registration:
-    """The registration of ADD or SUB.
+    """Build the registration of ADD or SUB.
 
     Args:
         ufunc: np.add or np.subtract.
@@ -154,7 +154,7 @@ def _powers_of_two(exponents: list[Any], output: Tensor, activation: ActivationF
 
 @functools.lru_cache(maxsize=16)
 def _share_table(share: Share) -> NDArray[np.int32]:
-    """The summand for each value of an int16 input; of the input with the larger scale it is the same in every node."""
+    """Tabulate the rescaled summand of every int16 input value; all nodes share the table of the input with the larger scale."""
     return share.of(every_value(TensorType.INT16))
 
 
@@ -187,7 +187,7 @@ def _bind_int16(ufunc: np.ufunc, node: Node, plan: SumScaling) -> Thunk:
 
 
 def _bind_fine(ufunc: np.ufunc, node: Node, plan: SumScaling) -> Thunk:
-    """The thunk for an output scale so small that sums are shifted to the left.
+    """Return the function that adds when the output scale is so small that sums are shifted left.
 
     LiteRT's kernel only supports right shifts and returns little more than the sign here: for eight values at a time, if nothing is
     broadcast, exactly the sign, and for others the result of x86's shift by a negative amount.

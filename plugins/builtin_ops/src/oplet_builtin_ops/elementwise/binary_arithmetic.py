@@ -1,4 +1,4 @@
-"""The common parts of ADD, SUB and MUL: broadcasting, fused activations, and tables of all pairs of 8-bit values."""
+"""Shared parts of ADD, SUB and MUL: broadcasting, fused activations, and 256x256 tables for pairs of 8-bit values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _CLAMPS: Final = {
 
 
 def prepare_binary(context: Context, node: Node) -> tuple[Tensor, Tensor, Tensor]:
-    """Check a node of two inputs of one type, give the output its shape, and return the three tensors."""
+    """Check a binary node with inputs of one type, set its output's broadcast shape, and return (input, input, output)."""
     ensure_operands(node, 2)
     a, b = node.inputs
     ensure(a.type == b.type, lambda: f"the inputs must have the same type: {a}, {b}.")
@@ -58,12 +58,12 @@ def prepare_binary(context: Context, node: Node) -> tuple[Tensor, Tensor, Tensor
 
 
 def is_quantized(tensor: Tensor) -> bool:
-    """Whether a tensor has a scale, of whatever value."""
+    """Return whether a tensor has a quantization scale, whatever its value."""
     return tensor.quantization is not None and len(tensor.quantization.scales) > 0
 
 
 def long_rows(node: Node, a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, Array, Array]:
-    """The three arrays of an elementwise op, as views whose innermost loop is long.
+    """Reshape a binary op's three arrays into views whose innermost loop is long.
 
     A small constant that is broadcast along leading dimensions (a bias, say) is repeated into a longer row, once for all interpreters of
     the model.
@@ -93,7 +93,7 @@ def _repeated(node: Node, small: Tensor, row: int) -> Array:
 
 
 def long_shapes(a: Tensor, b: Tensor, output: Tensor) -> tuple[Shape, Shape, Shape]:
-    """The shapes of `long_rows`'s results, which are known before there is memory."""
+    """Return the shapes of the views that `long_rows` makes, before memory is allocated."""
     for small, large in ((b, a), (a, b)):
         axis = _long_axis(small, large, output)
         if axis is not None:
@@ -104,7 +104,7 @@ def long_shapes(a: Tensor, b: Tensor, output: Tensor) -> tuple[Shape, Shape, Sha
 
 
 def _long_axis(small: Tensor, large: Tensor, output: Tensor) -> int | None:
-    """The first axis of the output's dimensions that make up a row into which a small constant is repeated; None if it is not."""
+    """Return the first axis of the trailing dimensions over which a small constant is tiled into a row; None if it is not tiled."""
     return _axis_of_rows(small.shape, output.shape) if small.is_constant and large.shape == output.shape else None
 
 
@@ -120,7 +120,7 @@ def _axis_of_rows(small: Shape, output: Shape) -> int | None:
 
 
 def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunctionType, context: Context | None = None) -> Thunk:
-    """A thunk that applies a ufunc and a fused activation to numbers without scales; integers wrap around.
+    """Return a function that applies a ufunc and fused activation to unquantized values; integers wrap around.
 
     Args:
         ufunc: the ufunc.
@@ -147,7 +147,7 @@ def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunction
 
 
 def bind_pairs(node: Node, rule: PairRule) -> Thunk:
-    """A thunk for an op of two 8-bit inputs, by a table of the results of all pairs.
+    """Return a function for a binary 8-bit op through a look-up table of the results of all input pairs.
 
     Args:
         rule: the op in integers, with its results inside the output's range.
@@ -188,16 +188,14 @@ def bind_pairs(node: Node, rule: PairRule) -> Thunk:
 
 
 def add_pair_scratch(context: Context, node: Node) -> None:
-    """Request the scratch memory of `bind_pairs`, in `prepare`."""
+    """Request in `prepare` the scratch memory that `bind_pairs` uses."""
     output = node.outputs[0]
     context.add_temporary(node, output.shape, TensorType.UINT16)
     context.add_temporary(node, (min(output.size, _BLOCK),), TensorType.INT64)
 
 
 def _lookups(table: Array, index: Array, wide: Array, target: Array) -> Thunk:
-    """The calls that look up all values, as many at a time as `wide` has room for: `take` copies indices of types other than
-    int64.
-    """
+    """Return a function that looks up table[index] in blocks of len(wide): indices are first widened to int64 in `wide`."""
     step = max(1, len(wide))
 
     def calls() -> Iterator[Call]:

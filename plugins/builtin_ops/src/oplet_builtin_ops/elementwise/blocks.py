@@ -1,4 +1,4 @@
-"""Elementwise work of several passes, in blocks that stay in the cache from the first pass to the last, divided between threads."""
+"""Multi-pass elementwise work done block by block, so that a block stays in the cache, and divided among threads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PASS = 2e-10
 
 
 def scratch_shape(context: Context, shapes: Sequence[Shape], passes: int) -> tuple[int, int]:
-    """The shape of the scratch memory of `run_blocks`: for each lane, the values of its largest block.
+    """Return the scratch shape for `run_blocks`: (threads, values of the largest block).
 
     Args:
         context: the node's context.
@@ -32,7 +32,7 @@ def scratch_shape(context: Context, shapes: Sequence[Shape], passes: int) -> tup
 def run_blocks(
     context: Context, arrays: tuple[Array, ...], passes: int, calls: Callable[..., list[Call]], scratch: Array | None = None
 ) -> Thunk:
-    """The thunk of elementwise calls.
+    """Return a function that runs elementwise numpy calls block by block on several threads.
 
     Args:
         context: the node's context.
@@ -54,13 +54,13 @@ def run_blocks(
 
 
 def _division(context: Context, size: int, passes: int) -> tuple[int, int]:
-    """The number of lanes, and about the number of values of a block."""
+    """Return (number of threads, approximate values per block)."""
     lanes = lane_count(context, size * passes * _PASS)
     return lanes, min(_BLOCK if passes > 1 else size, -(-size // lanes))
 
 
 def _block(shapes: Sequence[Shape], size: int) -> int:
-    """The values of the largest block that `_cut` makes for a size of about `size`."""
+    """Return the number of values of the largest block that `_cut` makes when asked for about `size`."""
     last = shapes[-1]
     count = prod(last)
     if count <= size or not last:
@@ -72,7 +72,7 @@ def _block(shapes: Sequence[Shape], size: int) -> int:
 
 
 def _cut(arrays: tuple[Array, ...], size: int) -> Iterator[tuple[Array, ...]]:
-    """Views of about `size` values of each array; a single one of everything if the first axis cannot be divided."""
+    """Yield views of about `size` values of each array; one view of everything if the first axis cannot be divided."""
     last = arrays[-1]
     if all(array.shape == last.shape for array in arrays):
         arrays = tuple(array.reshape(-1) for array in arrays)

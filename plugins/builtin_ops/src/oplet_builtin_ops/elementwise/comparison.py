@@ -1,4 +1,4 @@
-"""The common parts of the six comparisons: numbers without scales, strings, and quantized values, which are scaled first.
+"""Shared parts of the six comparisons: plain numbers, strings, and quantized values, which are rescaled first.
 
 Numerics: tflite/kernels/comparisons.cc, internal/reference/comparisons.h
 """
@@ -32,7 +32,7 @@ _DIFFERENCE = "compares 8-bit values of scale 1, on which LiteRT aborts, 8-bit v
 
 
 def _scaled(values: Int64s, tensor: Tensor) -> Int64s:
-    """(value - zero_point) * scale * 2**8, rounded as in LiteRT."""
+    """Compute (value - zero_point) * scale * 2**8, rounded as in LiteRT."""
     steps = (values - tensor.zero_point) << _LEFT_SHIFT
     if tensor.scale == 1:
         # LiteRT aborts the process here.
@@ -45,14 +45,14 @@ def _scaled(values: Int64s, tensor: Tensor) -> Int64s:
 
 
 def scaled_values(tensor: Tensor) -> Int64s:
-    """What each value of a tensor of 8 or 16 bits is compared as, in the order of their bits."""
+    """Return the rescaled number that each 8-bit or 16-bit value of the tensor is compared as, indexed by bit pattern."""
     return _scaled(every_value(tensor.type), tensor)
 
 
 def comparison_registration(
     ufunc: np.ufunc, *plain: TensorType, scaled_int16: bool = False, differences: str = ""
 ) -> Registration:
-    """The registration of a comparison, whose output is BOOL.
+    """Build the registration of a comparison, whose output is BOOL.
 
     Args:
         ufunc: the comparison.
@@ -97,9 +97,7 @@ def comparison_registration(
 
 
 def _keeps_order(a: Tensor, b: Tensor) -> bool:
-    """Whether the stored values of both tensors compare as their scaled forms do, as with equal parameters these grow with each
-    step.
-    """
+    """Return whether stored values compare as the real values do: both tensors have equal quantization parameters."""
     if (a.scale, a.zero_point) != (b.scale, b.zero_point):
         return False
     values = np.sort(every_value(a.type))

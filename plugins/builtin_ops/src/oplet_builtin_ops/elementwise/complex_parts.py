@@ -1,4 +1,4 @@
-"""The common parts of REAL, IMAG and COMPLEX_ABS: from complex numbers to real ones of the same precision.
+"""Shared parts of REAL, IMAG and COMPLEX_ABS: from complex to real numbers of the same precision.
 
 Numerics: tflite/kernels/complex_support.cc
 """
@@ -18,7 +18,7 @@ _PARTS: Final = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128
 
 
 def complex_part_registration(compute: Elementwise) -> Registration:
-    """The registration of an op."""
+    """Build the registration of REAL, IMAG or COMPLEX_ABS from the numpy function that computes it."""
 
     def prepare(context: Context, node: Node) -> None:
         ensure_operands(node, 1)

@@ -1,4 +1,4 @@
-"""The common parts of elementwise ops of one input: checks, functions of numbers without scales, and tables for quantized types.
+"""Shared parts of unary elementwise ops: checks, functions of plain numbers, and look-up tables for quantized types.
 
 Numerics: tflite/kernels/elementwise.cc, exp.cc, neg.cc, floor.cc, round.cc
 """
@@ -36,7 +36,7 @@ Elementwise = Callable[[Array, Array], Any]
 
 
 def prepare_elementwise(context: Context, node: Node, *types: TensorType, derive: bool = False) -> tuple[Tensor, Tensor]:
-    """Check a node of one input and one output of the same type, and give the output the input's shape.
+    """Check a unary node whose input and output have one type, and give the output the input's shape.
 
     Args:
         context: the node's context.
@@ -55,7 +55,7 @@ def prepare_elementwise(context: Context, node: Node, *types: TensorType, derive
 
 
 def elementwise_registration(compute: Elementwise, *types: TensorType, derive: bool = False) -> Registration:
-    """The registration of an op that is one function of numbers without scales."""
+    """Build the registration of a unary op from a numpy function of unquantized numbers."""
 
     def prepare(context: Context, node: Node) -> None:
         prepare_elementwise(context, node, *types, derive=derive)
@@ -69,7 +69,7 @@ def elementwise_registration(compute: Elementwise, *types: TensorType, derive: b
 
 
 def function_table(source: Tensor, output: Tensor, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Array:
-    """The output of an 8-bit or int16 op for each value of its input, from a function of real numbers.
+    """Tabulate an 8-bit or int16 op from a function of real numbers: the output for each input value.
 
     Args:
         function: as in `lookup.sampled_table`.
@@ -82,7 +82,7 @@ def function_table(source: Tensor, output: Tensor, function: Callable[[NDArray[A
 
 
 def uses_table(source: Tensor, output: Tensor) -> bool:
-    """Whether a node of ABS, LOG, SQRT or RSQRT is quantized, and so has a table.
+    """Return whether a node of ABS, LOG, SQRT or RSQRT is quantized, and so runs by look-up table.
 
     Raises:
         EnsureError: its tensors have no scales, or an int16 tensor has a zero point.
@@ -103,7 +103,7 @@ def table_registration(
     *,
     positive: bool = False,
 ) -> Registration:
-    """The registration of an op that has a table for each quantized node.
+    """Build the registration of a unary op that uses a look-up table for quantized nodes.
 
     Args:
         compute: the op on numbers without scales.
@@ -135,12 +135,12 @@ def table_registration(
 
 
 def bind_table(node: Node) -> Thunk:
-    """The thunk of a node whose table `prepare` has put into `node.prepared`."""
+    """Return the function that runs a node through the look-up table that `prepare` stored in `node.prepared`."""
     return lookup(node.prepared, node.inputs[0].data, node.outputs[0].data)
 
 
 def ensure_nothing_below(source: Tensor, run: Thunk) -> Thunk:
-    """A thunk that raises if a value of `source` is below its zero point, and runs another one otherwise."""
+    """Wrap `run`: raise if a value of `source` is below its zero point (a negative number), else run."""
     values, zero_point = source.data, source.zero_point
     if not values.size:
         return run

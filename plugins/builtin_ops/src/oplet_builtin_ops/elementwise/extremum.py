@@ -1,4 +1,4 @@
-"""The common parts of MAXIMUM and MINIMUM. If the first value is NaN, the result is the second.
+"""Shared parts of MAXIMUM and MINIMUM. If the first value is NaN, the result is the second.
 
 Numerics: tflite/kernels/maximum_minimum.cc
 """
@@ -19,7 +19,7 @@ INTEGERS = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT3
 
 
 def extremum_registration(ufunc: np.ufunc, ignoring: np.ufunc, chooses_first: np.ufunc) -> Registration:
-    """The registration of an op.
+    """Build the registration of MAXIMUM or MINIMUM.
 
     Args:
         ufunc: the op, with NaN as the result if an operand is NaN.
@@ -49,7 +49,7 @@ def extremum_registration(ufunc: np.ufunc, ignoring: np.ufunc, chooses_first: np
 
 
 def _is_ordered(tensor: Tensor) -> bool:
-    """Whether a tensor is a constant without NaN."""
+    """Return whether a tensor is a constant without NaN."""
     return tensor.is_constant and not np.isnan(tensor.data).any()
 
 

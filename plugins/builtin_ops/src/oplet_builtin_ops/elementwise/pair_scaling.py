@@ -1,4 +1,4 @@
-"""How two quantized values that are added, subtracted or multiplied become one of the output's scale.
+"""Rescaling for quantized ADD, SUB and MUL: from the two inputs' scales to the output's.
 
 Numerics: tflite/kernels/internal/reference/integer_ops/add.h and mul.h
 """
@@ -17,7 +17,7 @@ __all__ = ["ProductScaling", "Share", "SumScaling"]
 
 
 class Share(NamedTuple):
-    """What one input brings to a sum: (value - zero_point) * 2**left_shift, scaled down to the larger input scale's."""
+    """Rescaling of one summand: (value - zero_point) * 2**left_shift, scaled to the larger of the two input scales."""
 
     zero_point: int
     left_shift: int
@@ -25,13 +25,13 @@ class Share(NamedTuple):
     shift: int
 
     def of(self, values: Array) -> NDArray[np.int32]:
-        """The shares of values."""
+        """Return the rescaled summands of stored values, int32."""
         shifted = (values.astype(np.int64) - self.zero_point) << self.left_shift
         return multiply_by_quantized_multiplier(shifted.astype(np.int32), self.multiplier, self.shift)
 
 
 class SumScaling(NamedTuple):
-    """A sum or difference of inputs of any scale: the shares, added, are scaled by a fixed-point factor and clamped.
+    """Rescaling of ADD or SUB: the two rescaled summands are added, multiplied by a fixed-point factor and clamped.
 
     Attributes:
         shares: of the two inputs.
@@ -49,7 +49,7 @@ class SumScaling(NamedTuple):
 
 
 class ProductScaling(NamedTuple):
-    """A product: (a - its zero point) * (b - its zero point), scaled by a fixed-point factor and clamped.
+    """Rescaling of MUL: (a - zero_point_a) * (b - zero_point_b), times a fixed-point factor, clamped.
 
     Attributes:
         multiplier: of the output, with `shift`.

@@ -1,4 +1,4 @@
-"""The common parts of elementwise ops of two inputs, which broadcast and have no fused activation.
+"""Shared parts of binary elementwise ops that broadcast and have no fused activation.
 
 Numerics: tflite/kernels/internal/reference/binary_function.h
 """
@@ -24,7 +24,7 @@ __all__ = ["bind_steps", "ensure_no_zeros", "pairwise_registration", "prepare_pa
 def prepare_pairwise(
     context: Context, node: Node, *types: TensorType, result: TensorType | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Check a node of two inputs of one type, and give the output its shape and type, whatever the model declares.
+    """Check a binary node with inputs of one type; set the output's broadcast shape and type, overriding the declared ones.
 
     Args:
         result: the output's type; that of the inputs if None.
@@ -40,7 +40,7 @@ def prepare_pairwise(
 
 
 def pairwise_registration(ufunc: np.ufunc, *types: TensorType, result: TensorType | None = None) -> Registration:
-    """The registration of an op that is one ufunc of numbers without scales."""
+    """Build the registration of a binary op that is one numpy ufunc on unquantized numbers."""
 
     def prepare(context: Context, node: Node) -> None:
         prepare_pairwise(context, node, *types, result=result)
@@ -53,17 +53,17 @@ def pairwise_registration(ufunc: np.ufunc, *types: TensorType, result: TensorTyp
 
 
 def bind_steps(node: Node, steps: Callable[[Array, Array, Array], Any]) -> Thunk:
-    """A thunk that calls `steps(a, b, output)`, with views that make the innermost loop long."""
+    """Return a function that calls `steps(a, b, output)` on the node's arrays, viewed with a long innermost loop."""
     a, b, output = long_rows(node, node.inputs[0], node.inputs[1], node.outputs[0])
     return lambda: steps(a, b, output)
 
 
 def ensure_no_zeros(divisors: Tensor, run: Thunk, zero: int = 0) -> Thunk:
-    """A thunk that raises if a divisor is zero, and runs another one otherwise.
+    """Wrap `run`: raise if a divisor is zero, else run.
 
     Args:
         divisors: the divisors.
-        run: the other thunk.
+        run: the function that computes the op.
         zero: the stored value that means zero.
     """
     values = divisors.data
@@ -77,5 +77,5 @@ def ensure_no_zeros(divisors: Tensor, run: Thunk, zero: int = 0) -> Thunk:
 
 
 def refuse_zero(divisors: Tensor, zero: int = 0) -> None:
-    """Raise the error of a divisor that is zero, or the stored value that means zero."""
+    """Raise the error of a zero divisor; `zero` is the stored value that means 0."""
     ensure(False, f"Division by 0: {divisors} holds {zero}.")

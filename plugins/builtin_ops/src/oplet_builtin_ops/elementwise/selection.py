@@ -1,4 +1,4 @@
-"""The common parts of SELECT and SELECT_V2."""
+"""Shared parts of SELECT and SELECT_V2."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MASKS: Final = {1: TensorType.INT8, 2: TensorType.INT16, 4: TensorType.INT32, 8
 
 
 def prepare_selection(context: Context, node: Node) -> tuple[Tensor, Tensor, Tensor]:
-    """Check the three inputs, and set the output's type."""
+    """Check the three inputs, set the output's type, and return the condition and the two choices."""
     ensure_operands(node, 3)
     condition, x, y = node.inputs
     ensure_type(condition, TensorType.BOOL)
@@ -30,12 +30,12 @@ def prepare_selection(context: Context, node: Node) -> tuple[Tensor, Tensor, Ten
 
 
 def keeps_declared_shape(node: Node) -> bool:
-    """Whether all tensors have a single value, so that the output keeps the rank that the model declares."""
+    """Return whether all tensors have one value, in which case the output keeps the rank that the model declares."""
     return all(tensor.size == 1 for tensor in (*node.inputs, node.outputs[0]))
 
 
 def bind_selection(node: Node, *, slices: bool = False) -> Thunk:
-    """The thunk of either op, from shapes that `prepare` has checked.
+    """Return the function that runs SELECT or SELECT_V2 on the shapes that `prepare` checked.
 
     It computes y ^ ((x ^ y) & mask), as copying by a mask takes ten times as long.
 

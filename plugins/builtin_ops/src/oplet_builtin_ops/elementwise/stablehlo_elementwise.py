@@ -23,7 +23,7 @@ LOGIC = (*INTEGERS, TensorType.BOOL)
 
 
 def quietly(function: Callable[..., Any], *arguments: Any) -> Thunk:
-    """The thunk of a call with numpy's warnings of overflow, division by zero and invalid values switched off."""
+    """Return a zero-argument function that calls `function(*arguments)` with numpy's floating-point warnings off."""
 
     def run() -> None:
         with np.errstate(all="ignore"):
@@ -51,22 +51,22 @@ def _elementwise(operands: int, function: Callable[..., Any], types: tuple[Tenso
 
 
 def unary(function: Callable[[Array, Array], Any], *types: TensorType) -> Registration:
-    """The registration of an op of one operand; `function` takes the operand and the array for the result."""
+    """Build the registration of a unary op; `function(operand, result)` writes into `result`."""
     return _elementwise(1, function, types, False)
 
 
 def binary(function: Callable[[Array, Array, Array], Any], *types: TensorType) -> Registration:
-    """The registration of an op of two operands; `function` takes them and the array for the result."""
+    """Build the registration of a binary op; `function(left, right, result)` writes into `result`."""
     return _elementwise(2, function, types, False)
 
 
 def litert_binary(function: Callable[[Array, Array, Array], Any], *types: TensorType) -> Registration:
-    """As `binary`, for an op that LiteRT has: scales of the operands are ignored, as there."""
+    """Do as `binary`, for an op that LiteRT implements too: like LiteRT, it ignores the operands' scales."""
     return _elementwise(2, function, types, True)
 
 
 def extremum(ufunc: np.ufunc, beats: np.ufunc) -> Registration:
-    """The registration of MAXIMUM or MINIMUM.
+    """Build the registration of StableHLO MAXIMUM or MINIMUM.
 
     Args:
         ufunc: of integers.
@@ -84,7 +84,7 @@ def extremum(ufunc: np.ufunc, beats: np.ufunc) -> Registration:
 
 
 def in_single_precision(function: Callable[[Array, Array], Any]) -> Callable[[Array, Array], None]:
-    """A function of several steps that computes half-precision operands as float32, so that they are rounded once."""
+    """Wrap a multi-step function so that float16 operands are computed in float32 and rounded only once."""
 
     def run(source: Array, target: Array) -> None:
         if source.dtype.itemsize > 2:

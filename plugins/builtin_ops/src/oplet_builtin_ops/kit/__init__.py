@@ -1,4 +1,4 @@
-"""What packages of compiled kernels may hold on to: the names by which they read what the numpy kernels have worked out.
+"""Public names for packages of compiled kernels: what the numpy kernels' `prepare` computes, readable from outside.
 
 A compiled kernel takes the place of a numpy one whose `prepare` runs first (`oplet_numba_ops` is such a package). Three things of this
 package are public for that: the `REGISTRATION` of each module of `oplet_builtin_ops.ops`, `oplet_builtin_ops.VERSIONS`, and the names that

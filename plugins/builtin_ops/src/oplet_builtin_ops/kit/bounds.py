@@ -1,4 +1,4 @@
-"""The errors of GATHER, SLICE and STRIDED_SLICE whose positions leave their axes."""
+"""Out-of-range errors of GATHER, SLICE and STRIDED_SLICE."""
 
 from __future__ import annotations
 

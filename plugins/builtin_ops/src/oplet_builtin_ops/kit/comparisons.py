@@ -1,4 +1,4 @@
-"""What quantized numbers are compared as."""
+"""Rescaled values of quantized comparison operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CONV_2D and DEPTHWISE_CONV_2D prepare: windows and the products with filters."""
+"""What CONV_2D and DEPTHWISE_CONV_2D prepare: windows, and the matrix products with the filters."""
 
 from __future__ import annotations
 

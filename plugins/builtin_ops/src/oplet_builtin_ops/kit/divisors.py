@@ -1,4 +1,4 @@
-"""The error of divisors that are zero."""
+"""The division-by-zero error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where each output of RESIZE_BILINEAR lies between which inputs."""
+"""Source positions and weights of each output pixel of RESIZE_BILINEAR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CONCATENATION prepares where it absorbs slices."""
+"""What CONCATENATION prepares when slices are fused into it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers of integer weights, on integer and on float activations."""
+"""Prepared layers with integer weights, for integer and for float activations."""
 
 from __future__ import annotations
 

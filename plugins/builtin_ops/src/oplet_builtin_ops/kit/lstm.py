@@ -1,4 +1,4 @@
-"""What LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM of floats prepare."""
+"""What float LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM prepare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ADD, SUB and MUL of quantized numbers prepare."""
+"""What quantized ADD, SUB and MUL prepare."""
 
 from __future__ import annotations
 

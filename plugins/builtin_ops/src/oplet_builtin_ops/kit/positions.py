@@ -1,4 +1,4 @@
-"""The rows that SCATTER_ND's vectors of indices mean."""
+"""Flat row numbers for SCATTER_ND's index vectors."""
 
 from __future__ import annotations
 

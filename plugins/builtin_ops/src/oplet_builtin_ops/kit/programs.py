@@ -1,4 +1,4 @@
-"""A kernel's work as numpy calls whose arguments are looked up."""
+"""A kernel's work as a list of prebound numpy calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What QUANTIZE does with values beyond int32."""
+"""How QUANTIZE treats values beyond int32: wrap around or clamp."""
 
 from __future__ import annotations
 

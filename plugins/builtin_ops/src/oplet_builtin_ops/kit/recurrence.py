@@ -1,4 +1,4 @@
-"""Products of recurrent cells with their weights, and how sequences lie in memory."""
+"""Matrix products of recurrent cells, and the memory layout of sequences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What FULLY_CONNECTED prepares, by the types of its activations and weights."""
+"""What FULLY_CONNECTED prepares, by activation and weight type."""
 
 from __future__ import annotations
 

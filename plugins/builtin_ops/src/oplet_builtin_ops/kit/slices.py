@@ -1,4 +1,4 @@
-"""The axes of which STRIDED_SLICE takes one position."""
+"""The axes along which STRIDED_SLICE takes a single index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SOFTMAX and LOG_SOFTMAX of integers prepare."""
+"""What integer SOFTMAX and LOG_SOFTMAX prepare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error of SQRT and RSQRT of a quantized value below the zero point."""
+"""The error of quantized SQRT and RSQRT for values below the zero point."""
 
 from __future__ import annotations
 

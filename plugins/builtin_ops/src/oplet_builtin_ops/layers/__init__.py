@@ -1,1 +1,1 @@
-"""The common parts of operators with weights or windows."""
+"""Shared parts of operators with weights or sliding windows."""

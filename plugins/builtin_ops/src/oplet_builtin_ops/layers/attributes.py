@@ -1,4 +1,4 @@
-"""The attributes of composites, read so that a kernel declines what it does not know."""
+"""Reads the attributes of composites; a kernel declines a node with attributes that it does not know."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TENSOR = "_TENSOR_V1_"
 
 
 class Attributes:
-    """The attributes of a composite; the node is declined where it has others than the named ones.
+    """The attributes of a composite node; the kernel declines the node if it has any other than the named ones.
 
     Args:
         node: the composite.
@@ -33,14 +33,14 @@ class Attributes:
             )
 
     def number(self, name: str, *, least: float = -math.inf) -> float:
-        """A finite number, as a float."""
+        """Return an attribute as a finite float of at least `least`; decline the node otherwise."""
         value = self.values.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < least:
             decline(f"the attribute {name} is {value!r}, which is no number to compute with.")
         return float(value)
 
     def whole(self, name: str) -> int:
-        """A whole number."""
+        """Return an attribute as an int; decline the node if it is not one."""
         value = self.values.get(name)
         if isinstance(value, bool) or not isinstance(value, int):
             decline(f"the attribute {name} is {value!r}, which is no whole number.")
@@ -48,7 +48,7 @@ class Attributes:
 
 
 def _read(entry: tuple[str, Any]) -> tuple[str, Any]:
-    """An attribute; litert-torch writes lists of numbers as tensors: their values, shape and type."""
+    """Decode one attribute entry; litert-torch stores lists of numbers as a map with the tensor's values, shape and type."""
     name, value = entry
     if not name.startswith(_TENSOR) or not isinstance(value, dict):
         return entry
@@ -57,7 +57,7 @@ def _read(entry: tuple[str, Any]) -> tuple[str, Any]:
 
 
 def ensure_single(node: Node, inputs: int) -> None:
-    """Decline the node unless it has so many inputs and one output, all of single precision."""
+    """Decline the node unless it has `inputs` inputs and one output, all float32."""
     given = [node.has_input(position) for position in range(len(node.inputs))]
     if len(given) != inputs or not all(given) or len(node.outputs) != 1:
         decline(f"it takes {inputs} inputs and gives one output; this node reads {sum(given)} and writes {len(node.outputs)}.")

@@ -1,4 +1,4 @@
-"""Blockwise quantized weights: rows are divided into blocks with scales of their own, as in small language models.
+"""Blockwise quantized weights: each row is divided into blocks with a scale each, as in small language models.
 
 XNNPACK runs them in LiteRT. It supports int4 weights with float16 scales above zero, in blocks of a multiple of 32 values, and
 stores their scales as bfloat16; such weights have these scales here too. All others have the scales of the file. Zero points are
@@ -23,18 +23,18 @@ _UNIT = 32
 
 
 def block_size(weights: Tensor) -> int:
-    """The number of weights that share a scale, if they are quantized in blocks; else 0."""
+    """Return the number of weights that share a scale if quantized blockwise; else 0."""
     return 0 if weights.quantization is None else weights.quantization.block_size
 
 
 def given_scales(weights: Tensor) -> Array:
-    """The scales of the file, float32, one row for each row of the weights."""
+    """Return the scales stored in the model, float32, shape (rows of weights, blocks per row)."""
     scales: Array = np.empty(0, np.float32) if weights.quantization is None else weights.quantization.scales
     return scales.reshape(math.prod(weights.shape[:-1]), -1)
 
 
 def ensure_blocks(weights: Tensor) -> None:
-    """Check that blockwise weights have a finite scale of at least zero for each block of each row.
+    """Check that blockwise weights have a finite non-negative scale for each block of each row.
 
     Raises:
         EnsureError: they have not.
@@ -49,7 +49,7 @@ def ensure_blocks(weights: Tensor) -> None:
 
 
 def follow_xnnpack(weights: Tensor) -> bool:
-    """Whether XNNPACK supports these weights, which `ensure_blocks` has checked."""
+    """Return whether XNNPACK supports these blockwise weights, which `ensure_blocks` has checked."""
     size = block_size(weights)
     if weights.type != TensorType.INT4 or size % _UNIT or weights.shape[-1] % size:
         return False
@@ -59,20 +59,20 @@ def follow_xnnpack(weights: Tensor) -> bool:
 
 
 def block_scales(weights: Tensor) -> Array:
-    """The scales to compute with, float32, one row for each row of the weights."""
+    """Return the scales used in the computation, float32, shape (rows of weights, blocks); bfloat16 precision as in XNNPACK."""
     scales = np.ascontiguousarray(given_scales(weights), np.float32)
     return _as_bfloat16(scales) if follow_xnnpack(weights) else scales
 
 
 def _as_bfloat16(values: Array) -> Array:
-    """Finite float32 values, rounded to bfloat16, halves to even."""
+    """Round finite float32 values to bfloat16 precision, ties to even."""
     bits = values.view(np.uint32)
     rounded: Array = ((bits + (((bits >> 16) & 1) + 0x7FFF)) & np.uint32(0xFFFF0000)).astype(np.uint32)
     return rounded.view(np.float32)
 
 
 def from_blocks(values: Array, scales: Array, size: int) -> Array:
-    """Integers times the scales of their blocks, as float32 of the same shape.
+    """Dequantize blockwise: multiply integers by their block's scale; return float32 of the same shape.
 
     Args:
         values: the integers.

@@ -1,4 +1,4 @@
-"""Convolution as matrix products: patches are gathered (im2col) in strips of windows, and each strip is multiplied and finished.
+"""Convolution as matrix products: patches are gathered (im2col) for a strip of windows, multiplied and finished, strip by strip.
 
 A strip stays in the cache from the gathering to the last pass over its outputs. Windows that are consecutive pieces of the map (a
 1x1 filter, or one as large as the map) are multiplied without gathering.
@@ -33,7 +33,7 @@ _GATHERED = 1 << 23
 
 
 class Products(NamedTuple):
-    """The matrix products of a convolution, as `prepare` lays them out for `bind`.
+    """Plan of a convolution's matrix products, made by `prepare` for `bind`.
 
     Attributes:
         windows: the windows over the input.
@@ -45,7 +45,7 @@ class Products(NamedTuple):
         columns: the patches of a strip, None if they need no gathering.
         accumulators: the products of a strip, None if they go directly to the output.
         lanes: the number of threads that share the strips; each has its own part of `columns` and `accumulators`.
-        context: runs the lanes.
+        context: has the worker threads (lanes).
         added: 1 if a last row of the matrices is added to each output, for which every patch ends in a one; else 0.
     """
 
@@ -63,14 +63,14 @@ class Products(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """The products per output."""
+        """Products summed per output value."""
         _, height, width, channels = self.windows
         return height.filter * width.filter * (channels // self.groups)
 
     def calls(
         self, source: Array, pad: Any, matrices: Array, output: Array, finish: Callable[[Strip, Array], list[Call]]
     ) -> Iterator[Call]:
-        """The calls that compute the convolution.
+        """Yield the numpy calls that compute the convolution.
 
         Args:
             source: the input.
@@ -102,7 +102,7 @@ class Products(NamedTuple):
         output: Array,
         finish: Callable[[Strip, Array], list[Call]],
     ) -> Iterator[Call]:
-        """The calls of a lane, after the padding of the map was written."""
+        """Yield the numpy calls by which one worker thread (`lane`) computes its strips; padding is already written."""
         depth, columns = self.depth, None if self.columns is None else self.columns.data[lane]
         if columns is None:
             seen = source.reshape(self.windows.count, depth)
@@ -135,7 +135,7 @@ class Products(NamedTuple):
         return self.groups == 1 and self.windows.are_rows
 
     def _gather(self, seen: Array, strip: Strip, columns: Array) -> tuple[Array, list[Call]]:
-        """The patches of a strip, (groups, windows, depth + added), and the calls that gather them.
+        """Return one strip's im2col matrix, (groups, windows, depth + added), and the numpy calls that fill it.
 
         Args:
             seen: a view of what all windows cover.
@@ -169,7 +169,7 @@ def plan_products(
     by_image: bool = False,
     added: int = 0,
 ) -> Products:
-    """Lay out the products of a convolution and request its scratch memory.
+    """Plan the matrix products of a convolution and request scratch memory for them.
 
     Args:
         context: the node's context.
@@ -208,7 +208,7 @@ def plan_products(
 
 
 def filter_matrices(weights: Array, groups: int) -> Array:
-    """Weights of shape (filters, ...) as one matrix per group, (groups, depth, filters of a group); a view."""
+    """Return a view of weights (filters, ...) as one matrix per group: (groups, depth, filters per group)."""
     filters = weights.shape[0]
     matrices: Array = weights.reshape(groups, filters // groups, -1).transpose(0, 2, 1)
     return matrices

@@ -1,4 +1,4 @@
-"""Convolution over any number of axes as matrix products: patches are gathered and multiplied, some outputs at a time."""
+"""Convolution with any number of spatial axes as matrix products (im2col), a block of outputs at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FEW_GROUPS = 64
 
 @dataclass(frozen=True)
 class Convolution:
-    """Windows over maps of shape (batch, axes..., channels), each multiplied with all filters of its group.
+    """Plan of an N-dimensional grouped convolution over maps of shape (batch, axes..., channels).
 
     Attributes:
         batch: the number of maps.
@@ -42,41 +42,41 @@ class Convolution:
 
     @property
     def out(self) -> Shape:
-        """The number of windows along each axis."""
+        """Number of windows along each axis: the spatial output shape."""
         return tuple(axis.out for axis in self.axes)
 
     @property
     def depth(self) -> int:
-        """The products per output."""
+        """Products summed per output value."""
         return prod(axis.filter for axis in self.axes) * (self.channels // self.groups)
 
     @property
     def columns_size(self) -> int:
-        """The scratch values that `calls` needs for gathered patches."""
+        """Number of scratch values that `calls` needs for gathered patches."""
         size = self._images * self._strip * prod(self.out[1:]) * self.depth
         return size if self.groups <= _FEW_GROUPS else size * self._together(size)
 
     def _together(self, size: int) -> int:
-        """The number of groups that are multiplied at a time, if the patches of one have so many values."""
+        """Return how many groups to multiply at a time when one group's patches have `size` values."""
         return 1 if self.groups <= _FEW_GROUPS else max(1, min(self.groups, _GATHERED // max(1, size)))
 
     @property
     def _images(self) -> int:
-        """The number of maps whose windows are all multiplied at a time."""
+        """Number of maps of the batch that are multiplied at a time."""
         if self.axes and self._strip < self.out[0]:
             return 1
         return max(1, min(self.batch, _GATHERED // max(1, prod(self.out) * self.depth)))
 
     @property
     def _strip(self) -> int:
-        """The number of window positions along the first axis that are multiplied at a time."""
+        """Number of positions along the first spatial axis that are multiplied at a time."""
         step = prod(self.out[1:]) * self.depth
         return max(1, min(self.out[0] if self.axes else 1, _GATHERED // max(1, step)))
 
     def calls(
         self, maps: Array, weights: Array, columns: Array, target: Array, finish: Callable[[Array], list[Call]]
     ) -> Iterator[Call]:
-        """The calls that convolve.
+        """Yield the numpy calls that compute the convolution.
 
         Args:
             maps: with their padding.
@@ -116,7 +116,7 @@ class Convolution:
                 yield from finish(block)
 
     def _grouped_calls(self, seen: Array, matrix: Array, columns: Array, block: Array) -> Iterator[Call]:
-        """The calls that gather and multiply many groups, several at a time."""
+        """Yield the numpy calls that gather and multiply the groups of one block, several groups at a time."""
         windows, count = len(block), self.groups
         by_group = np.moveaxis(seen.reshape(*seen.shape[:-1], count, -1), -2, 0)
         matrices = matrix.reshape(self.depth, count, -1).swapaxes(0, 1)
@@ -129,7 +129,7 @@ class Convolution:
             yield np.matmul, (rows, matrices[first : first + step], results[first : first + step])
 
     def _patches(self, maps: Array) -> Array:
-        """The patches of all windows as a view of shape (batch, out..., taps..., channels)."""
+        """Return the patches of all windows as a strided view of shape (batch, out..., taps..., channels)."""
         first, *middle, last = maps.strides
         return as_strided(
             maps,
@@ -147,7 +147,7 @@ class Convolution:
 def window_axes_3d(
     options: Conv3DOptions, sizes: Sequence[int], taps: Sequence[int], inputs: Sequence[int] | None = None
 ) -> list[Axis]:
-    """The windows of a 3D convolution along depth, height and width.
+    """Return the windows of a 3D convolution along depth, height and width.
 
     Args:
         inputs: for a transposed convolution, the sizes of its input; `sizes` are those of its output then.

@@ -1,4 +1,4 @@
-"""Depthwise convolution: each channel has its own filter, so that there are no matrix products.
+"""Depthwise convolution in numpy: each channel has its own filter, so there is no matrix product.
 
 `einsum` multiplies and adds in one pass over long inner loops: a tap's values of several neighbouring windows, whose channels are
 adjacent in memory, are one vector, and the weights are repeated to match. If windows have a stride along columns, columns are first
@@ -43,7 +43,7 @@ _TAP, _FINISH = 1.2e-10, 3e-10
 
 
 class Taps(NamedTuple):
-    """A depthwise convolution, as `prepare` lays it out for `bind`.
+    """Plan of a depthwise convolution, made by `prepare` for `bind`.
 
     Attributes:
         windows: the windows over the input, which has as many channels as the output.
@@ -52,11 +52,11 @@ class Taps(NamedTuple):
         strips: the strips of windows.
         longest: the windows of the largest strip.
         padded: the input with its padding, its channels repeated, in the type to compute in; None if the input serves as it is.
-            Of a single map it has only what a strip reads, which stays in the cache until it is read; each lane has its own.
+            For a batch of one it holds only what one strip reads, so that it stays in the cache; each thread has its own.
         accumulators: the sums of a strip, None if they go directly to the output.
         spare: scratch as large as a strip, if there is more than one phase.
         lanes: the number of threads that share the strips; each has its own part of `accumulators` and `spare`.
-        context: runs the lanes.
+        context: has the worker threads (lanes).
         node: the node, whose constant weights are repeated once for all interpreters of the model.
     """
 
@@ -74,18 +74,18 @@ class Taps(NamedTuple):
 
     @property
     def by_strip(self) -> bool:
-        """Whether `padded` has what one strip of each lane reads, and not the whole map."""
+        """Whether `padded` holds only the rows that one strip per thread reads, rather than the whole map."""
         return self.windows.batch == 1
 
     @property
     def sorting(self) -> int:
-        """The divisor whose remainders columns are sorted by: the stride, or 1."""
+        """Column stride by whose remainder (phase) columns are sorted so that windows read adjacent values; 1 if not sorted."""
         return self.windows.width.stride if self.phases > 1 else 1
 
     def calls(
         self, source: Array, pad: Any, weights: Array, output: Array, finish: Callable[[Strip, Array], list[Call]]
     ) -> Iterator[Call]:
-        """The calls that compute the convolution.
+        """Yield the numpy calls that compute the depthwise convolution.
 
         Args:
             source: the input.
@@ -119,7 +119,7 @@ class Taps(NamedTuple):
         output: Array,
         finish: Callable[[Strip, Array], list[Call]],
     ) -> Iterator[Call]:
-        """The calls of a lane.
+        """Yield the numpy calls by which one worker thread (`lane`) computes its strips.
 
         Args:
             planes: the map, sorted by columns if that is done for all strips at once.
@@ -204,7 +204,7 @@ class Taps(NamedTuple):
             done += blocks * width
 
     def _repeated(self, weights: Array, phase: int, width: int) -> Array:
-        """The weights of a phase, repeated for so many windows."""
+        """Return the filter weights of one column phase, tiled over `width` neighbouring windows."""
         if width == 1:
             return weights
 
@@ -222,7 +222,7 @@ def _sum_of_products(patches: Array, weights: Array, target: Array) -> None:
 
 @lru_cache(maxsize=1024)
 def _joined(columns: int, channels: int, taps: int) -> int:
-    """The number of neighbouring windows to join; if possible a divisor of their number."""
+    """Return how many neighbouring windows to compute as one vector, preferably a divisor of `columns`."""
     wanted = max(1, min(columns, _INNER // max(channels, 1), _REPEATED // max(channels * taps, 1)))
     return next((n for n in range(wanted, wanted // 2, -1) if columns % n == 0), wanted)
 
@@ -238,7 +238,7 @@ def plan_taps(
     in_place: bool = False,
     by_image: bool = False,
 ) -> Taps:
-    """Lay out a depthwise convolution and request its scratch memory.
+    """Plan a depthwise convolution and request scratch memory for it.
 
     Args:
         context: the node's context.

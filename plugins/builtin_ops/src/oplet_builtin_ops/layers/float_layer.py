@@ -1,4 +1,4 @@
-"""The passes after a float matrix product: the scales of a hybrid layer, the bias, the fused activation."""
+"""Steps after a float matrix product: the hybrid layer's scales, the bias, the fused activation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FloatFinish:
     _joined: dict[int, Array] = field(default_factory=dict, init=False, repr=False)
 
     def calls(self, block: Array, factors: Array | None = None) -> list[Call]:
-        """The calls that finish one block of products.
+        """Return numpy calls that add bias and apply the activation to one block of products.
 
         Args:
             block: (rows, channels), contiguous.
@@ -60,7 +60,7 @@ class FloatFinish:
         return program
 
     def _repeated(self, bias: Array, times: int) -> Array:
-        """The bias, repeated; once for all interpreters of the model, if it is known whose it is."""
+        """Return the bias tiled `times` times, cached for all interpreters of the model."""
         if times == 1 or self.node is None:
             return repeated(bias.reshape(-1), times)
         return self.node.cached(
@@ -70,6 +70,6 @@ class FloatFinish:
 
 @cache
 def _bounds(activation: ActivationFunctionType) -> tuple[np.float32, np.float32] | None:
-    """The range of an activation, None if it has none."""
+    """Return the clamp range of a fused activation; None if it has none."""
     low, high = float_activation_range(activation)
     return None if np.isinf(low) and np.isinf(high) else (low, high)

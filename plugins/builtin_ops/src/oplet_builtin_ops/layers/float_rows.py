@@ -16,7 +16,7 @@ __all__ = ["FloatRows"]
 
 
 class FloatRows:
-    """The product of one node.
+    """A float FULLY_CONNECTED node: the product of input rows with weight rows.
 
     Args:
         count: the rows of the input.
@@ -31,7 +31,7 @@ class FloatRows:
         self._plan = plan_rows(context, node, count, weights, source=weights.type, compute=weights.type, in_place=True)
 
     def thunk(self) -> Thunk:
-        """The thunk of the node."""
+        """Return the function that runs the node."""
         node, plan = self._node, self._plan
         source, weights = node.inputs[:2]
         bias = node.optional_input(2)

@@ -1,4 +1,4 @@
-"""Quantization of float inputs while the model runs, with one scale per batch: the first half of every hybrid kernel.
+"""Dynamic-range quantization of float inputs at run time, one scale per batch: the first step of every hybrid kernel.
 
 The quantized values are stored as floats without their zero point, for an exact matrix product with the weights.
 
@@ -35,7 +35,7 @@ _SHORT = 128
 
 
 def quantize_symmetric(values: Array, target: Array, scales: Array, spare: Array) -> None:
-    """Quantize each row to -127 .. 127.
+    """Quantize each row symmetrically to -127 .. 127.
 
     Args:
         values: float32, (batches, values).
@@ -58,7 +58,7 @@ def quantize_symmetric(values: Array, target: Array, scales: Array, spare: Array
 
 
 def _quantize_row(values: Array, target: Array, scale: Array, spare: Array) -> None:
-    """`quantize_symmetric` of one row. Quotients of doubles, rounded to float32, equal those of float32."""
+    """Do `quantize_symmetric` for one row. Quotients in double precision, rounded to float32, equal those of float32."""
     np.absolute(values, target)
     largest = target.item(target.argmax()) or 127.0
     # The bound keeps the reciprocal of a tiny scale finite; values never exceed 127 otherwise.
@@ -69,7 +69,7 @@ def _quantize_row(values: Array, target: Array, scale: Array, spare: Array) -> N
 
 
 def quantize_asymmetric(values: Array, target: Array, scales: Array, spare: Array) -> None:
-    """Quantize each row to -128 .. 127 with its own zero point, which is subtracted again; arguments as above.
+    """Quantize each row to -128 .. 127 with its own zero point and subtract it again; arguments as in `quantize_symmetric`.
 
     A value is rounded before the zero point is added, and the range is a difference in float32, as in the vector code of LiteRT's
     kernels; its scalar code rounds the sum.
@@ -86,7 +86,7 @@ def quantize_asymmetric(values: Array, target: Array, scales: Array, spare: Arra
 
 
 def _quantize_row_around(values: Array, target: Array, scale: Array, spare: Array) -> None:
-    """`quantize_asymmetric` of one row."""
+    """Do `quantize_asymmetric` for one row."""
     low, high = min(values.item(values.argmin()), 0.0), max(values.item(values.argmax()), 0.0)
     if not high - low < _LARGEST:
         scale[()] = math.nan
@@ -107,7 +107,7 @@ def _quantize_row_around(values: Array, target: Array, scale: Array, spare: Arra
 
 @lru_cache(maxsize=256)
 def _bounds(zero_point: float) -> tuple[Array, Array]:
-    """The lowest and the highest integer less a zero point, which is one of 256."""
+    """Return -128 and 127 minus the zero point, as float32 scalars."""
     return np.array(-128 - zero_point, np.float32), np.array(127 - zero_point, np.float32)
 
 
@@ -121,7 +121,7 @@ def _scale_and_zero_point(low: float, high: float, range: float) -> tuple[float,
 
 
 def _scales_and_zero_points(low: Array, high: Array, scales: Array) -> Array:
-    """The zero points of many rows, as a column; `scales` receives their scales."""
+    """Compute scale and zero point of many rows from their minimum and maximum; write `scales`, return zero points as a column."""
     zero = low == high
     step = np.where(zero, 1.0, (high - low).astype(np.float64) / 255.0)
     from_low, from_high = low / step, high / step
@@ -133,7 +133,7 @@ def _scales_and_zero_points(low: Array, high: Array, scales: Array) -> Array:
 
 
 def quantize_to_even(values: Array, target: Array, scales: Array, spare: Array) -> None:
-    """Quantize each row with its own zero point as XNNPACK does; arguments as above.
+    """Quantize each row with its own zero point as XNNPACK does (ties to even); arguments as in `quantize_symmetric`.
 
     All is computed in float32, and halves are rounded to even.
 
@@ -159,7 +159,7 @@ def quantize_to_even(values: Array, target: Array, scales: Array, spare: Array) 
 
 
 def _quantize_row_to_even(values: Array, target: Array, scale: Array) -> None:
-    """`quantize_to_even` of one row."""
+    """Do `quantize_to_even` for one row."""
     low, high = min(values.item(values.argmin()), 0.0), max(values.item(values.argmax()), 0.0)
     if not high - low < _LARGEST:
         scale[()] = math.nan
@@ -179,14 +179,14 @@ def _quantize_row_to_even(values: Array, target: Array, scale: Array) -> None:
 
 
 def _single(value: float, place: Array) -> float:
-    """A double rounded to float32; `place` is overwritten."""
+    """Round a double to float32 through the scratch scalar `place`."""
     place[()] = value
     rounded: float = place.item()
     return rounded
 
 
 def _finite(factors: Array) -> Array:
-    """The factors, in place, with the largest float in place of infinity, for rows whose values are all tiny."""
+    """Replace infinite factors by the largest float, in place: they stem from rows of tiny values."""
     np.minimum(factors, _LARGEST, out=factors)
     return factors
 

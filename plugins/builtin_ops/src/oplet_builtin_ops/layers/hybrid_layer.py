@@ -1,4 +1,4 @@
-"""Layers with float activations and integer weights: the activations are quantized while the model runs, batch by batch.
+"""Hybrid layers: float activations are quantized at run time, batch by batch, and multiplied with integer weights.
 
 Numerics: EvalHybrid and EvalHybridPerChannel in tflite/kernels/conv.cc and depthwise_conv.cc, reference/conv.h
 """
@@ -25,7 +25,7 @@ __all__ = ["HybridLayer"]
 
 @dataclass
 class HybridLayer:
-    """A layer of integer weights on float activations.
+    """Plan of a layer with integer weights and float activations.
 
     Attributes:
         node: the node.
@@ -74,7 +74,7 @@ class HybridLayer:
 
     @property
     def block_size(self) -> int:
-        """The number of weights that share a scale, if they are quantized in blocks; else 0."""
+        """Number of weights that share a scale if quantized blockwise; else 0."""
         return block_size(self.weights)
 
     @property
@@ -88,12 +88,12 @@ class HybridLayer:
         return self.weights.is_constant and (self.bias is None or self.bias.is_constant)
 
     def add_scratch(self, context: Context) -> None:
-        """Request memory for the quantized activations and the scratch of quantizing them."""
+        """Request scratch memory for the quantized activations."""
         self.quantized = context.add_temporary(self.node, self.source.shape, TensorType.FLOAT32)
         self.spare = context.add_temporary(self.node, self.source.shape, TensorType.FLOAT32)
 
     def integers(self) -> Array:
-        """The weights without scales, one row per output channel.
+        """Return the integer weights without scales, one row per output channel.
 
         Zero points are ignored, and uint8 only holds the bytes of int8 values.
         """
@@ -105,13 +105,13 @@ class HybridLayer:
         return data.reshape(self.weights.shape)
 
     def rows(self) -> Array:
-        """The weights, one row per output channel, with their scales applied if they are quantized in blocks."""
+        """Return the weights, one row per output channel; blockwise ones are dequantized."""
         if size := self.block_size:
             return as_rows(from_blocks(self._integers(), block_scales(self.weights), size), self.axis)
         return self.integers()
 
     def quantize(self, factors: Array) -> list[Call]:
-        """The calls that quantize the activations and compute the factors of the products.
+        """Return numpy calls that quantize the activations and write the rescaling factors of the products.
 
         Args:
             factors: float32, (batches, channels); receives activation scale * weight scale.
@@ -125,9 +125,9 @@ class HybridLayer:
         return [(quantize, (values, target, scales, spare)), (np.multiply, (scales[:, None], self.scales, factors))]
 
     def finish(self) -> FloatFinish:
-        """The finish, which adds the bias and applies the activation."""
+        """Return the finishing step, which adds the bias and applies the activation."""
         return FloatFinish(None if self.bias is None else self.bias.data, self.fixed, self.activation)
 
     def thunk(self, calls: Calls) -> Thunk:
-        """The thunk of the calls; if weights or bias are not constant, what depends on them is computed in each run."""
+        """Return a function that makes the numpy calls; if weights or bias are not constant, it rebuilds them in each run."""
         return run_program(calls) if self.fixed else partial(run_anew, calls)

@@ -1,4 +1,4 @@
-"""Products of float rows, quantized while the model runs, and the rows of integer weights.
+"""Hybrid FULLY_CONNECTED: float rows, quantized at run time, times integer weights.
 
 The weights have 8, 4 or 2 bits, and one scale, one per row or one per block of a row.
 
@@ -27,7 +27,7 @@ __all__ = ["HybridRows"]
 
 
 class HybridRows:
-    """The product of one node.
+    """One hybrid FULLY_CONNECTED node.
 
     Args:
         count: the rows of the input, each of which is quantized by itself.
@@ -46,7 +46,7 @@ class HybridRows:
         self.layer.add_scratch(context)
 
     def thunk(self) -> Thunk:
-        """The thunk of the node."""
+        """Return the function that runs the node."""
         return self.layer.thunk(self._calls)
 
     def _calls(self) -> Iterator[Call]:

@@ -1,4 +1,4 @@
-"""Rows of integer weights in the form in which a layer multiplies with them.
+"""Converts a layer's integer weight rows to the form that its matrix product multiplies.
 
 Large weights are converted to floats piece by piece while they are multiplied: a float copy would take four times the memory, and
 reading it would take longer than converting.
@@ -28,7 +28,8 @@ _PIECE = 1 << 17
 
 @dataclass(frozen=True)
 class Streamed:
-    """The product of a matrix with the rows of large integer weights; it has the interface of `rows.Rows`.
+    """Plan of a product with large integer weights that converts the weights to float block by block; same interface as
+    `rows.Rows`.
 
     Attributes:
         count: the rows of the matrix.
@@ -48,11 +49,11 @@ class Streamed:
 
     @property
     def longest(self) -> int:
-        """The rows that are finished together: all."""
+        """Number of rows that are finished together: all."""
         return self.count
 
     def calls(self, source: Array, rows: Array, output: Array, finish: Callable[[slice, Array], list[Call]]) -> Iterator[Call]:
-        """The calls that compute the product; `rows` are the weights, (filters, depth), of an integer type."""
+        """Yield the numpy calls that compute the product; `rows` are the integer weights, (filters, depth)."""
         if not self.count:
             return
         matrix = source.reshape(self.count, self.depth)
@@ -70,14 +71,16 @@ class Streamed:
 
 
 def _is_large(weights: Tensor) -> bool:
-    """Whether integer weights are converted piece by piece."""
+    """Return whether integer weights are so large that they are converted to float block by block."""
     return weights.size > _LARGE
 
 
 def _plan_streamed(
     context: Context, node: Node, count: int, weights: Tensor, *, source: TensorType, compute: TensorType, in_place: bool = False
 ) -> Streamed:
-    """Lay out the product of `count` rows with weights of shape (filters, depth), and request its scratch memory."""
+    """Plan the product of `count` rows with large weights of shape (filters, depth), converted block by block; request scratch
+    memory.
+    """
     filters, depth = weights.shape
     return Streamed(
         count,
@@ -92,7 +95,7 @@ def _plan_streamed(
 def plan_integer_rows(
     context: Context, node: Node, count: int, weights: Tensor, *, source: TensorType, compute: TensorType, streamed: bool = True
 ) -> Rows | Streamed:
-    """Lay out the product of `count` rows with integer weights of shape (filters, depth).
+    """Plan the product of `count` rows with integer weights of shape (filters, depth).
 
     Args:
         streamed: whether large weights may be converted piece by piece.
@@ -104,7 +107,7 @@ def plan_integer_rows(
 
 
 def arranged(node: Node, plan: Rows | Streamed, rows: Any, weights: Tensor, compute: TensorType) -> Array:
-    """The weights in the form that the plan multiplies; a float copy is made once if they are constant.
+    """Return the weights in the layout that the plan multiplies; a float copy of constant weights is made once.
 
     Args:
         node: the node.

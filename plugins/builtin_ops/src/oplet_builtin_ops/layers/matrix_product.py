@@ -1,4 +1,4 @@
-"""Products of stacks of matrices, whose leading dimensions broadcast."""
+"""Batched matrix products whose leading dimensions broadcast."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["MatrixProduct", "plan_product"]
 
 @dataclass(frozen=True)
 class MatrixProduct:
-    """The product of two stacks of matrices.
+    """Plan of a batched matrix product (BATCH_MATMUL).
 
     Attributes:
         adj_x: whether the left matrices are transposed first.
@@ -36,11 +36,11 @@ class MatrixProduct:
 
     @property
     def columns(self) -> int:
-        """The columns of the result."""
+        """Number of columns of the result."""
         return self.shape[-1]
 
     def calls(self, left: Array, right: Array, target: Array) -> list[Call]:
-        """The calls that multiply arrays of one float type."""
+        """Return numpy calls that multiply arrays of one float type."""
         if not target.size:
             return []
         if not self.depth:
@@ -56,7 +56,7 @@ class MatrixProduct:
 
 
 def plan_product(left: Tensor, right: Tensor, adj_x: bool, adj_y: bool) -> MatrixProduct:
-    """The product of two tensors.
+    """Plan the batched matrix product of two tensors.
 
     Raises:
         EnsureError: the matrices or the dimensions before them do not fit.

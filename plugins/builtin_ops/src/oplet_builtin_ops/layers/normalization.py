@@ -1,4 +1,4 @@
-"""Rows divided by their root mean square, or by their deviation from the mean, and scaled: calls that keep a block of rows in the cache."""
+"""RMS and layer normalization of rows, as numpy calls that keep a block of rows in the cache."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BLOCK = 1 << 16
 def normalized_rows(
     x: Array, y: Array, work: Array, epsilon: float, weight: Array, bias: Array | None = None, *, centred: bool = False
 ) -> Iterator[Call]:
-    """The calls that compute y = x / sqrt(mean(x ** 2) + epsilon) * weight + bias, row by row.
+    """Yield numpy calls that compute y = x / sqrt(mean(x ** 2) + epsilon) * weight + bias for each row.
 
     Args:
         x: (rows, length), of single precision.

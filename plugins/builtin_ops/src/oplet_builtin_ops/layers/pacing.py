@@ -1,4 +1,4 @@
-"""Checkpoints in lists of numpy calls: calls run in parts of bounded work, with a checkpoint between two parts."""
+"""Inserts checkpoints for time limits into lists of numpy calls: calls are grouped into parts of bounded work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CUT = 1 << 28
 
 
 def call_work(call: Call) -> int:
-    """About the number of values that a call processes; an unknown call counts as all that may be done between two checkpoints."""
+    """Estimate the values that a numpy call processes; an unknown call counts as a whole part between two checkpoints."""
     function, arguments = call
     if function is np.matmul:
         return _product_work(*arguments[:2])
@@ -54,7 +54,7 @@ def _product_work(left: Array, right: Array) -> int:
 
 
 def cut_product(left: Array, right: Array, target: Array) -> list[Call]:
-    """The calls of a matrix product; several if one would run for too long without a checkpoint.
+    """Return the numpy calls of a matrix product; cut into several if one would run too long without a checkpoint.
 
     Args:
         left: of two dimensions or more.
@@ -89,13 +89,13 @@ def _product(left: Array, right: Array, target: Array, is_smaller: bool) -> list
 
 
 def _batch(matrices: Array, axis: int, rank: int, part: slice) -> Array:
-    """A slice along an axis of the product's batch dimensions; matrices that are broadcast along it are returned as they are."""
+    """Return a slice of `matrices` along a batch axis of the product; operands that broadcast along it are returned whole."""
     own = axis - (rank - matrices.ndim)
     return matrices if own < 0 or matrices.shape[own] == 1 else matrices[(slice(None),) * own + (part,)]
 
 
 def watched_parts(calls: Iterable[Call]) -> Iterator[tuple[Call, ...]]:
-    """The calls in parts, each of as much work as may be done between two checkpoints, or of a single call."""
+    """Group numpy calls into parts of bounded work, between which a checkpoint runs."""
     part: list[Call] = []
     left = WORK
     for call in calls:
@@ -116,7 +116,7 @@ def watched_parts(calls: Iterable[Call]) -> Iterator[tuple[Call, ...]]:
 
 
 def run_watched(parts: Iterable[tuple[Call, ...]]) -> None:
-    """Make the calls, with a checkpoint before each part."""
+    """Make the calls part by part, with a checkpoint before each part."""
     for part in parts:
         checkpoint()
         for function, arguments in part:

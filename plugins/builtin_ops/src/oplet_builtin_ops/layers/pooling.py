@@ -1,4 +1,4 @@
-"""Pools: a window slides over the height and the width of a map, and each window becomes one value.
+"""Pooling: a window slides over height and width of a map and is reduced to one value.
 
 Windows are reduced along one axis after the other: first rows, in k_h - 1 passes, then columns, in k_w - 1 passes, in place of k_h
 * k_w passes over all taps. Taps outside of the map (SAME padding) are left out, so that no padded copy is made.
@@ -36,19 +36,19 @@ TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16
 
 
 def _taps(axis: Axis) -> range:
-    """The taps along an axis that are inside of the map for some output."""
+    """Return the window positions (taps) along an axis that fall inside the map for at least one output."""
     return range(max(0, axis.before - (axis.out - 1) * axis.stride), min(axis.filter, axis.before + axis.size))
 
 
 def _full_taps(axis: Axis) -> range:
-    """The taps along an axis that are inside of the map for each output."""
+    """Return the window positions (taps) along an axis that fall inside the map for every output."""
     taps = _taps(axis)
     first = max(taps.start, axis.before)
     return range(first, max(first, min(taps.stop, axis.before + axis.size - (axis.out - 1) * axis.stride)))
 
 
 def _places(axis: Axis, tap: int) -> tuple[slice, slice]:
-    """The outputs whose tap is inside of the map, and the input positions that they read there, as slices."""
+    """Return, for one tap, the slice of outputs for which it lies inside the map, and the slice of inputs that they read."""
     low = max(0, -((tap - axis.before) // axis.stride))
     high = max(low, min(axis.out, -((tap - axis.before - axis.size) // axis.stride)))
     start = low * axis.stride - axis.before + tap
@@ -56,13 +56,13 @@ def _places(axis: Axis, tap: int) -> tuple[slice, slice]:
 
 
 def _counts(axis: Axis) -> Array:
-    """The number of taps along an axis inside of the map, for each output."""
+    """Count the taps along an axis that lie inside the map (not in the padding), for each output."""
     start = np.arange(axis.out) * axis.stride - axis.before
     return np.minimum(start + axis.filter, axis.size) - np.maximum(start, 0)
 
 
 def _window_counts(rows: Axis, columns: Axis) -> Array:
-    """The number of taps inside of the map, for each window."""
+    """Count the taps of each window that lie inside the map (not in the padding)."""
     charge(_COUNT_BYTES * (rows.out + columns.out + rows.out * columns.out))
     return np.multiply.outer(_counts(rows), _counts(columns))[..., None]
 
@@ -83,16 +83,14 @@ def _prepare(context: Context, node: Node) -> tuple[Axis, Axis]:
 
 
 def _axis(name: str, padding: Padding, size: int, filter: int, stride: int) -> Axis:
-    """The windows along an axis; none where the map is empty or a window is larger than it, which LiteRT's pools take."""
+    """Return the windows along an axis; zero windows if the map is empty or smaller than the window, as LiteRT allows."""
     if filter > 0 and stride > 0 and windows_in(size, filter, stride, padding) <= 0:
         return Axis(size, filter, stride, 1, 0, 0)
     return window_axis(name, padding, size, filter, stride)
 
 
 def _fold(ufunc: Any, identity: float, source: Array, target: Array, position: int, axis: Axis) -> Iterator[Call]:
-    """The passes that reduce the taps along one axis of `source` into `target`; for few long windows, one window after the
-    other.
-    """
+    """Yield numpy calls that reduce `source` along one axis into `target`, tap by tap, or window by window if windows are long."""
     taps, full = _taps(axis), _full_taps(axis)
     if len(taps) > max(MANY_TAPS, axis.out):
         for number in range(axis.out):
@@ -120,7 +118,7 @@ def _fold(ufunc: Any, identity: float, source: Array, target: Array, position: i
 def _passes(
     ufunc: Any, identity: float, node: Node, rows: Axis, columns: Axis, target: Array, source: Array | None = None
 ) -> Iterator[Call]:
-    """The passes that reduce every window of the input into `target`; the first temporary holds the reduced rows.
+    """Yield numpy calls that reduce every window into `target`: rows first, into the first temporary, then columns.
 
     Args:
         ufunc: the reduction.
@@ -155,7 +153,7 @@ def _add_folded_rows(context: Context, node: Node, rows: Axis, type: TensorType)
 
 
 def _clamp(node: Node, array: Array) -> list[Call]:
-    """The pass of the fused activation, none if there is nothing to clamp; LiteRT's pools support activations as ranges only."""
+    """Return the numpy call of the fused activation's clamp; empty if there is nothing to clamp."""
     output, activation = node.outputs[0], node.options(Pool2DOptions).fused_activation_function
     bounds: tuple[Any, Any]
     if output.type == TensorType.FLOAT32:
@@ -171,13 +169,13 @@ def _clamp(node: Node, array: Array) -> list[Call]:
 
 
 def prepare_max(context: Context, node: Node) -> None:
-    """Check a maximum pool and size its output."""
+    """Check a MAX_POOL_2D node and set its output's shape."""
     node.prepared = rows, _ = _prepare(context, node)
     _add_folded_rows(context, node, rows, node.inputs[0].type)
 
 
 def bind_max(context: Context, node: Node) -> Thunk:
-    """The thunk of a maximum pool."""
+    """Return the function that runs MAX_POOL_2D."""
     rows, columns = node.prepared
     output = node.outputs[0].data
     lowest = np.finfo(output.dtype).min if output.dtype.kind == "f" else np.iinfo(output.dtype).min
@@ -185,7 +183,7 @@ def bind_max(context: Context, node: Node) -> Thunk:
 
 
 def prepare_average(context: Context, node: Node) -> None:
-    """Check an average pool and size its output."""
+    """Check an AVERAGE_POOL_2D node and set its output's shape."""
     node.prepared = rows, columns = _prepare(context, node)
     source, output = node.inputs[0], node.outputs[0]
     if source.type == TensorType.FLOAT32:
@@ -200,7 +198,7 @@ def prepare_average(context: Context, node: Node) -> None:
 
 
 def bind_average(context: Context, node: Node) -> Thunk:
-    """The thunk of an average pool."""
+    """Return the function that runs AVERAGE_POOL_2D."""
     rows, columns = node.prepared
     output = node.outputs[0].data
     counts = _window_counts(rows, columns)
@@ -225,7 +223,7 @@ def bind_average(context: Context, node: Node) -> Thunk:
 
 
 def prepare_l2(context: Context, node: Node) -> None:
-    """Check an L2 pool and size its output."""
+    """Check an L2_POOL_2D node and set its output's shape."""
     node.prepared = rows, _ = _prepare(context, node)
     # LiteRT has no quantized form of it.
     ensure_type(node.inputs[0], TensorType.FLOAT32)
@@ -234,7 +232,7 @@ def prepare_l2(context: Context, node: Node) -> None:
 
 
 def bind_l2(context: Context, node: Node) -> Thunk:
-    """The thunk of an L2 pool."""
+    """Return the function that runs L2_POOL_2D."""
     rows, columns = node.prepared
     source, output, squares = node.inputs[0].data, node.outputs[0].data, node.temporaries[1].data
     counts = _window_counts(rows, columns).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Programs: a kernel's work as numpy calls whose arguments are all looked up, made by `bind` and run by the thunk.
+"""Programs: a kernel's work as a list of prebound numpy calls, built by `bind` and replayed in each invoke.
 
 The number of calls depends on shapes and options, which an untrusted model may choose. Every kernel for which that number has no
 bound uses `run_program`: it takes a function that yields the calls, and keeps the calls if they are few; otherwise they are made
@@ -39,13 +39,12 @@ _CALL_BYTES, _KEPT_BYTES, _UNCOUNTED = 512, 1 << 25, 64
 
 
 def run_calls(calls: Iterable[Call]) -> Callable[[], None]:
-    """The thunk that makes the calls in order, for kernels with a small bound on their number."""
+    """Return a function that makes the given calls in order, for kernels with few calls."""
     return _running(list(watched_parts(calls)))
 
 
 def run_program(make: Calls, call_bytes: int = _CALL_BYTES) -> Callable[[], None]:
-    """The thunk that makes any number of calls in order; calls beyond a number or the memory limit are not kept but made again in
-    each run.
+    """Return a function that replays many numpy calls; if too many to keep in memory, they are generated again in each run.
 
     Args:
         make: yields the calls.
@@ -91,14 +90,12 @@ def _may_keep(nbytes: int) -> bool:
 
 
 def run_anew(make: Calls) -> None:
-    """Make any number of calls in order, without keeping any."""
+    """Generate numpy calls and make them in order, without keeping any."""
     run_watched(watched_parts(make()))
 
 
 def places(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """All index tuples of an array of these sizes, the last axis fastest; `itertools.product` of ranges would store the ranges'
-    values first.
-    """
+    """Yield all index tuples of an array of these sizes, last axis fastest, without storing ranges as `itertools.product` does."""
     if not sizes:
         yield ()
     elif prod(sizes):
@@ -107,12 +104,12 @@ def places(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def lane_count(context: Context, seconds: float) -> int:
-    """The number of threads to divide work between that takes one thread about so many seconds."""
+    """Return how many threads to use for work that takes one thread about `seconds` seconds."""
     return context.num_threads if seconds >= _WORTH_SHARING else 1
 
 
 def run_lanes(context: Context, lanes: Sequence[Calls]) -> Iterator[Call]:
-    """The calls that run several lanes' calls: each lane in order, all lanes in parallel."""
+    """Yield calls that run each lane's calls in order, with the lanes in parallel on worker threads."""
     if len(lanes) == 1:
         yield from lanes[0]()
     elif lanes:
@@ -120,19 +117,17 @@ def run_lanes(context: Context, lanes: Sequence[Calls]) -> Iterator[Call]:
 
 
 def convert(target: Array, values: Array) -> None:
-    """Copy values, converted to the target's type."""
+    """Copy `values` into `target`, converted to its type."""
     np.copyto(target, values, casting="unsafe")
 
 
 @lru_cache(maxsize=4096)
 def repeats(rows: int, columns: int) -> int:
-    """The number of rows of a contiguous matrix to join so that an operand of one value per column has long inner loops; it
-    divides `rows`.
-    """
+    """Return how many rows to join, a divisor of `rows`, so that a tiled per-column operand gives a long inner loop."""
     wanted = max(1, min(rows, _JOINED // max(columns, 1)))
     return next(r for r in range(wanted, 0, -1) if rows % r == 0)
 
 
 def repeated(values: Array, times: int) -> Array:
-    """The values, repeated `times` times in a row."""
+    """Return a flat copy of `values` tiled `times` times."""
     return values[None].repeat(times, 0).reshape(-1) if times > 1 else values

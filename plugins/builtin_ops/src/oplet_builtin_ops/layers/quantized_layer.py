@@ -1,4 +1,4 @@
-"""The common parts of quantized layers with weights: scales per channel, checks of the bias, the rounding of each kind.
+"""Shared parts of quantized layers with weights: per-channel scales, bias checks, rounding modes.
 
 Numerics: PopulateConvolutionQuantizationParams and GetQuantizedConvolutionMultipler in tflite/kernels/kernel_util.cc
 """
@@ -41,7 +41,7 @@ _LARGEST = {TensorType.INT8: 128, TensorType.UINT8: 255, TensorType.INT16: 32768
 
 
 def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
-    """The scales of the weights as float32, one for all channels or one for each.
+    """Return the weights' scales as float32: one for all output channels or one per channel.
 
     Raises:
         EnsureError: there are none, their number is wrong, or one is negative, infinite or not a number.
@@ -65,7 +65,7 @@ def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
 
 
 def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: int, axis: int, *, narrow: bool) -> Array:
-    """The real factor of each output channel: input scale * weight scale / output scale, in float64.
+    """Return each output channel's rescaling factor, input scale * weight scale / output scale, in float64.
 
     Args:
         source: the activations.
@@ -86,7 +86,7 @@ def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: in
 
 
 def ensure_bias_scale(source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> None:
-    """Check that the bias's scale is about input scale * weight scale, as it is added without rescaling.
+    """Check that the bias scale is about input scale * weight scale, since the bias is added to raw accumulators.
 
     Raises:
         EnsureError: it is not.
@@ -101,7 +101,7 @@ def ensure_bias_scale(source: Tensor, weights: Tensor, bias: Tensor | None, outp
 
 
 def ensure_symmetric(*tensors: Tensor) -> None:
-    """Check that tensors have no zero point.
+    """Check that tensors have zero point 0.
 
     Raises:
         EnsureError: one has.
@@ -112,13 +112,13 @@ def ensure_symmetric(*tensors: Tensor) -> None:
 
 
 def rounding_of(source: Tensor, bias: Tensor | None) -> Rounding:
-    """The scaling of LiteRT's convolutions: int16 activations have 64-bit accumulators unless the bias is int32."""
+    """Return the requantization rounding of LiteRT's convolutions: 64-bit accumulators for int16 input unless the bias is int32."""
     narrow = bias is not None and bias.type == TensorType.INT32
     return Rounding.DOUBLE if source.type != TensorType.INT16 or narrow else Rounding.WIDE
 
 
 def as_rows(weights: Array, axis: int) -> Array:
-    """One row for each position along an axis, even if there are none; a view where possible."""
+    """Reshape weights to one row per position along `axis`; a view where possible."""
     if axis == weights.ndim - 1 > 0:
         rows: Array = weights.reshape(prod(weights.shape[:-1]), weights.shape[-1]).T
         return rows
@@ -127,13 +127,13 @@ def as_rows(weights: Array, axis: int) -> Array:
 
 
 def channel_rows(node: Node, weights: Tensor, axis: int, zero_point: int) -> Array:
-    """The weights minus their zero point, as integers, one row per output channel; a view where possible."""
+    """Return the integer weights minus their zero point, one row per output channel; a view where possible."""
     rows = as_rows(weight_data(node, weights), axis)
     return rows if zero_point == 0 else rows.astype(np.int32) - zero_point
 
 
 def widest_sum(weights: Tensor, depth: int, rows: Array | None, zero_point: int = 0) -> float:
-    """An upper bound of the sum of |weight| of an output channel.
+    """Return an upper bound of sum(|weight|) over any one output channel.
 
     Args:
         weights: the weights.
@@ -149,7 +149,7 @@ def widest_sum(weights: Tensor, depth: int, rows: Array | None, zero_point: int 
 
 
 def exact_type(bound: float) -> TensorType:
-    """The float type in which a matrix product of integers is exact, in any order of summation.
+    """Return the smallest float type in which sums bounded by `bound` are exact in any order: float32 up to 2**24.
 
     Args:
         bound: an upper bound of the sum of the products' magnitudes.
@@ -159,7 +159,7 @@ def exact_type(bound: float) -> TensorType:
 
 @dataclass
 class QuantizedLayer:
-    """A layer of integer weights on integer activations, checked, with the parameters of its kernel.
+    """Checked plan of a layer with integer weights and activations, with the parameters of its kernel.
 
     Attributes:
         node: the node.
@@ -213,11 +213,12 @@ class QuantizedLayer:
 
     @property
     def compute(self) -> TensorType:
-        """The float type to multiply in."""
+        """Float type in which the integer product is computed exactly."""
         return TensorType.FLOAT64 if self.folds else exact_type(self.bound)
 
     def fold(self, depth: int) -> None:
-        """Decide whether to multiply the weights with the factors beforehand: whether that saves more than float64 products cost.
+        """Decide whether to premultiply the weights by the output factors: worthwhile if it saves more than float64 products
+        cost.
 
         Args:
             depth: the products per output.
@@ -226,18 +227,18 @@ class QuantizedLayer:
 
     @property
     def fixed(self) -> bool:
-        """Whether weights and bias are constant, so that all that depends on them is computed once."""
+        """Whether weights and bias are constant, so that everything derived from them is computed once."""
         return self.weights.is_constant and (self.bias is None or self.bias.is_constant)
 
     def rows(self) -> Array:
-        """The weights minus their zero point, one row per output channel."""
+        """Return the weights minus their zero point, one row per output channel."""
         if self.as_int8:
             data = self.weights.data.reshape(-1).view(np.int8)[: self.weights.size].reshape(self.weights.shape)
             return as_rows(data, self.axis)
         return channel_rows(self.node, self.weights, self.axis, self.zero_point)
 
     def row_sums(self) -> Array:
-        """The sum of the weights of each output channel, as int64; nobody may write into it."""
+        """Return the sum of each output channel's weights, int64; read-only, as it is cached."""
         if not self.weights.is_constant:
             return row_sums(self.rows())
         if self._sums is None:
@@ -245,12 +246,12 @@ class QuantizedLayer:
         return self._sums
 
     def add_scratch(self, context: Context, size: int, lanes: int = 1) -> None:
-        """Request the requantizer's scratch memory, for blocks of at most `size` values in each of the lanes."""
+        """Request the requantizer's scratch memory: blocks of at most `size` values for each of `lanes` threads."""
         narrow = self.folds or self.compute == TensorType.FLOAT64
         self.scratch = context.add_temporary(self.node, (lanes, size), TensorType.FLOAT32 if narrow else TensorType.FLOAT64)
 
     def requantizer(self) -> Requantizer:
-        """The requantization of accumulators; unless activations are centred, it also subtracts the input's zero point."""
+        """Return the layer's requantizer; it also corrects for the input zero point, unless activations come without it."""
         if self._requantizer is not None:
             return self._requantizer
         left = 0 if self.centred else self.source.zero_point
@@ -272,9 +273,9 @@ class QuantizedLayer:
         return Requantizer(self.scales, offsets, limit, output.zero_point, low, high, self.rounding)
 
     def finish(self, requantizer: Requantizer, block: Array, target: Array, lane: int = 0) -> list[Call]:
-        """The calls that requantize one block of accumulators."""
+        """Return numpy calls that requantize one block of accumulators into `target`."""
         return requantizer.calls(block, target, self.scratch.data[lane], self.folds)
 
     def thunk(self, calls: Calls) -> Thunk:
-        """The thunk of the calls; if weights or bias are not constant, what depends on them is computed in each run."""
+        """Return a function that makes the numpy calls; if weights or bias are not constant, it rebuilds them in each run."""
         return run_program(calls) if self.fixed else partial(run_anew, calls)

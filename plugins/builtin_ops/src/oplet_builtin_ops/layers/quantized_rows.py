@@ -1,4 +1,4 @@
-"""Products of integer rows and the rows of integer weights.
+"""Quantized FULLY_CONNECTED: integer rows times integer weight rows.
 
 Numerics: tflite/kernels/fully_connected.cc, tflite/kernels/internal/reference/fully_connected.h and integer_ops/fully_connected.h
 """
@@ -20,7 +20,7 @@ __all__ = ["QuantizedRows"]
 
 
 class QuantizedRows:
-    """The product of one node.
+    """One quantized FULLY_CONNECTED node.
 
     Args:
         count: the rows of the input.
@@ -39,7 +39,7 @@ class QuantizedRows:
         self.layer.add_scratch(context, self._plan.longest * weights.shape[0])
 
     def thunk(self) -> Thunk:
-        """The thunk of the node."""
+        """Return the function that runs the node."""
         return self.layer.thunk(self._calls)
 
     def _calls(self) -> Iterator[Call]:

@@ -1,4 +1,4 @@
-"""Products of a matrix's rows and weights, a strip of rows at a time.
+"""Product of a matrix with weights, a strip of rows at a time.
 
 A strip stays in the cache from the conversion of its rows to the last pass over its outputs.
 """
@@ -23,7 +23,7 @@ MANY_ROWS = 16
 
 @dataclass(frozen=True)
 class Rows:
-    """The product of a matrix with weights, as `prepare` lays it out for `bind`.
+    """Plan of the product of a matrix with weights, made by `prepare` for `bind`.
 
     Attributes:
         count: the rows of the matrix.
@@ -43,11 +43,11 @@ class Rows:
 
     @property
     def longest(self) -> int:
-        """The rows of the largest strip."""
+        """Number of rows of the largest strip."""
         return self.strips[0].stop if self.strips else 0
 
     def calls(self, source: Array, matrix: Array, output: Array, finish: Callable[[slice, Array], list[Call]]) -> Iterator[Call]:
-        """The calls that compute the product.
+        """Yield the numpy calls that compute the product.
 
         Args:
             source: the matrix.
@@ -72,7 +72,7 @@ class Rows:
 def plan_rows(
     context: Context, node: Node, count: int, weights: Tensor, *, source: TensorType, compute: TensorType, in_place: bool
 ) -> Rows:
-    """Lay out the product of `count` rows with weights of shape (filters, depth), and request its scratch memory.
+    """Plan the product of `count` rows with weights of shape (filters, depth), and request scratch memory.
 
     Args:
         context: the node's context.
@@ -97,7 +97,7 @@ def plan_rows(
 
 
 def strip_size(depth: int, filters: int, gathered: bool) -> int:
-    """The number of rows, or windows, to multiply at a time.
+    """Return how many rows (or convolution windows) to multiply at a time, so that operands stay in the cache.
 
     Outputs and gathered patches should stay in the second-level cache until bias and activation are applied, and OpenBLAS has a
     faster kernel for products below a million multiply-adds; but large weights should not be read too often.
@@ -112,7 +112,7 @@ def strip_size(depth: int, filters: int, gathered: bool) -> int:
 
 
 class Slices(Sequence[slice]):
-    """Consecutive slices of a length, all but the last of one size, each made when it is needed."""
+    """A lazy sequence of consecutive slices over a length, all of one size but the last."""
 
     def __init__(self, length: int, size: int) -> None:
         self._length, self._starts = length, range(0, length, max(1, size))
@@ -126,9 +126,7 @@ class Slices(Sequence[slice]):
 
 
 def even_slices(length: int, size: int) -> Sequence[slice]:
-    """Even slices of at most `size`; long ones are multiples of 16, so that rows of them can be joined. The first is the
-    longest.
-    """
+    """Divide a length into slices of about equal size, at most `size`, multiples of 16 if long; the first is the longest."""
     if not length:
         return []
     pieces = -(-length // size)

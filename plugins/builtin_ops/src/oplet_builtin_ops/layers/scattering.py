@@ -1,4 +1,4 @@
-"""Transposed convolution: every input pixel is multiplied with the whole filter, and the results are added where they overlap.
+"""TRANSPOSE_CONV: every input pixel is multiplied with the whole filter, and overlapping results are added up.
 
 A strip of input rows gives a matrix of *stamps*, each as large as the filter. Taps less than a stride apart never overlap, so that
 all stamps are added in ceil(filter / stride) passes along each axis, in place of one pass per tap.
@@ -26,7 +26,7 @@ _FINISHED = 1 << 16
 
 @dataclass(frozen=True)
 class Scatter:
-    """A transposed convolution.
+    """Plan of a transposed convolution: a matrix product, then a scatter-add (col2im) into the output.
 
     Attributes:
         windows: the windows of the convolution whose transpose this is: over the output, one for each input pixel.
@@ -40,19 +40,19 @@ class Scatter:
 
     @property
     def filter_size(self) -> int:
-        """The values of a stamp."""
+        """Number of output values that one input pixel contributes to (filter height * width * channels)."""
         w = self.windows
         return w.height.filter * w.width.filter * w.channels
 
     @property
     def rows(self) -> int:
-        """The input rows that are multiplied at a time."""
+        """Number of input rows that are multiplied at a time."""
         width = max(1, self.windows.width.out)
         return max(1, min(self.windows.height.out, _STAMPS // max(1, self.filter_size * width)))
 
     @property
     def images(self) -> int:
-        """The input images that are multiplied at a time, if all of their rows are."""
+        """Number of images that are multiplied at a time, if whole images fit."""
         w = self.windows
         if self.rows < w.height.out:
             return 1
@@ -60,17 +60,17 @@ class Scatter:
 
     @property
     def stamps_shape(self) -> tuple[int, int]:
-        """The shape of the matrix of stamps."""
+        """Shape of the matrix of products, (input pixels, filter_size), before they are scattered."""
         return self.images * self.rows * self.windows.width.out, self.filter_size
 
     @property
     def centred_shape(self) -> tuple[int, int]:
-        """The shape of the input rows for these stamps."""
+        """Shape of the block of input pixels, minus zero point, that is multiplied at a time."""
         return self.stamps_shape[0], self.depth
 
     @property
     def finished(self) -> int:
-        """The most output values that are finished at a time."""
+        """Largest number of output values that are finished (bias, activation, requantization) at a time."""
         w = self.windows
         row = w.width.size * w.channels
         rows = min(w.height.size, max(1, _FINISHED // max(1, row)))
@@ -78,7 +78,7 @@ class Scatter:
 
     @property
     def _finished_images(self) -> int:
-        """The whole images that are finished at a time, if they are small."""
+        """Number of whole images that are finished at a time, if images are small."""
         w = self.windows
         return 1 if self.by_image else max(1, min(w.batch, _FINISHED // max(1, w.height.size * w.width.size * w.channels)))
 
@@ -94,7 +94,7 @@ class Scatter:
         output: Array,
         finish: Callable[[Strip, Array], list[Call]],
     ) -> Iterator[Call]:
-        """The calls that compute the convolution.
+        """Yield the numpy calls that compute the transposed convolution.
 
         Args:
             source: the input.
@@ -127,7 +127,7 @@ class Scatter:
         yield from self._finish_calls(sums, block, output, finish)
 
     def _add_calls(self, stamps: Array, sums: Array, image: int, first: int) -> Iterator[Call]:
-        """The calls that add the stamps of some images, or of some rows of one."""
+        """Yield numpy calls that scatter-add the products of some images, or of some rows of one, into `sums`."""
         h, w, channels = self.windows.height, self.windows.width, self.windows.channels
         whole, row, column, item = sums.strides
         images = min(self.images, self.windows.batch - image)

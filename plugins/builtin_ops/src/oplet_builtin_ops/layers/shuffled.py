@@ -22,7 +22,7 @@ __all__ = ["ShuffledLayer"]
 
 
 class ShuffledLayer:
-    """The layer of one node: checks it, and computes it."""
+    """One FULLY_CONNECTED node with shuffled weights: checks it and computes it."""
 
     def __init__(self, context: Context, node: Node, count: int, activation: ActivationFunctionType) -> None:
         source, weights = node.inputs[:2]
@@ -64,7 +64,7 @@ class ShuffledLayer:
         ]
 
     def thunk(self) -> Thunk:
-        """The thunk of the node."""
+        """Return the function that runs the node."""
         inputs = [tensor for tensor in self.node.inputs[1:] if tensor is not None]
         if all(tensor.is_constant for tensor in inputs):
             return run_calls(self._calls())

@@ -1,4 +1,4 @@
-"""Sparse constants. Numerics: tflite/kernels/internal/utils/sparsity_format_converter.cc
+"""Converts sparse constants to dense arrays. Numerics: tflite/kernels/internal/utils/sparsity_format_converter.cc
 
 A sparse tensor is a tree with one level for each dimension, in traversal order, and then one for each block dimension: a dense
 level has all positions, a compressed one has the positions in its indices, of which each parent has a range (a segment).
@@ -24,7 +24,7 @@ Indices = NDArray[np.int64]
 def densify(
     values: NDArray[Any], sparsity: SparsityParameters, shape: tuple[int, ...], out: NDArray[Any] | None = None
 ) -> NDArray[Any]:
-    """The dense array of a sparse constant.
+    """Convert the stored values of a sparse constant to a dense array of `shape`.
 
     Args:
         values: the stored values, in the order of the tree; surplus ones are ignored.
@@ -82,7 +82,7 @@ def _check_structure(order: list[int], block_map: list[int], levels: list[Dimens
 
 
 def _walk(order: list[int], levels: list[DimensionMetadata], extents: list[int], steps: list[int]) -> Indices:
-    """The positions of all stored values, counted in values from the first.
+    """Return the flat dense index of every stored value.
 
     Args:
         order: the traversal order.
@@ -110,7 +110,7 @@ def _walk(order: list[int], levels: list[DimensionMetadata], extents: list[int],
 
 
 def _compressed(depth: int, level: DimensionMetadata, parents: int, extent: int) -> tuple[Indices, Indices]:
-    """The number of positions of each parent at a compressed level, and the positions of all."""
+    """Decode a compressed (CSR) level: return the number of children of each parent, and the children's coordinates."""
     segments, indices = (_vector(union) for union in (level.array_segments, level.array_indices))
     ensure(
         len(segments) == parents + 1,

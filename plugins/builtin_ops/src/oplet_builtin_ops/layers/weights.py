@@ -1,4 +1,4 @@
-"""The common parts of all layers with weights: checks of the bias, dense forms of sparse weights."""
+"""Shared parts of layers with weights: bias checks, transposes, row sums, dense forms of sparse weights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXACT: Final = 1 << 16
 
 
 def ensure_bias(bias: Tensor | None, channels: int, *types: TensorType) -> None:
-    """Check the type and length of a bias, and that it has no zero point.
+    """Check a bias's type and length, and that its zero point is 0.
 
     Raises:
         EnsureError: one is wrong.
@@ -38,7 +38,7 @@ def ensure_bias(bias: Tensor | None, channels: int, *types: TensorType) -> None:
 
 
 def transposed(matrices: Array, dtype: Any) -> Array:
-    """The transposes of matrices, in a given type and contiguous; computed in blocks if they are larger than the cache."""
+    """Return contiguous transposes of matrices in type `dtype`; blocked if they are larger than the cache."""
     turned = matrices.swapaxes(-1, -2)
     rows = matrices.shape[-2]
     # Values at distances of a multiple of some cache lines evict one another from the cache.
@@ -52,7 +52,7 @@ def transposed(matrices: Array, dtype: Any) -> Array:
 
 
 def row_sums(rows: Array) -> Array:
-    """The sum of each row of integers, as int64."""
+    """Return the sum of each row of an integer matrix, as int64."""
     count, depth = rows.shape
     if rows.dtype.itemsize > 1 or depth > _EXACT:
         return np.asarray(rows.sum(axis=1, dtype=np.int64))
@@ -65,7 +65,7 @@ def row_sums(rows: Array) -> Array:
 
 
 def sums_and_widest(rows: Array) -> tuple[Array, float]:
-    """The sum of each row of int8, as int64, and the largest sum of a row's magnitudes; both from one conversion to floats."""
+    """Return each int8 row's sum, int64, and the largest sum of magnitudes of a row; one conversion to float serves both."""
     count, depth = rows.shape
     if depth > _EXACT:
         # The magnitude of -128 wraps around to -128, whose bits are 128 as an unsigned number.
@@ -81,7 +81,7 @@ def sums_and_widest(rows: Array) -> tuple[Array, float]:
 
 
 def weight_data(node: Node, weights: Tensor) -> Array:
-    """The values of the weights; sparse ones become dense, once."""
+    """Return the weights' values; sparse weights are converted to dense once and cached."""
     sparsity = weights.sparsity
     if sparsity is None:
         return weights.data

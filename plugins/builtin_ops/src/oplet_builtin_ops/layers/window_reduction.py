@@ -1,4 +1,4 @@
-"""REDUCE_WINDOW and STABLEHLO_REDUCE_WINDOW: windows of any rank slide over a tensor, and each is reduced to one value.
+"""REDUCE_WINDOW and STABLEHLO_REDUCE_WINDOW: windows of any rank slide over a tensor, each reduced to one value.
 
 Windows are reduced along one axis after the other, which takes as many passes as the window is long along all axes together.
 
@@ -37,7 +37,7 @@ REDUCIBLE_TYPES = (
 
 
 class WindowAxis(NamedTuple):
-    """The windows along one axis.
+    """The windows along one axis: size, taps, stride, dilation.
 
     Attributes:
         size: the size of the input along the axis.
@@ -53,18 +53,18 @@ class WindowAxis(NamedTuple):
 
     @property
     def out(self) -> int:
-        """The number of windows."""
+        """Number of windows along the axis."""
         span = (self.taps - 1) * self.dilation + 1
         return 0 if self.size < span else (self.size - span) // self.stride + 1
 
     def seen(self, tap: int) -> slice:
-        """The values that all windows read through a tap, as a slice."""
+        """Return the slice of input positions that all windows read through one tap."""
         start = tap * self.dilation
         return slice(start, start + (self.out - 1) * self.stride + 1, self.stride)
 
 
 def ensure_reducible(source: Tensor, initial: Tensor, output: Tensor) -> None:
-    """Check the operands as LiteRT does.
+    """Check the operands' types and shapes as LiteRT does.
 
     Raises:
         EnsureError: LiteRT does not reduce them.
@@ -77,7 +77,7 @@ def ensure_reducible(source: Tensor, initial: Tensor, output: Tensor) -> None:
 
 
 def window_axes(shape: Shape, taps: list[int], strides: list[int], dilations: list[int]) -> list[WindowAxis]:
-    """The windows along each axis.
+    """Check a window's parameters and return the windows along each axis.
 
     Raises:
         EnsureError: there is not one number for each axis, or one is below 1.
@@ -91,14 +91,12 @@ def window_axes(shape: Shape, taps: list[int], strides: list[int], dilations: li
 
 
 def _stages(axes: list[WindowAxis]) -> list[tuple[int, WindowAxis]]:
-    """The axes along which there is something to reduce or to skip, the last one first; each one reduces what the next must
-    read.
-    """
+    """Return (position, axis) of the axes that need work, last first, so that each pass shrinks the input of the next."""
     return [(i, axis) for i, axis in reversed(list(enumerate(axes))) if axis.taps > 1 or axis.out != axis.size]
 
 
 def add_fold_scratch(context: Context, node: Node, axes: list[WindowAxis], type: TensorType) -> list[Tensor]:
-    """Request the scratch memory for `fold_windows`'s results between one axis and the next."""
+    """Request scratch memory for the intermediate results of `fold_windows` between two axes."""
     shape = [axis.size for axis in axes]
     scratch = []
     for position, axis in _stages(axes)[:-1]:
@@ -110,7 +108,7 @@ def add_fold_scratch(context: Context, node: Node, axes: list[WindowAxis], type:
 def fold_windows(
     ufunc: np.ufunc, source: Array, axes: list[WindowAxis], initial: Array, scratch: list[Tensor], target: Array
 ) -> Thunk:
-    """The thunk that reduces every window of `source`.
+    """Return a function that reduces every window of `source` into `target`.
 
     Args:
         ufunc: the reduction, of two operands.
@@ -136,7 +134,7 @@ def fold_windows(
 
 
 def _fold_calls(ufunc: np.ufunc, source: Array, position: int, axis: WindowAxis, folded: Array) -> Iterator[Call]:
-    """The calls that reduce along one axis: one tap of all windows after the other, or few long windows one by one."""
+    """Yield numpy calls that reduce along one axis, tap by tap for all windows, or window by window if windows are long."""
     if axis.taps > max(MANY_TAPS, axis.out):
         for number in range(axis.out):
             window = slice(number * axis.stride, number * axis.stride + (axis.taps - 1) * axis.dilation + 1, axis.dilation)

@@ -1,4 +1,4 @@
-"""Windows that slide over the height and width of a map: output sizes, padding, and views of their patches.
+"""2D sliding windows over a map: output sizes, padding, strips, and strided views of patches (im2col).
 
 Numerics: tflite/kernels/padding.h
 """
@@ -27,7 +27,7 @@ _KEPT = 64
 
 
 class Rows(NamedTuple):
-    """Consecutive rows of a padded map.
+    """A range of consecutive rows of a padded map.
 
     Attributes:
         padded: the rows of the padded map.
@@ -41,7 +41,7 @@ class Rows(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """A block of consecutive windows, which are computed together.
+    """A block of consecutive windows that are computed together.
 
     Attributes:
         where: the images, rows and columns of windows, as slices.
@@ -57,31 +57,32 @@ class Strip(NamedTuple):
 
 
 class Windows(Windows2D):
-    """The same windows, cut into strips that are worked on together, with views of the patches that they see."""
+    """2D windows divided into strips that are computed together, with views of their patches."""
 
     __slots__ = ()
 
     @property
     def are_rows(self) -> bool:
-        """Whether the windows are consecutive pieces of the padded map, so that they need no gathering."""
+        """Whether the windows are consecutive pieces of the padded map, so that im2col needs no copy."""
         return _are_rows(self.height, self.width)
 
     def interior(self, padded: Array) -> Array:
-        """The view of a padded map that has the map itself."""
+        """Return the view of a padded map without its padding."""
         h, w = self.height, self.width
         return padded[:, h.before : h.before + h.size, w.before : w.before + w.size]
 
     def padded_apart(self, strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
-        """The strips whose padding is written together, with the lane that does it; -1 for before the lanes start.
+        """Group the strips by which padding is written at once, with the worker thread that writes it; -1 for before threads
+        start.
 
-        Lanes that share a map both write the rows that both read, with the same values.
+        Two threads that read the same padded rows both write them, with the same values.
         """
         if not strips or strips[-1].lane == 0 or self.batch > 1:
             return [(-1, strips)]
         return by_lane(strips)
 
     def rows_read(self, strips: Sequence[Strip]) -> Rows:
-        """The rows of padded maps that some strips read: all rows unless there is a single map."""
+        """Return the rows of the padded map that some strips read: all rows unless the batch is 1."""
         if self.batch > 1:
             return _rows_read(self.height, None, 0)
         if len(strips) == 1:
@@ -91,7 +92,7 @@ class Windows(Windows2D):
         return _rows_read(self.height, begin, end)
 
     def padding_calls(self, source: Array, padded: Array, value: Any, strips: Sequence[Strip]) -> list[Call]:
-        """The calls that copy a map into a larger one and fill its border, as far as some strips read it."""
+        """Return numpy calls that copy the map into `padded` and fill its border, for the rows that the strips read."""
         w, rows = self.width, self.rows_read(strips)
         part, inside = padded[:, rows.padded], source[:, rows.source]
         height = inside.shape[1]
@@ -101,7 +102,7 @@ class Windows(Windows2D):
         return program
 
     def patches(self, padded: Array) -> Array:
-        """The patches of all windows, as a view of shape (batch, height.out, width.out, filter height, filter width, channels)."""
+        """Return all windows' patches as a strided view: (batch, height.out, width.out, filter height, filter width, channels)."""
         h, w = self.height, self.width
         image, row, column, channel = padded.strides
         return strided(
@@ -111,7 +112,7 @@ class Windows(Windows2D):
         )
 
     def strips(self, size: int, by_image: bool = False, lanes: int = 1) -> Sequence[Strip]:
-        """Divide the windows into strips of about `size`, whole images or rows if these are small enough.
+        """Divide the windows into strips of about `size` windows, of whole rows or images where these are small.
 
         Args:
             size: the windows of a strip.
@@ -132,7 +133,7 @@ class Windows(Windows2D):
 
 
 class _Strips(Sequence[Strip]):
-    """All strips in order, each made when it is needed: there may be as many as windows."""
+    """A lazy sequence of all strips, since there may be as many as windows."""
 
     def __init__(
         self, windows: Windows, images: Sequence[slice], rows: Sequence[slice], columns: Sequence[slice], lanes: int
@@ -164,7 +165,7 @@ class _Strips(Sequence[Strip]):
 
 
 def by_lane(strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
-    """The lanes that have strips, with their strips, which are sorted by lane."""
+    """Group strips, sorted by worker thread, into (thread number, its strips) pairs."""
     found: list[tuple[int, Sequence[Strip]]] = []
     while strips:
         lane = strips[0].lane
@@ -175,7 +176,7 @@ def by_lane(strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
 
 
 def longest_strip(strips: Sequence[Strip]) -> int:
-    """The windows of the largest strip, which is the first one; 0 if there is none."""
+    """Return the number of windows of the first strip, which is the largest; 0 if there is none."""
     return strips[0].stop - strips[0].start if strips else 0
 
 
@@ -189,7 +190,7 @@ def _are_rows(h: Axis, w: Axis) -> bool:
 
 @lru_cache(maxsize=4096)
 def _rows_read(h: Axis, begin: int | None, end: int) -> Rows:
-    """The rows that the windows from `begin` to `end` read; all rows if `begin` is None. For `Windows.rows_read`."""
+    """Return the input rows that the output rows from `begin` to `end` read; all rows if `begin` is None."""
     first, last = 0, h.padded
     if begin is not None:
         first, last = begin * h.stride, min(h.padded, (end - 1) * h.stride + h.span)
@@ -198,7 +199,7 @@ def _rows_read(h: Axis, begin: int | None, end: int) -> Rows:
 
 
 def shared_strips(windows: Windows, size: int, by_image: bool, lanes: int) -> Sequence[Strip]:
-    """Strips of about `size` windows, with about as many windows for each lane."""
+    """Divide the windows into strips of about `size`, balanced over `lanes` worker threads."""
     if lanes > 1:
         wanted = -(-windows.count // max(size, 1))
         size = -(-windows.count // (-(-wanted // lanes) * lanes))
@@ -209,12 +210,12 @@ def shared_strips(windows: Windows, size: int, by_image: bool, lanes: int) -> Se
 
 @lru_cache(maxsize=512)
 def _few_strips(windows: Windows, size: int, by_image: bool, lanes: int) -> Sequence[Strip]:
-    """`Windows.strips`, cached, as layers of a model often have the same windows."""
+    """Do `Windows.strips` with a cache, as layers of a model often have the same windows."""
     return tuple(windows.strips(size, by_image, lanes))
 
 
 def strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Array:
-    """A view of an array that begins `offset` bytes after its first value; numpy's `as_strided` takes ten times as long.
+    """Return a strided view that begins `offset` bytes into an array; numpy's `as_strided` takes ten times as long.
 
     Raises:
         ValueError: the view would reach beyond the array.
@@ -224,7 +225,7 @@ def strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offs
 
 
 def border_calls(padded: Array, value: Any, top: int, height: int, left: int, width: int) -> list[Call]:
-    """The calls that fill contiguous maps, (batch, height, width, channels), except for a rectangle.
+    """Return numpy calls that fill a contiguous NHWC map with `value` except for a rectangle of rows and columns.
 
     The end of one row and the start of the next are adjacent in memory, so that three fills suffice.
     """

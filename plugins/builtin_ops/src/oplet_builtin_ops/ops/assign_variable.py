@@ -12,13 +12,13 @@ from oplet_builtin_ops.control.resources import Variable, check_handle, find_or_
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the handle."""
+    """Check the handle's type and shape."""
     ensure_operands(node, 2, 0)
     check_handle(node.inputs[0])
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """A thunk that copies the value; it keeps the variable's array if the value fits it."""
+    """Return a function that copies the value into the variable, reusing the variable's array if type and shape fit."""
     handle, source = node.inputs[0].data, node.inputs[1]
     type, value = source.type, source.data
 

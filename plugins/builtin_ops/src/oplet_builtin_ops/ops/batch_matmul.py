@@ -97,14 +97,14 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _zero_points(node: Node) -> tuple[int, int]:
-    """The numbers to subtract from the two inputs; 0 for int32 sums, which are of the stored values."""
+    """Return the two inputs' zero points; zeros if the output is raw int32 sums."""
     if node.outputs[0].type == _INT32:
         return 0, 0
     return node.inputs[0].zero_point, node.inputs[1].zero_point
 
 
 def _bound(node: Node, product: MatrixProduct) -> float:
-    """An upper bound of the sums' magnitudes."""
+    """Return an upper bound of the magnitude of the integer sums."""
     widest = 1
     for tensor, zero_point in zip(node.inputs, _zero_points(node)):
         low, high = quantized_range(tensor.type)
@@ -122,7 +122,7 @@ def _column_scales(right: Tensor, columns: int) -> Array:
 
 
 def _operand(node: Node, position: int, target: Tensor | None, dtype: np.dtype) -> tuple[Array, list[Call]]:
-    """An integer input as floats without its zero point, and the calls that convert it."""
+    """Return an integer input as floats minus its zero point, and the numpy calls that convert it in each run (none if constant)."""
     tensor, zero_point = node.inputs[position], dtype.type(_zero_points(node)[position])
     if target is None:
         key = "operand", position, dtype, zero_point
@@ -131,7 +131,7 @@ def _operand(node: Node, position: int, target: Tensor | None, dtype: np.dtype) 
 
 
 def _requantizer(node: Node, product: MatrixProduct) -> Requantizer:
-    """The requantization of a product of integers whose result is quantized."""
+    """Return the requantizer of an integer product whose output is quantized."""
     left, right = node.inputs
     columns, output = product.columns, node.outputs[0]
     with np.errstate(all="ignore"):  # with scales of 0, NaN counts as 0

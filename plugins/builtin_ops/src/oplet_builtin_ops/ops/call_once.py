@@ -23,7 +23,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """A thunk that does nothing after the subgraph has run once."""
+    """Return a function that runs the subgraph the first time only."""
     callee = context.callee(node.options(CallOnceOptions).init_subgraph_index)
 
     def run() -> None:

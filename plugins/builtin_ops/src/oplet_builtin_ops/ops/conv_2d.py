@@ -91,7 +91,7 @@ def bind(context: Context, node: Node) -> Thunk:
 def _matrices(
     node: Node, products: Products, rows: Callable[[], Array], dtype: np.dtype, weights: Tensor, *, scaled: bool = False
 ) -> Array:
-    """The weights as matrices to multiply with, made once if they are constant; the input's shape decides their layout.
+    """Return the weights as matrices for the product, cached if constant; the input's shape decides their layout.
 
     Args:
         rows: returns the weights; it is called only where they are not made yet.

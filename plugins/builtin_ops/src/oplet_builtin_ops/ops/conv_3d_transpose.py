@@ -49,7 +49,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _axes(node: Node, shape: list[int]) -> list[Axis]:
-    """The windows of the convolution whose transpose this is; its input is our output."""
+    """Return the windows of the forward convolution whose transpose this is: its input is this op's output."""
     return window_axes_3d(node.options(Conv3DOptions), shape[1:4], node.inputs[1].shape[:3], node.inputs[2].shape[1:4])
 
 
@@ -68,9 +68,7 @@ def _shapes(node: Node) -> list[Shape]:
 
 
 def _tap(axis: Axis, inputs: int, tap: int) -> tuple[slice, slice]:
-    """The outputs along an axis that the inputs' products with one tap are added to, and the inputs whose products are inside of
-    the output.
-    """
+    """Return, for one filter tap along an axis, the slice of outputs to add to and the slice of inputs that contribute."""
     low = tap * axis.dilation - axis.before
     high = axis.size - ((inputs - 1) * axis.stride + 1) - low
     return AxisPadding(inputs, low, high, axis.stride - 1).places()

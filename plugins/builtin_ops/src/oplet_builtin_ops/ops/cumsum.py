@@ -55,7 +55,7 @@ def _bind(node: Node) -> Thunk:
 
 
 def _by_slices(source: Array, output: Array, axis: int, start: Array) -> Thunk:
-    """Add whole slices; numpy accumulates value after value along the axis, also if these are far apart in memory."""
+    """Return a function that adds whole slices; faster than numpy's accumulate if values along the axis lie far apart in memory."""
     slices, sums = np.moveaxis(source, axis, 0), np.moveaxis(output, axis, 0)
 
     def calls() -> Iterator[Call]:

@@ -88,7 +88,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DOptions) -> QuantizedLayer | HybridLayer | None:
-    """Check types and quantization; return the parameters of a layer of integer weights, None for a float one."""
+    """Check types and quantization; return the plan of a layer with integer weights, None for float weights."""
     source, weights = node.inputs[:2]
     bias, output, activation = node.optional_input(2), node.outputs[0], options.fused_activation_function
     if source.type == TensorType.FLOAT32:
@@ -133,7 +133,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _arranged(node: Node, plan: Products | Taps, rows: Array, dtype: Any) -> Array:
-    """The weights in the form that the plan multiplies, of the type to compute in; made once per plan if they are constant."""
+    """Return the weights in the layout and type that the plan multiplies, cached if constant."""
     _, height, width, filters = node.inputs[1].shape
 
     def make() -> Array:

@@ -29,7 +29,7 @@ Int64s = NDArray[np.int64]
 
 
 class Scaling(NamedTuple):
-    """The scaling of the quotient of two quantized values to the output."""
+    """Fixed-point rescaling of a quotient of two quantized values to the output."""
 
     multiplier: int
     shift: int
@@ -37,7 +37,7 @@ class Scaling(NamedTuple):
     bounds: tuple[int, int]
 
     def of(self, x: Int64s, y: Int64s) -> Int64s:
-        """The output for values without zero points; y must not be 0."""
+        """Return the output for zero-point-corrected values x / y; y must not be 0."""
         x, y = np.where(y < 0, -x, x), np.abs(y)
         inverse, bits_over_unit = reciprocal(y, 31)
         # x is shifted to the left as far as possible.

@@ -100,7 +100,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _factors(table: Tensor) -> Array:
-    """The scales: one row for each row of the table, or one for all."""
+    """Return the table's scales as a column: one per row, or one for all."""
     quantization = table.quantization
     if quantization is None or not len(quantization.scales):
         return np.zeros((1, 1))
@@ -110,7 +110,7 @@ def _factors(table: Tensor) -> Array:
 
 
 def _pick(table: Tensor, numbers: Array) -> Array:
-    """The rows as float32, (number of rows, values)."""
+    """Return the selected rows as float32 without scales, shape (rows, values)."""
     values = table.data.view(np.int8) if table.type == TensorType.UINT8 else table.data
     columns = int(np.prod(table.shape[1:]))
     packed = _PER_BYTE.get(table.type, 1)

@@ -61,7 +61,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _runs(indices: Array, sizes: Sequence[int]) -> tuple[Array, list[int]]:
-    """Where runs of rows of the same bucket start, and their buckets."""
+    """Return the start of each run of rows with the same bucket, and the runs' bucket numbers."""
     buckets = np.zeros(len(indices), np.int64)
     for column, size in enumerate(sizes):
         buckets *= size
@@ -73,7 +73,7 @@ def _runs(indices: Array, sizes: Sequence[int]) -> tuple[Array, list[int]]:
 def _combine(
     sums: Array, values: Array, rows: Array, starts: Array, buckets: Sequence[int], weights: Array, combiner: CombinerType
 ) -> None:
-    """Add up one row after the other; the sum of a bucket is divided after its last row."""
+    """Accumulate rows into their bucket in order, and divide by the combiner's norm (mean, sqrtn) after a bucket's last row."""
     with np.errstate(all="ignore"):
         totals = np.add.reduceat(values.take(rows, 0) * weights[:, None], starts)
         if combiner == CombinerType.MEAN:

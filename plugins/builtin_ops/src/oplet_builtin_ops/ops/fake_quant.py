@@ -19,7 +19,7 @@ _HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
 class Range(NamedTuple):
-    """The range, with its ends moved so that 0 is one of the steps."""
+    """The quantization range, nudged so that 0 is exactly representable."""
 
     low: np.float32
     high: np.float32

@@ -76,7 +76,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _rows(source: Tensor, weights: Tensor, options: FullyConnectedOptions) -> int:
-    """The number of the input's rows, after a check that they are as long as those of the weights."""
+    """Return the number of input rows, after checking that their length is the weights' depth."""
     depth = weights.shape[1]
     if options.keep_num_dims:
         ensure_fits(

@@ -23,7 +23,7 @@ _BLOCK: Final = 1 << 15
 
 
 def _axes(node: Node) -> tuple[int, int]:
-    """The axis and the number of batch axes, both checked."""
+    """Check and return (axis, number of batch axes)."""
     source, positions = node.inputs
     options = node.options(GatherOptions)
     axis = resolve_axis(options.axis, source.ndim)
@@ -90,7 +90,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _by_batch(pieces: list[tuple[Array, Array, Array]]) -> Thunk:
-    """A thunk that takes the slices of one batch after the other."""
+    """Return a function that gathers the slices of one batch after the other."""
 
     def take() -> None:
         for row, pick, target in pieces:
@@ -101,7 +101,7 @@ def _by_batch(pieces: list[tuple[Array, Array, Array]]) -> Thunk:
 
 
 def _in_blocks(rows: Array, picks: Array, targets: Array) -> Thunk:
-    """A thunk that takes the slices of many batches, as many at a time as there is memory for their indices."""
+    """Return the function that runs GATHER block by block, so that its index arrays fit the scratch limit."""
     batches, before, length, after = rows.shape
     count = picks.shape[1]
     slices, found = rows.reshape(batches * before * length, after), targets.reshape(batches * before * count, after)

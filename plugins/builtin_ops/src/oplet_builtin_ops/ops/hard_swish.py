@@ -52,14 +52,14 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _factor16(scale: np.float32, target: np.float32) -> tuple[int, int]:
-    """The ratio of two scales as a 15-bit multiplier and a shift."""
+    """Return the ratio of two scales as a 15-bit multiplier and a shift."""
     with np.errstate(all="ignore"):
         multiplier, exponent = quantize_multiplier(float(scale / target))
     return min((multiplier + (1 << 15)) >> 16, 0x7FFF), exponent
 
 
 def _gate(fine: Int64s, factor: int, exponent: int) -> Int64s:
-    """relu6(x + 3) / 6 as a fraction of 2**15, by saturating x / 3 to [-1, 1]."""
+    """Compute relu6(x + 3) / 6 in units of 2**-15, by saturating x / 3 to [-1, 1]."""
     value = _saturate16(fine * _left_factor(exponent - 1)) if exponent > 0 else fine
     value = _high_product(value, factor)
     if exponent > 0:
@@ -70,12 +70,12 @@ def _gate(fine: Int64s, factor: int, exponent: int) -> Int64s:
 
 
 def _left_factor(amount: int) -> int:
-    """The factor of a left shift: 2**31 wraps around to a negative number, larger shifts give 0."""
+    """Return 2**amount as int32 arithmetic has it: 2**31 wraps around to a negative number, larger shifts give 0."""
     return (1 << amount) - (1 << 32 if amount == 31 else 0) if amount < 32 else 0
 
 
 def _high_product(a: Int64s, factor: int) -> Int64s:
-    """The high half of 2 * a * factor in 16 bits, to nearest, halves up."""
+    """Return the high 16 bits of 2 * a * factor, to nearest, ties up, saturating."""
     return np.asarray(np.minimum((a * factor + (1 << 14)) >> 15, 32767))
 
 

@@ -13,7 +13,7 @@ _ENTRY = 160
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the handle, and that there is a value for each key."""
+    """Check the handle, and that there are as many values as keys."""
     ensure_operands(node, 3, 0)
     handle, keys, values = node.inputs
     table_handle(handle)
@@ -25,7 +25,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """A thunk that fills the table; of equal keys it keeps the first."""
+    """Return a function that fills the table once; of equal keys the first wins."""
     handle, keys, values = (tensor.data for tensor in node.inputs)
 
     def run() -> None:

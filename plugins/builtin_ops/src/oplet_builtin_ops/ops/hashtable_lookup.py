@@ -16,7 +16,7 @@ from oplet.kernels.operands import ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Size the outputs: one row of values and one hit (0 or 1) for each key looked up."""
+    """Set the output shapes: a row of values and a hit flag (0 or 1) for each wanted key."""
     ensure_operands(node, 3, 2)
     wanted, keys, values = node.inputs
     output, hits = node.outputs
@@ -34,7 +34,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """A thunk that looks up all keys at once."""
+    """Return a function that looks up all keys at once."""
     wanted, keys, values = (tensor.data for tensor in node.inputs)
     output, hits = (tensor.data for tensor in node.outputs)
     missing = b"" if node.inputs[2].type is TensorType.STRING else 0
@@ -50,14 +50,14 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
 
 
 def _search_sorted(keys: Array, wanted: Array) -> Array:
-    """`_search` for sorted, unique keys, for which any binary search finds the same key."""
+    """Do `_search` for sorted, unique keys, for which any binary search finds the same key."""
     rows = keys.searchsorted(wanted)
     rows[keys.take(rows, mode="clip") != wanted] = -1
     return rows
 
 
 def _search(keys: Array, wanted: Array) -> Array:
-    """For each wanted key the position at which bsearch finds it, or -1."""
+    """Return for each wanted key the position that C's bsearch would find, or -1."""
     low, high = np.zeros(wanted.shape, np.intp), np.full(wanted.shape, keys.size)
     found = np.full(wanted.shape, -1)
     while True:

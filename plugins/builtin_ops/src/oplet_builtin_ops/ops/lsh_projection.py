@@ -65,7 +65,7 @@ def _sign(seed: bytes, keys: list[bytes], factors: list[float]) -> bool:
 
 
 def _numbers(signs: Array) -> Array:
-    """The bits of each hash as a 32-bit number, each hash in a range of its own."""
+    """Return each hash's sign bits as a 32-bit integer, offset so that hashes have disjoint ranges."""
     hashes, bits = signs.shape
     powers = np.int64(1) << np.arange(bits - 1, -1, -1)
     ranges = np.arange(hashes, dtype=np.int64) << (bits & 31)

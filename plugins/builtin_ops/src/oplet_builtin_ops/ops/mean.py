@@ -35,7 +35,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _fits_float(node: Node) -> bool:
-    """Whether float32, whose sums BLAS computes much faster, holds each sum of integers exactly."""
+    """Return whether float32 holds each sum of integers exactly, so that BLAS can compute it."""
     source = node.inputs[0]
     count = prod(source.shape[axis] for axis in reduced_axes(node))
     return 0 < count * int(np.iinfo(source.dtype).max + 1) < 2**24

@@ -16,7 +16,7 @@ from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 
 
 def _omitted(node: Node) -> int:
-    """The number of outermost values that the border leaves out."""
+    """Return how many edge values the mirrored border leaves out: 1 for REFLECT, 0 for SYMMETRIC."""
     mode = node.options(MirrorPadOptions).mode
     ensure(mode in (MirrorPadMode.REFLECT, MirrorPadMode.SYMMETRIC), f"mode is {mode!r}; it must be REFLECT or SYMMETRIC.")
     return 1 if mode == MirrorPadMode.REFLECT else 0

@@ -23,7 +23,7 @@ _TYPES = (TensorType.FLOAT32,)
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Size the output: a row of samples for each row of logits."""
+    """Set the output shape: a row of samples for each row of logits."""
     ensure_operands(node, 2)
     logits, samples = node.inputs
     ensure_type(logits, *_TYPES)
@@ -47,7 +47,7 @@ def _count(node: Node) -> int:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """A thunk that looks up uniform numbers in each row's cumulative probabilities."""
+    """Return a function that draws samples by inverting each row's cumulative distribution."""
     stream: Stream = node.prepared
     logits, output = node.inputs[0].data, node.outputs[0]
 
@@ -70,7 +70,7 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
 
 
 class _Doubles:
-    """The uniform numbers of a stream, in order, a part at a time; each block gives two.
+    """The uniform random doubles of a generator, generated a part at a time, two per Philox block.
 
     Args:
         blocks: the number of blocks by which the stream advances.
@@ -82,7 +82,7 @@ class _Doubles:
         self._spare = np.empty(0)
 
     def take(self, count: int) -> Array:
-        """The next `count` numbers."""
+        """Return the next `count` uniform doubles."""
         parts = [self._spare]
         there = len(self._spare)
         if there < count:
@@ -95,7 +95,7 @@ class _Doubles:
 
 
 def _pick(totals: Array, drawn: _Doubles, samples: Array) -> None:
-    """Look up numbers in the running sums of their rows."""
+    """Write into `samples` the class whose interval of the row's cumulative sums contains each drawn number."""
     rows, classes = totals.shape
     count = samples.shape[1]
     if rows == 1:
@@ -116,7 +116,7 @@ def _pick(totals: Array, drawn: _Doubles, samples: Array) -> None:
 
 
 def _cumulative(logits: Array) -> Array:
-    """The running sums of exp(logit - max) of each row, in double precision; infinite and NaN logits have probability 0."""
+    """Return each row's running sums of exp(logit - max) in float64; infinite and NaN logits have probability 0."""
     finite = np.isfinite(logits)
     highest = np.where(finite, logits, np.finfo(np.float32).min).max(1, keepdims=True).astype(np.float64)
     weights = np.exp(np.where(finite, logits, 0) - highest, where=finite, out=np.zeros(logits.shape))

@@ -47,13 +47,13 @@ def _ensure_not_negative(exponents: Array) -> None:
 
 
 def _multiplied(bases: Array, exponents: Array, output: Array) -> None:
-    """Powers with a single exponent, by multiplication, which wraps around."""
+    """Compute integer powers with a single exponent by repeated multiplication, which wraps around."""
     _ensure_not_negative(exponents)
     np.power(bases, exponents, output)
 
 
 def _power_of_integers(bases: Array, exponents: Array, output: Array) -> None:
-    """Powers with many exponents, in double precision; those beyond int32 become the lowest int32."""
+    """Compute integer powers with many exponents in float64; results beyond int32 become the lowest int32."""
     _ensure_not_negative(exponents)
     charge(10 * output.size)  # a double and two booleans each
     powers, fits = np.empty(output.shape, np.float64), np.empty(output.shape, np.bool_)

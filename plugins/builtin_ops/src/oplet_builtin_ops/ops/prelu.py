@@ -55,7 +55,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _largest(node: Node) -> float | None:
-    """The largest value of a constant alpha, -inf if it has no values; None if it is not constant, or not finite."""
+    """Return the maximum of a constant finite alpha (-inf if empty); None if alpha is not constant or not finite."""
     alpha = node.inputs[1]
     if not alpha.is_constant:
         return None

@@ -87,7 +87,7 @@ def _prepare_reals(context: Context, node: Node, source: Tensor, output: Tensor)
 
 
 def _bounds(output: Tensor, zero_points: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The largest distances from zero, in steps, downwards and upwards."""
+    """Return the output type's bounds minus the zero points: the range of rounded steps before clamping."""
     low, high = _FOUR_BITS[output.type] if output.type in _FOUR_BITS else quantized_range(output.type)
     return low - zero_points, high - zero_points
 
@@ -117,7 +117,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _with_lost(run: Thunk, node: Node, scales: NDArray[np.float32], zero_points: NDArray[np.int64]) -> Thunk:
-    """A thunk that runs another one, which clamps, and then sets the values beyond int32 to the lowest one."""
+    """Wrap `run`, which clamps: afterwards set outputs whose float value was beyond int32 to the lowest value."""
     values, output, maximum = node.inputs[0].data, node.outputs[0].data, np.maximum.reduce
     flat, info = values.reshape(-1), np.iinfo(output.dtype)
     least = (zero_points.astype(np.int32) + np.array([-(2**31)], np.int32)).astype(np.int64)  # which may wrap around
@@ -187,7 +187,7 @@ def _bind_few(
     steps: NDArray[np.float32],
     whole: NDArray[Any],
 ) -> Thunk:
-    """As `_bind_reals`, with fewer calls, of which one is slow for many values."""
+    """Do as `_bind_reals` with fewer numpy calls, one of which is slow for many values."""
     halves = np.empty(values.shape, np.float32)
 
     def run() -> None:
@@ -206,9 +206,7 @@ def _bind_few(
 def _quantize_halves(
     values: NDArray[np.float16], output: NDArray[Any], scale: float, zero_point: int, steps: NDArray[np.float32]
 ) -> None:
-    """Quantize halves as XNNPACK, which alone supports them: times the reciprocal scale rounded to a half, halves of steps to
-    even.
-    """
+    """Quantize float16 as XNNPACK (the only kernel for it): multiply by the reciprocal scale in float16, round ties to even."""
     with np.errstate(all="ignore"):
         reciprocal = np.float32(1) / np.float32(scale)
         short = np.float16(reciprocal)

@@ -84,7 +84,7 @@ def _bind_quantized(node: Node) -> Thunk:
 
 
 def _fold(factors: NDArray[np.int64], multiplier: int, shift: int) -> NDArray[np.int64]:
-    """The products of the columns, rescaled after each factor but the first."""
+    """Multiply up each column of `factors` (steps, columns), rescaling in fixed point after each factor but the first."""
     product: NDArray[np.int64] = factors[0].copy()
     narrow = np.empty(product.shape, np.int32)
     narrow_multiplier, right = single_rounding(multiplier, shift)
@@ -105,7 +105,7 @@ def _fold(factors: NDArray[np.int64], multiplier: int, shift: int) -> NDArray[np
 
 
 def _fold_one_by_one(factors: NDArray[np.int64], multiplier: int, shift: int) -> NDArray[np.int64]:
-    """`_fold` for so few columns that Python numbers are faster than arrays."""
+    """Do `_fold` with Python integers, which is faster for few columns."""
     scale, amount = single_rounding(multiplier, shift)
     half = (1 << amount) >> 1
     products = []

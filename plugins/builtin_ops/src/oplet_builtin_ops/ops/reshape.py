@@ -55,7 +55,7 @@ def _shapes(node: Node) -> list[Shape]:
 
 
 def _hint(node: Node, size: int) -> str:
-    """A hint for a model that was made for one batch size and gets another."""
+    """Return an error hint for a model exported with a fixed batch size that got another; "" if it does not apply."""
     fixed = not _shape_in_tensor(node) or node.inputs[1].is_constant
     if not fixed or not size or node.inputs[0].size % size:
         return ""

@@ -42,7 +42,7 @@ _NEIGHBOUR_BYTES: Final = 12
 
 
 def _neighbours(node: Node) -> tuple[Neighbours, Neighbours]:
-    """The neighbours down the columns and along the rows."""
+    """Return the source positions and weights for rows and for columns."""
     options, type = node.options(ResizeBilinearOptions), node.inputs[0].type
     find = integer_neighbours if type in (TensorType.INT8, TensorType.INT16) else float_neighbours
     pairs = zip(node.inputs[0].shape[1:3], node.outputs[0].shape[1:3])
@@ -63,17 +63,17 @@ def _scratch_shapes(node: Node) -> list[Shape]:
 
 
 def _is_one_pixel(node: Node) -> bool:
-    """Whether each output is the mean of four times the same input pixel, and so equal to it."""
+    """Return whether the output equals the input pixel because the map is a single pixel."""
     return node.inputs[0].shape[1:3] == (1, 1)
 
 
 def _is_exact(node: Node) -> bool:
-    """Whether products and sums of 8-bit values and these fractions are exact in float32, in any order."""
+    """Return whether interpolating 8-bit values with these fractions is exact in float32, in any order of summation."""
     return all(not (axis.fraction * np.float32(1 << _EXACT_BITS) % 1).any() for axis in _neighbours(node))
 
 
 def _scratch_type(node: Node) -> TensorType:
-    """The type that holds every sum exactly."""
+    """Return the float type that holds every intermediate sum exactly."""
     source = node.inputs[0]
     if source.type not in (TensorType.INT8, TensorType.INT16):
         return TensorType.FLOAT32

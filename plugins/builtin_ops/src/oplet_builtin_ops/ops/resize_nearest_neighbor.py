@@ -29,7 +29,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _nearest(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool, part: slice | None = None) -> Array:
-    """The input position of each output position, or of a part of them, in LiteRT's float32 arithmetic."""
+    """Return the input position of each output position (or of a part of them), in LiteRT's float32 arithmetic."""
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale = np.float32(steps) / np.float32(spaces)
     first, end = (0, outputs) if part is None else (part.start, part.stop)
@@ -65,7 +65,7 @@ def _bind(node: Node) -> Thunk:
 
 
 def _in_parts(source: Array, output: Array, options: ResizeNearestNeighborOptions) -> None:
-    """Resize in parts, if there is not enough memory for all positions."""
+    """Resize in parts, if the index arrays for all positions exceed the memory limit."""
     mode = options.align_corners, options.half_pixel_centers
     (_, height, width, _), (_, out_height, out_width, _) = source.shape, output.shape
     across = min(out_width, _MANY // 16)

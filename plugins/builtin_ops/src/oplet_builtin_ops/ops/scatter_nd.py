@@ -89,8 +89,7 @@ def _bind(node: Node) -> Thunk:
 
 
 def _add(target: Array, rows: Array, slices: Array, owner: Array, left: Array) -> None:
-    """Add each slice to a row of `target`, in order; the first slices of all rows are added together, then the second ones, and so
-    on.
+    """Add slices to rows of `target` in order: first each row's first slice in one numpy call, then the second ones, and so on.
 
     Args:
         target: the output.

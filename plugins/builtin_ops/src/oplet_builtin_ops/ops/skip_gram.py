@@ -56,7 +56,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _words(sentence: bytes) -> list[bytes]:
-    """The words between white space; leading white space is a part of the first word, as in LiteRT."""
+    """Split a sentence at white space; leading white space belongs to the first word, as in LiteRT."""
     words = []
     start = 0
     for position in range(1, len(sentence)):
@@ -70,9 +70,7 @@ def _words(sentence: bytes) -> list[bytes]:
 
 
 def _choices(count: int, size: int, skipped: int) -> Iterator[list[int]]:
-    """Ascending positions, at most `size`, with at most `skipped` left out between two; longer combinations before their
-    beginnings.
-    """
+    """Yield ascending positions of skip-grams: at most `size` words, at most `skipped` left out between two; longer ones first."""
     chosen, following = [0], [1]
     while chosen:
         last = chosen[-1]

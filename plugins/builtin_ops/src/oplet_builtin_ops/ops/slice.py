@@ -33,7 +33,7 @@ def _index(parts: tuple[slice, ...]) -> tuple[Any, ...]:
 
 
 def _shape(node: Node) -> Shape | None:
-    """The output's shape as far as it is known without the values of `begin` and `size`."""
+    """Return the output shape if it can be known without the values of `begin` and `size`, else None."""
     _, begin, size = node.inputs
     if size.is_constant and (begin.is_constant or -1 not in read_ints(size)):
         sizes = tuple(read_ints(size))

@@ -111,7 +111,9 @@ def _bind_float(x: Array, y: Array, beta: float, row: Array) -> Thunk:
 
 
 def _bind_half(x: Array, y: Array, beta: float, row: Array, work: Array) -> Thunk:
-    """float16, in single precision: the exponentials are rounded before they are divided, but not before they are added."""
+    """Return the function for float16, computed in float32: exponentials are rounded to float16 before division, not before
+    summing.
+    """
     factor = np.array(beta, np.float32)
 
     def run() -> None:

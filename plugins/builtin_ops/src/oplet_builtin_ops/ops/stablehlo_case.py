@@ -33,7 +33,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """A thunk that runs the bound call of one branch."""
+    """Return a function that runs the selected branch."""
     callees, dynamic = node.prepared
     calls = [Call(context, callee, node.inputs[1:], node.outputs, dynamic=dynamic) for callee in callees]
     index = node.inputs[0].data.reshape(-1)

@@ -35,7 +35,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _ranks(values: Array) -> Array:
-    """Integers in the total order of the floats `values`."""
+    """Map floats to integers that sort in IEEE 754 total order."""
     bits = values.view(f"i{values.itemsize}")
     return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
 

@@ -21,7 +21,7 @@ from oplet_builtin_ops.stablehlo import FLOATS, INTEGERS, attribute, ensure_axes
 
 @dataclass(frozen=True)
 class Plan:
-    """The axes, and the convolution that is computed.
+    """The convolution's axes in the tensors, and the convolution with canonical axes that is computed.
 
     Attributes:
         left: the batch axis, the spatial axes and the channel axis of the maps.

@@ -16,7 +16,7 @@ from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, INTEGERS, attribute, en
 
 
 def _axes(tensor: Tensor, batching: list[int], contracting: list[int]) -> list[int]:
-    """The axes that are neither batching nor contracting, after a check of all."""
+    """Check the axes and return the ones that are neither batching nor contracting."""
     ensure_axes(f"batching and contracting dimensions of {tensor}", batching + contracting, tensor.ndim)
     return [axis for axis in range(tensor.ndim) if axis not in batching + contracting]
 

@@ -52,7 +52,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _pieces(rows: int, folded: int) -> int:
-    """The number of pieces into which the values of each row are divided."""
+    """Return into how many pieces each row is divided for a parallel reduction."""
     return 1 if folded < _LONG else max(1, min(LANES // max(1, rows), folded // 16))
 
 
@@ -87,9 +87,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _fold(body: Body, turned: list[Array], initials: list[Array], outputs: list[Array], folded: int) -> None:
-    """Reduce the last axes of tensors: first pieces of each row in parallel, then the pieces' results, starting with the initial
-    values.
-    """
+    """Reduce the last axes by a body: pieces of each row in parallel, then the pieces' results, starting with the initial values."""
     rows = outputs[0].size
     if not rows:
         return
@@ -116,7 +114,7 @@ def _fold(body: Body, turned: list[Array], initials: list[Array], outputs: list[
 
 
 def _copies(arrays: list[Array]) -> list[Array]:
-    """Copies of a body's results, which its next run overwrites."""
+    """Copy a body's results, which its next run overwrites."""
     return [array.copy() for array in arrays]
 
 

@@ -106,7 +106,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _fold(body: Body, maps: list[Array], axes: list[WindowAxis], initials: list[Array], outputs: list[Array]) -> None:
-    """Reduce windows with a body: all windows in parallel, one tap after the other."""
+    """Reduce windows by a body: one tap after the other, for all windows at once."""
     size = outputs[0].size
     if not size:
         return

@@ -25,7 +25,7 @@ _BLOCKS = 1 << 16
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the state; the output's shape is the model's."""
+    """Check the state; the output's shape is the declared one."""
     ensure_operands(node, 1, 2)
     state, (after, output) = node.inputs[0], node.outputs
     ensure_type(state, *_TYPES)
@@ -41,7 +41,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """A thunk that computes many blocks at a time; the counter's lower half increases by one per block."""
+    """Return a function that generates many blocks at a time; the lower half of the counter increases by one per block."""
     threefry = node.options(StablehloRngBitGeneratorOptions).algorithm is RngAlgorithm.THREEFRY
     state, after, output = node.inputs[0].data, node.outputs[0].data, node.outputs[1].data
     target = output.reshape(-1).view(np.uint32)

@@ -80,7 +80,7 @@ def bind(context: Context, node: Node) -> Thunk:
     flats, values = [output.reshape(-1) for output in outputs], [array.reshape(-1) for array in arrays[count + 1 :]]
 
     def along(axis: int, position: int) -> np.ndarray:
-        """The distance of each update from the first one of its window, along an axis of the source."""
+        """Return each update's offset along one source axis from the first update of its window."""
         steps = np.arange(updates.shape[position])
         return steps.reshape([-1 if i == position else 1 for i in range(updates.ndim)])
 
@@ -114,7 +114,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _combine(body: Body, flats: list[Array], places: Array, updates: list[Array]) -> None:
-    """Run a body for the first update of each position, then for the second ones, and so on."""
+    """Combine updates by a body: the first update of every position in one run, then the second ones, and so on."""
     if not places.size:
         return
     body.start()

@@ -45,7 +45,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _order(values: Array, axis: int, ascends: bool) -> Array:
-    """The positions of the values along an axis in sorted order; equal values keep their order."""
+    """Return the stable argsort of values along an axis, ascending or descending."""
     if ascends:
         return np.argsort(values, axis, kind="stable")
     backwards = np.argsort(np.flip(values, axis), axis, kind="stable")
@@ -53,7 +53,7 @@ def _order(values: Array, axis: int, ascends: bool) -> Array:
 
 
 def _order_by(body: Body, tensors: list[Array], axis: int) -> Array:
-    """`_order` by a comparator that is run."""
+    """Do as `_order`, by running a comparator body."""
     turned = [np.moveaxis(tensor, axis, -1) for tensor in tensors]
     rows = [tensor.reshape(-1, tensor.shape[-1]) if tensor.size else tensor.reshape(0, 0) for tensor in turned]
     order = sorted_order(body, rows)

@@ -33,7 +33,7 @@ def _ensure_entries_fit(node: Node) -> None:
 
 
 def _axes(node: Node) -> list[tuple[int | None, int | None]]:
-    """For each axis of the input, new ones included, the position of its entry in begin, end and strides, and its length.
+    """Match input axes with entries of begin/end/strides: (entry or None, axis length or None for a new axis) for each.
 
     The entry is None for an axis that is taken whole, the length is None for a new axis. As in LiteRT, an ellipsis stands for at
     least one axis, also if none is left for it.
@@ -60,7 +60,7 @@ def _axes(node: Node) -> list[tuple[int | None, int | None]]:
 
 
 def _range(begin: int, end: int, stride: int, dim: int, begin_open: bool, end_open: bool, offset: bool) -> range:
-    """The positions that one entry selects along an axis of length `dim`."""
+    """Return the range of positions that one begin/end/stride entry selects along an axis of length `dim`."""
     low, high = (0, dim) if stride > 0 else (-1, dim - 1)
     start = min(max(begin + dim if begin < 0 else begin, low), high)
     if begin_open:
@@ -74,7 +74,7 @@ def _range(begin: int, end: int, stride: int, dim: int, begin_open: bool, end_op
 
 
 def _index(node: Node) -> tuple[tuple[int, ...], Index]:
-    """The output's shape, and the numpy index that selects it from the input.
+    """Return the output's shape, and the numpy index that selects it from the input; raise if a single position is out of range.
 
     Raises:
         UnfitError: something would be read at a single position that its axis does not have.
@@ -88,7 +88,7 @@ def _index(node: Node) -> tuple[tuple[int, ...], Index]:
 
 
 def _found(node: Node) -> tuple[tuple[int, ...], Index, tuple[int, int] | None]:
-    """The output's shape, the index, and the first entry that takes a single position which its axis does not have, with the axis's length."""
+    """Return the output's shape, the numpy index, and the first out-of-range single position as (entry, axis length) or None."""
     _ensure_entries_fit(node)
     options = node.options(StridedSliceOptions)
     begins, ends, strides = (read_ints(tensor) for tensor in node.inputs[1:])
@@ -119,9 +119,10 @@ def _found(node: Node) -> tuple[tuple[int, ...], Index, tuple[int, int] | None]:
 
 
 def taken_axes(node: Node) -> tuple[list[tuple[int, int]], Index] | None:
-    """The entries that take one position, each with its axis, and the index that selects the output if each of them takes the first one.
+    """Return the entries that take a single position (entry, axis), and the numpy index with 0 in their place; None if not
+    constant.
 
-    None where another entry takes a part of its axis that is known only when the node runs, or the node is to be refused.
+    Also None if another entry selects a range that is known only at run time, or if the node is invalid.
     """
     options = node.options(StridedSliceOptions)
     strides = node.inputs[3]
@@ -149,7 +150,7 @@ def taken_axes(node: Node) -> tuple[list[tuple[int, int]], Index] | None:
 
 
 def _shape_without_begin(node: Node) -> Sequence[int] | None:
-    """The output's shape if `end` counts from `begin`, or no more than single positions depend on them: their values are not needed then."""
+    """Return the output's shape if it does not depend on the values of `begin`; else None."""
     options = node.options(StridedSliceOptions)
     source, _, end, strides = node.inputs
     taken = taken_axes(node)
@@ -211,13 +212,13 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _bind_known(node: Node) -> Thunk:
-    """The thunk for the present values of all inputs."""
+    """Return the function that copies the slice for the present values of all inputs."""
     index = _index(node)[1]
     return copier(node.outputs[0].data, node.inputs[0].data[index]) if node.outputs[0].size else _nothing
 
 
 def _nothing() -> None:
-    """Copy what has no values, whose index may name positions that there are not."""
+    """Do nothing, for an empty output; its index may be out of range."""
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -79,7 +79,7 @@ def _bind_quantized(node: Node) -> Thunk:
 
 
 def _fixed(values: Array, axes: tuple[int, ...], target: Array, offset: np.int32, scaling: tuple[int, int, int]) -> Thunk:
-    """The thunk of sums that are scaled down in fixed point."""
+    """Return the function that sums and requantizes in fixed point."""
     sums, (wide, spare) = np.empty(target.shape, np.int32), np.empty((2, target.size), np.int64)
     limits, (multiplier, shift, zero_point) = np.iinfo(target.dtype), scaling
     flat, shifted = sums.reshape(-1), np.array([offset], np.int32)
@@ -96,7 +96,7 @@ def _fixed(values: Array, axes: tuple[int, ...], target: Array, offset: np.int32
 
 
 def _real(values: Array, axes: tuple[int, ...], target: Array, scaling: tuple[np.float32, np.float32], zero_point: int) -> Thunk:
-    """The thunk of sums that are scaled in single precision, where none comes near the bounds of int32."""
+    """Return the function that sums and requantizes in float32, for sums that stay far from the bounds of int32."""
     sums, scaled, wide = (np.empty(target.shape, type) for type in (np.int32, np.float32, np.float64))
     scale, bias = (np.array(value, np.float32) for value in scaling)
     half, middle = np.array(0.5), np.array(float(zero_point))

@@ -76,7 +76,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _add_integer_scratch(context: Context, node: Node) -> None:
-    """Request the scratch memory of `_integer_calls`, in its order."""
+    """Request the scratch memory that `_integer_calls` uses, in its order."""
     (batches, depth), (filters, memory), (_, units) = (node.inputs[0].shape, node.inputs[2].shape, node.outputs[0].shape)
     compute = exact_type(128.0 * 128.0 * depth)
     context.add_temporary(node, (batches, depth), compute)
@@ -89,7 +89,7 @@ def _add_integer_scratch(context: Context, node: Node) -> None:
 
 
 def _factor(a: Tensor, b: Tensor, c: Tensor) -> float:
-    """The factor from products of values of a and b to values of c; LiteRT computes it in float32."""
+    """Return scale(a) * scale(b) / scale(c), the rescaling of products of a and b to c, in float32 as LiteRT does."""
     scales = [np.float32(ensure_scale(tensor)) for tensor in (a, b, c)]
     with np.errstate(all="ignore"):
         return float(scales[0] * scales[1] / scales[2])
@@ -110,7 +110,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _shift_calls(state: Array) -> list[Call]:
-    """Drop the oldest step of each filter.
+    """Return numpy calls that shift each filter's state by one step, dropping the oldest.
 
     The position at the end is written next, so that a flat copy, which moves values into the neighbouring row, is correct.
     """

@@ -49,7 +49,7 @@ def _bind(node: Node) -> Thunk:
 
 
 def _axis_by_axis(source: Array, output: Array, times: Sequence[int]) -> Iterator[tuple[Array, Array]]:
-    """Copies of what is there along one axis after the other, the last one first, so that ever longer rows are copied."""
+    """Yield (target, source) copies that repeat what is already there along one axis after the other, last axis first."""
     yield output[tuple(slice(dim) for dim in source.shape)], source
     for axis in reversed(range(source.ndim)):
         if times[axis] > 1:

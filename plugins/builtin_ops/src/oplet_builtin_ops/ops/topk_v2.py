@@ -49,7 +49,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _rank(rows: Array) -> Array:
-    """Integers in the opposite order of the rows' values, which are not NaN."""
+    """Map the values (not NaN) to integers of reversed order, so that an ascending sort puts the largest first."""
     if rows.dtype.kind != "f":
         return np.invert(rows)  # the negative of the lowest integer would overflow
     # A float's bits as an integer have the order of the floats, if those of negative ones are flipped. There is no -0 after this.
@@ -81,7 +81,7 @@ def _bind(node: Node) -> Thunk:
         return np.sort(keys[:, :k], -1) & 0xFFFFFFFF
 
     def few() -> bool:
-        """Sort a few values in Python, if none is NaN."""
+        """Sort a few values in Python; return False if any is NaN."""
         lists = rows.tolist()
         total = sum(map(sum, lists))
         if total != total:

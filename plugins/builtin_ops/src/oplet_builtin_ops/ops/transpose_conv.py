@@ -76,7 +76,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _layer(node: Node) -> QuantizedLayer | HybridLayer | None:
-    """Check types and quantization; return the parameters of a layer of integer weights, None for a float one."""
+    """Check types and quantization; return the plan of a layer with integer weights, None for float weights."""
     _, weights, source = node.inputs[:3]
     bias, output = node.optional_input(3), node.outputs[0]
     activation = node.options(TransposeConvOptions).fused_activation_function
@@ -107,7 +107,7 @@ def _layer(node: Node) -> QuantizedLayer | HybridLayer | None:
 
 
 def _scatter(node: Node, layer: QuantizedLayer | HybridLayer | None) -> Scatter:
-    """The transposed convolution, made when the output's shape is known."""
+    """Plan the transposed convolution once the output's shape is known."""
     shape, weights, source = node.inputs[:3]
     options = node.options(TransposeConvOptions)
     batch, height, width, channels = wanted = read_ints(shape)
@@ -131,7 +131,7 @@ def _compute(layer: QuantizedLayer | HybridLayer | None) -> TensorType:
 
 
 def _scratch_sizes(node: Node, scatter: Scatter, layer: QuantizedLayer | HybridLayer | None) -> _Scratch:
-    """The shapes and types of the scratch arrays, None for those that are not needed."""
+    """Return shape and type of each scratch array; None for those that are not needed."""
     compute = _compute(layer)
     quantized = isinstance(layer, QuantizedLayer)
     in_place = compute == node.outputs[0].type
@@ -158,7 +158,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _run_sized(context: Context, node: Node, layer: QuantizedLayer | HybridLayer | None) -> None:
-    """Run with an output shape that is an input of this run, which the scratch memory depends on."""
+    """Run with an output shape that is a run-time input and decides the scratch memory."""
     scatter = _scatter(node, layer)
     context.resize_tensor(node.outputs[0], tuple(read_ints(node.inputs[0])))
     sizes = _scratch_sizes(node, scatter, layer)
@@ -168,7 +168,7 @@ def _run_sized(context: Context, node: Node, layer: QuantizedLayer | HybridLayer
 
 
 def _matrix(node: Node, weights: Tensor, values: Array, dtype: Any) -> Array:
-    """The weights with one row per input channel, made once if they are constant."""
+    """Return the weights as a matrix with one row per input channel, cached if constant."""
     filters, height, width, depth = weights.shape
 
     def make() -> Array:

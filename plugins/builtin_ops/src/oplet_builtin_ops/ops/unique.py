@@ -37,7 +37,7 @@ def bind(context: Context, node: Node) -> Thunk:
     source, numbers, output = node.inputs[0].data, node.outputs[1].data, node.outputs[0]
 
     def few() -> bool:
-        """Number a few values in Python, if none is NaN."""
+        """Assign ids to a few values in Python; return False if any is NaN."""
         held = source.tolist()
         places: dict[float, int] = {}
         ranks = [places.setdefault(value, len(places)) for value in held]

@@ -1,4 +1,4 @@
-"""The common parts of ops that run a sequence forwards and backwards: the auxiliary input, and the places of the outputs."""
+"""Shared parts of bidirectional sequence ops: the auxiliary input, and where each direction writes its output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Sources", "in_order", "output_views", "read_sources", "resize_output
 
 
 class Sources(NamedTuple):
-    """The inputs of both directions.
+    """The input tensors of the forward and the backward direction.
 
     Attributes:
         forward: the input of the forward direction.
@@ -26,12 +26,12 @@ class Sources(NamedTuple):
 
     @property
     def auxiliary_depth(self) -> int:
-        """The depth of the second input; 0 if there is none."""
+        """Number of features of the auxiliary input; 0 if there is none."""
         return 0 if self.auxiliary is None else self.auxiliary.shape[-1]
 
 
 def read_sources(node: Node, position: int, weighted: bool) -> Sources:
-    """The inputs; an auxiliary one without weights is the input of the backward direction.
+    """Return both directions' inputs; an auxiliary input without weights is the backward direction's input.
 
     Args:
         node: the node.
@@ -52,7 +52,7 @@ def read_sources(node: Node, position: int, weighted: bool) -> Sources:
 
 
 def resize_outputs(context: Context, node: Node, layout: Layout, sizes: tuple[int, int], merged: bool) -> None:
-    """Set the outputs' shapes: one for each direction, or one with both side by side."""
+    """Set the output shapes: one output per direction, or one with both concatenated."""
     count = 1 if merged else 2
     ensure(len(node.outputs) == count, f"it has {len(node.outputs)} outputs and gives {count} when merge_outputs is {merged}.")
     for output, size in zip(node.outputs, (sum(sizes),) if merged else sizes):
@@ -61,7 +61,7 @@ def resize_outputs(context: Context, node: Node, layout: Layout, sizes: tuple[in
 
 
 def output_views(node: Node, forward_size: int, merged: bool) -> tuple[Array, Array]:
-    """The views that the outputs of the two directions are written to."""
+    """Return the views of the outputs that the forward and the backward direction write to."""
     if merged:
         both = node.outputs[0].data
         return both[..., :forward_size], both[..., forward_size:]
@@ -69,7 +69,7 @@ def output_views(node: Node, forward_size: int, merged: bool) -> tuple[Array, Ar
 
 
 def in_order(first: Thunk, second: Thunk) -> Thunk:
-    """The thunk that runs the forward cell, and then the backward one."""
+    """Return a function that runs the forward cell, then the backward one."""
 
     def run() -> None:
         first()

@@ -22,7 +22,7 @@ _INT16 = np.array(-32768, np.int64), np.array(32767, np.int64)
 
 
 def _divide(a: int, b: int) -> int:
-    """A truncated quotient, as in C."""
+    """Divide and truncate towards zero, as C does."""
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
@@ -36,7 +36,7 @@ def _shift_left_saturating(a: int, amount: int) -> int:
 
 
 def inverse_square_root(x: int) -> tuple[int, int]:
-    """1 / sqrt(x) of an int32 as a multiplier and a shift, by five Newton steps."""
+    """Compute 1 / sqrt(x) of an int32 by five Newton steps; return (multiplier, shift)."""
     if x <= 1:
         return 2**31 - 1, 0
     shift = 11
@@ -59,7 +59,7 @@ def inverse_square_root(x: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class IntegerLayerNorm:
-    """The normalization of one gate.
+    """Parameters of the layer normalization of one gate.
 
     Attributes:
         coefficients: int16, one per cell, as int64.
@@ -76,13 +76,13 @@ class IntegerLayerNorm:
 
     @classmethod
     def of(cls, coefficients: Tensor, bias: Tensor) -> IntegerLayerNorm:
-        """The normalization with these tensors."""
+        """Build the normalization from its coefficient and bias tensors."""
         scale = ensure_scale(coefficients)
         guard = max(1, int(np.float32(10000) * np.float32(scale)))
         return cls(coefficients.data.astype(np.int64), bias.data.astype(np.int64), *quantize_multiplier(scale), guard)
 
     def calls(self, values: Array) -> list[Call]:
-        """The calls that normalize int64 values within int16, (batches, cells), in place."""
+        """Return numpy calls that normalize int64 values in the int16 range, (batches, cells), in place."""
         rescaling = rescale_calls(values, self.multiplier, self.shift + 12, np.empty_like(values))
         return [(self._weigh, (values,)), *rescaling, (clip, (values, *_INT16, values))]
 

@@ -33,7 +33,7 @@ _INT8 = np.array(-128, np.int64), np.array(127, np.int64)
 
 
 def prepare_basic(context: Context, node: Node) -> None:
-    """Check the node and size its outputs: the output, the state, and two for intermediate results."""
+    """Check the node and set its output shapes: output, cell state, and two for intermediate results."""
     ensure_operands(node, 5, 4)
     source, last, weights, bias, state = node.inputs
     ensure(source.ndim == 2, f"{source} must have 2 dimensions.")
@@ -60,7 +60,7 @@ def prepare_basic(context: Context, node: Node) -> None:
 
 
 def bind_basic(context: Context, node: Node) -> Thunk:
-    """The thunk of a checked node."""
+    """Return the function that runs a checked node."""
     _, last, weights, bias, state = node.inputs
     for tensor in (last, state):
         if not tensor.has_data:
@@ -80,7 +80,7 @@ def bind_basic(context: Context, node: Node) -> Thunk:
 
 
 def _gates(values: Array, cells: int) -> tuple[Array, ...]:
-    """The views of the input, cell, forget and output gates."""
+    """Split (batches, 4 * cells) into views of the input, cell, forget and output gate."""
     return tuple(values[:, i * cells : (i + 1) * cells] for i in range(4))
 
 
@@ -141,7 +141,9 @@ def _integer_calls(node: Node) -> list[Call]:
 
 
 def _rescale_calls(values: Array, multiplier: int, shift: int) -> list[Call]:
-    """values * multiplier * 2**(shift - 31) in place. Both roundings are halves up here, as in LiteRT's matrix library."""
+    """Return numpy calls: values * multiplier * 2**(shift - 31) in place, both roundings with ties up as in LiteRT's matrix
+    library.
+    """
     calls: list[Call] = [
         (np.left_shift, (values, _scalar(max(shift, 0)), values)),
         (np.multiply, (values, _scalar(multiplier), values)),
@@ -152,7 +154,7 @@ def _rescale_calls(values: Array, multiplier: int, shift: int) -> list[Call]:
 
 
 def _product_calls(a: Array, b: Array, target: Array) -> list[Call]:
-    """The product of fixed-point numbers with 15 fraction bits in one of them, to nearest."""
+    """Return numpy calls: target = a * b * 2**-15 to nearest, saturated to int16."""
     return [
         (np.multiply, (a, b, target)),
         (np.add, (target, _scalar(1 << 14), target)),

@@ -1,4 +1,4 @@
-"""The LSTM cell in float arithmetic, over a sequence; weights are float32, or int8 with activations quantized while the model runs.
+"""The LSTM cell in float over a sequence; weights are float32, or int8 with activations quantized at run time (hybrid).
 
 The inputs' contributions to the gates are computed for all steps in one product, before the loop over steps.
 
@@ -28,7 +28,7 @@ _VARIANCE_FLOOR = np.array(1e-8, np.float32)
 
 
 def sigmoid_calls(values: Array) -> list[Call]:
-    """1 / (1 + exp(-x)), in place; exp may overflow."""
+    """Return numpy calls that compute 1 / (1 + exp(-x)) in place; exp may overflow."""
     # Not np.negative: numpy 2.4 gives wrong values where source and target have a stride of four values.
     return [
         (np.multiply, (values, _MINUS_ONE, values)),
@@ -39,19 +39,19 @@ def sigmoid_calls(values: Array) -> list[Call]:
 
 
 def activation_calls(values: Array, activation: ActivationFunctionType) -> list[Call]:
-    """The activation, in place."""
+    """Return numpy calls that apply the activation in place."""
     if activation == ActivationFunctionType.TANH:
         return [(np.tanh, (values, values))]
     return [(apply_activation, (values, activation))]
 
 
 def clip_calls(values: Array, bound: float) -> list[Call]:
-    """Clamp to -bound ... bound, in place, unless the bound is 0."""
+    """Return numpy calls that clamp to [-bound, bound] in place; none if the bound is 0."""
     return [(clip, (values, np.array(-bound, np.float32), np.array(bound, np.float32), values))] if bound > 0 else []
 
 
 def _normalization_calls(blocks: Array, coefficients: Array, bias: Array) -> list[Call]:
-    """Layer normalization along the last axis, in place."""
+    """Return numpy calls that layer-normalize along the last axis, in place."""
     depth = blocks.shape[-1]
     shares = np.full(depth, 1 / depth, np.float32)
     means, squares = np.empty(blocks.shape[:-1], np.float32), np.empty(blocks.shape, np.float32)
@@ -70,7 +70,7 @@ def _normalization_calls(blocks: Array, coefficients: Array, bias: Array) -> lis
 
 
 class FloatLstm:
-    """One LSTM, in one direction.
+    """Plan of one float LSTM in one direction.
 
     Args:
         context: the node's context.
@@ -94,7 +94,7 @@ class FloatLstm:
         self.spare = context.add_temporary(node, (batches, max(1, len(gates) - 2), lstm.cells))
 
     def thunk(self, source: Tensor, auxiliary: Tensor | None, output: Array, *, backward: bool = False) -> Thunk:
-        """A thunk that runs the sequence.
+        """Return a function that runs the cell over the sequence.
 
         Args:
             source: the input of all steps.
@@ -132,7 +132,7 @@ class FloatLstm:
         return run
 
     def _project_inputs(self, source: Tensor, auxiliary: Tensor | None) -> list[Call]:
-        """The inputs' contributions to the gates, with the bias where it is not part of the normalization."""
+        """Return numpy calls that compute the inputs' part of all gates for all steps, plus the bias unless gates are normalized."""
         projected = self.projected[0].data
         calls: list[Call] = []
         if not self.lstm.has_norm:
@@ -145,7 +145,7 @@ class FloatLstm:
         return [*self.inputs.calls(source.data.reshape(len(projected), source.shape[-1]), projected), *calls]
 
     def _step(self, hidden: Array) -> list[Call]:
-        """The calls of each step after the recurrent product."""
+        """Return numpy calls for one time step, after the recurrent matrix product."""
         lstm, settings = self.lstm, self.settings
         early = lstm.gates[:-2]
         blocks = self.gates.data.reshape(self.layout.batches, len(lstm.gates), lstm.cells)
@@ -197,7 +197,7 @@ class FloatLstm:
         return _normalization_calls(blocks, coefficients.reshape(shape), bias.reshape(shape))
 
     def _peepholes(self, gates: list[Gate]) -> Array:
-        """The peephole weights as float32, one row per gate."""
+        """Return the peephole weights as float32, one row per gate."""
         tensors = [gate.peephole for gate in gates if gate.peephole is not None]
         rows = stacked(self.node, tensors, np.dtype(np.float32)).reshape(len(gates), -1)
         if not self.inputs.hybrid:

@@ -34,23 +34,23 @@ _ORDER: Final = {"input": 0, "forget": 1, "cell": 2, "output": 3}
 
 
 def effective_scale(a: float, b: float, c: float) -> tuple[int, int]:
-    """a * b / c in single precision, as multiplier and shift."""
+    """Return a * b / c, computed in float32, as (multiplier, shift)."""
     with np.errstate(all="ignore"):
         return quantize_multiplier(float(np.float32(a) * np.float32(b) / np.float32(c)))
 
 
 def quantized_clip(bound: float, scale: float, largest: int) -> int:
-    """A bound in steps of `scale`, at most `largest`; 0 for none."""
+    """Quantize a clipping bound in steps of `scale`, at most `largest`; 0 means no clipping."""
     return int(min(max(np.float32(bound) / np.float32(scale), np.float32(-largest - 1)), np.float32(largest))) if bound > 0 else 0
 
 
 def clip_calls(values: Array, bound: int) -> list[Call]:
-    """Clamp to -bound ... bound, in place, unless the bound is 0."""
+    """Return numpy calls that clamp to [-bound, bound] in place; none if the bound is 0."""
     return [(clip, (values, np.array(-bound, np.int64), np.array(bound, np.int64), values))] if bound > 0 else []
 
 
 def look_up_calls(table: Array, values: Array, index: Array, target: Array) -> list[Call]:
-    """target = table[values], where values beyond int16 saturate; `index` is scratch."""
+    """Return numpy calls: target = table[values], with values saturated to int16; `index` is scratch."""
     return [(np.add, (values, _OFFSET, index)), (table.take, (index, None, target, "clip"))]
 
 
@@ -63,7 +63,7 @@ def update_cell_calls(
     bound: int,
     spares: tuple[Array, Array],
 ) -> list[Call]:
-    """state = forget * state + input * cell, saturating; without an input gate it is 1 - forget.
+    """Return numpy calls: state = forget * state + input * cell, saturating; without an input gate, input = 1 - forget (CIFG).
 
     Args:
         fraction_bits: the fraction bits of the state; gates have 15.
@@ -80,7 +80,7 @@ def update_cell_calls(
 
 
 class IntegerLstm:
-    """One LSTM over a sequence."""
+    """An integer LSTM over a sequence: int8 activations, int16 gates and cell state."""
 
     def __init__(self, context: Context, node: Node, lstm: LstmTensors, settings: LstmSettings, layout: Layout) -> None:
         self.node, self.lstm, self.settings, self.layout = node, lstm, settings, layout
@@ -105,11 +105,11 @@ class IntegerLstm:
             ensure_scale(lstm.projection)
 
     def _gate_scale(self, gate: Gate) -> float:
-        """The scale of a gate before its activation: fixed, unless it is normalized."""
+        """Return the scale of a gate before its activation: 2**-12, or the intermediate tensor's if it is layer-normalized."""
         return ensure_scale(self.node.intermediates[_ORDER[gate.name]]) if self.lstm.has_norm else 2.0**-12
 
     def thunk(self, source: Tensor, auxiliary: Tensor | None, output: Array) -> Thunk:
-        """A thunk that runs the sequence. There is no second input; `output` has the layout of the input."""
+        """Return a function that runs the cell over the sequence; `auxiliary` is not supported."""
         if not all_constant(list(self.lstm.constants())):
             return lambda: self._bind(source, output)()
         return self._bind(source, output)
@@ -150,7 +150,7 @@ class IntegerLstm:
         return run
 
     def _products(self) -> tuple[IntegerProduct, IntegerProduct]:
-        """The products of the inputs and of the last outputs with the weights of all gates."""
+        """Return the two products of all gates: input by input weights, and previous output by recurrent weights."""
         gates, norm = self.lstm.gates, self.lstm.has_norm
         scales = [
             [effective_scale(weights.scale, tensor.scale, self._gate_scale(gate)) for gate, weights in zip(gates, weights_of)]
@@ -165,7 +165,7 @@ class IntegerLstm:
         return inputs, IntegerProduct(self.node, [gate.recurrent for gate in gates], None, zero_point, scales[1])
 
     def _step(self, gates: Array, state: Array, hidden: Array) -> list[Call]:
-        """The calls of each step after the recurrent product."""
+        """Return numpy calls for one time step, after the recurrent matrix product."""
         lstm, shape = self.lstm, state.shape
         early = lstm.gates[:-2]
         blocks = gates.reshape(shape[0], len(lstm.gates), shape[1])
@@ -191,7 +191,7 @@ class IntegerLstm:
         return [*calls, *self._output(state, output, hidden, spares)]
 
     def _corrected(self, values: Array, gate: Gate, state: Array, spares: tuple[Array, Array]) -> list[Call]:
-        """The calls that add the cell state's part to a gate, and normalize it."""
+        """Return numpy calls that add the peephole term to a gate and layer-normalize it."""
         calls: list[Call] = []
         product, spare = spares
         if gate.peephole is not None:
@@ -204,8 +204,8 @@ class IntegerLstm:
         return calls
 
     def _peephole(self, weights: Array) -> Array:
-        """The peephole weights for each batch. As in LiteRT, which reads as many as there are outputs, they repeat for as many
-        values.
+        """Return peephole weights as (batches, cells), laid out as LiteRT reads them: with fewer outputs than cells, only
+        `outputs` weights per batch.
         """
         batches, cells, outputs = self.layout.batches, self.lstm.cells, self.lstm.outputs
         if outputs >= cells:

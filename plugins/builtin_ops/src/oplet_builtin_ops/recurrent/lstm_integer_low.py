@@ -37,7 +37,7 @@ _SCALES = {"forget": 3, "cell": 6, "output": 9}
 
 @functools.cache
 def _table(function: Callable[[Array], Array], fraction_bits: int) -> NDArray[np.int64]:
-    """`function` of every int16, in steps of 2**-15, truncated."""
+    """Tabulate `function` for every int16 with `fraction_bits` fraction bits; results in units of 2**-15, truncated."""
     values = np.arange(LOWEST, 32768, dtype=np.float64) * 2.0**-fraction_bits
     reals = function(values).astype(np.float32).astype(np.float64)
     return np.clip(np.trunc(reals * 32768), LOWEST, 32767).astype(np.int64)
@@ -49,7 +49,7 @@ def _logistic(values: Array) -> Array:
 
 
 def _normalize(values: Array, coefficients: Array, bias: Array) -> None:
-    """Layer normalization of int64 values within int16, in place, in single precision."""
+    """Layer-normalize int64 values in the int16 range in place, in float32."""
     reals = values.astype(np.float32)
     cells = _FLOAT(values.shape[1])
     # Running sums, as their rounding depends on the order.
@@ -63,7 +63,7 @@ def _normalize(values: Array, coefficients: Array, bias: Array) -> None:
 
 
 class LowIntegerLstm:
-    """One step of an LSTM."""
+    """One time step of an integer LSTM with 12 intermediate scales."""
 
     def __init__(self, context: Context, node: Node, lstm: LstmTensors, settings: LstmSettings, layout: Layout) -> None:
         self.node, self.lstm, self.settings, self.batches = node, lstm, settings, layout.batches
@@ -80,7 +80,7 @@ class LowIntegerLstm:
                 ensure_scale(tensor)
 
     def thunk(self, source: Tensor, auxiliary: Tensor | None, output: Array) -> Thunk:
-        """A thunk that runs the step; there is no second input."""
+        """Return a function that runs the step; `auxiliary` is not supported."""
         if not all_constant(list(self.lstm.constants())):
             return lambda: self._bind(output)()
         return self._bind(output)
@@ -114,7 +114,7 @@ class LowIntegerLstm:
         return run
 
     def _gate(self, gate: Gate, target: Array, hidden: Array, spares: tuple[Array, Array]) -> list[Call]:
-        """A gate before its activation."""
+        """Return numpy calls that compute a gate before its activation into `target`."""
         between, first = self.node.intermediates, _SCALES[gate.name]
         recurrent, spare = spares
         calls: list[Call] = []
@@ -144,7 +144,7 @@ class LowIntegerLstm:
         return _normalize, (target, (norm.data.astype(np.float32), scale), bias)
 
     def _project(self, values: Array) -> list[Call]:
-        """The outputs of the int16 values, written to the output state."""
+        """Return numpy calls that project int16 values to the output state."""
         lstm: Any = self.lstm
         state = lstm.output_state
         scale = float(_FLOAT(quotient(lstm.projection.scale * 2.0**-15, state.scale)))

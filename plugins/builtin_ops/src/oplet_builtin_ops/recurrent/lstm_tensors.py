@@ -24,7 +24,7 @@ _NAMES = ("input", "forget", "cell", "output")
 
 @dataclass(frozen=True)
 class LstmSettings:
-    """The options that LSTM nodes have in common.
+    """The options that all LSTM ops share: activation, clips, layout.
 
     Attributes:
         activation: the activation of the cell gate and of the state for the output.
@@ -40,7 +40,7 @@ class LstmSettings:
 
     @classmethod
     def of(cls, options: Any) -> LstmSettings:
-        """The settings of a node with these options, a table of one of the LSTM ops."""
+        """Read the settings from the options table of any LSTM op."""
         clips = options.cell_clip, options.proj_clip
         ensure(
             clips[0] >= 0 and clips[1] >= 0, f"cell_clip is {clips[0]:g} and proj_clip {clips[1]:g}; they may not be negative."
@@ -50,7 +50,7 @@ class LstmSettings:
 
 @dataclass(frozen=True)
 class Gate:
-    """The tensors of one gate.
+    """The tensors of one gate: weights, recurrent weights, peephole, bias, normalization.
 
     Attributes:
         name: input, forget, cell or output.
@@ -73,7 +73,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class LstmTensors:
-    """The tensors of one LSTM.
+    """All tensors of one LSTM: gates, projection, states.
 
     Attributes:
         input: the input gate; None where it is 1 - forget gate (CIFG).
@@ -95,38 +95,38 @@ class LstmTensors:
 
     @property
     def cells(self) -> int:
-        """The number of cells."""
+        """Number of cells."""
         return self.output.inputs.shape[0]
 
     @property
     def outputs(self) -> int:
-        """The number of outputs of each step."""
+        """Number of output values per step."""
         return self.output.recurrent.shape[-1]
 
     @property
     def gates(self) -> list[Gate]:
-        """The gates in the order in which kernels stack their weights: first those with a sigmoid, the cell gate last."""
+        """The gates in the order in which kernels stack their weights: the sigmoid gates first, the cell gate last."""
         early = [self.forget] if self.input is None else [self.input, self.forget]
         return [*early, self.output, self.cell]
 
     @property
     def has_peephole(self) -> bool:
-        """Whether gates read the cell state."""
+        """Whether gates have peephole weights on the cell state."""
         return self.output.peephole is not None
 
     @property
     def has_norm(self) -> bool:
-        """Whether gates are normalized."""
+        """Whether gates are layer-normalized."""
         return self.forget.norm is not None
 
     def constants(self) -> Iterator[Tensor | None]:
-        """All tensors but the states."""
+        """Yield all tensors but the states."""
         for gate in self.gates:
             yield from (gate.inputs, gate.recurrent, gate.bias, gate.peephole, gate.norm, gate.auxiliary)
         yield from (self.projection, self.projection_bias)
 
     def check(self, depth: int, batches: int, *, integer: bool, diagonal: bool = False, auxiliary_depth: int = 0) -> None:
-        """Refuse tensors of the wrong shape or type.
+        """Raise an error if a tensor has the wrong shape or type.
 
         Args:
             depth: of the input.
@@ -181,7 +181,7 @@ def _needed(node: Node, position: int, what: str) -> Tensor:
 
 
 def ensure_dense(node: Node) -> None:
-    """Check that weights are not sparse, where LiteRT does not support that.
+    """Check that weights are not sparse, as LiteRT does not support that for this op.
 
     Raises:
         EnsureError: they are.
@@ -191,7 +191,7 @@ def ensure_dense(node: Node) -> None:
 
 
 def read_lstm(node: Node, first: int, states: int, norms: int | None = None, auxiliary: int | None = None) -> LstmTensors:
-    """Find the tensors of an LSTM among the inputs of its node.
+    """Find the LSTM's tensors among the inputs of its node.
 
     Args:
         first: the position of the first weights; the others follow in the order that all LSTM ops have.

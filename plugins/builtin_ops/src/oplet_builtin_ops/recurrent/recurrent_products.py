@@ -1,4 +1,4 @@
-"""Matrix products of recurrent cells: activations times the weights of all gates, in one product.
+"""Matrix products of recurrent cells: activations times the weights of all gates in one product.
 
 Weights are float32, or int8 with activations quantized while the model runs (hybrid), one scale per row of activations.
 
@@ -25,7 +25,7 @@ __all__ = ["DiagonalProduct", "Product", "recurrent_products", "stacked"]
 
 
 def stacked(node: Node, tensors: Sequence[Tensor], dtype: np.dtype[Any] | None = None) -> Array:
-    """The values of several tensors one after the other along the first axis; kept if they are constant.
+    """Concatenate several tensors along the first axis; cached if they are constant.
 
     Args:
         dtype: what to convert them to.
@@ -47,7 +47,7 @@ def _values(tensor: Tensor, rank: int) -> Array:
 
 
 class Product:
-    """The product of rows of activations and weights: (count, depth) by (columns, depth) transposed.
+    """Product of activations (count, depth) with transposed weights (columns, depth), float or hybrid.
 
     Args:
         context: the node's context.
@@ -80,7 +80,7 @@ class Product:
         return float(np.absolute(rows, dtype=np.int16).sum(axis=1, dtype=np.int64).max(initial=0))
 
     def calls(self, source: Array, target: Array) -> list[Call]:
-        """The calls that set `target` (count, columns), float32, to the products of `source` (count, depth)."""
+        """Return numpy calls: target (count, columns) = source (count, depth) @ weights.T in float32."""
         if not target.size:
             return []
         if not self.hybrid:
@@ -100,14 +100,14 @@ class Product:
 
 
 class DiagonalProduct:
-    """Activations times diagonal matrices, which are stored as float32 vectors."""
+    """Product of activations with diagonal recurrent weights, stored as float32 vectors."""
 
     def __init__(self, node: Node, weights: Sequence[Tensor]) -> None:
         self.node = node
         self.weights = list(weights)
 
     def calls(self, source: Array, target: Array) -> list[Call]:
-        """The calls that set `target` (count, gates * depth) to the products of `source` (count, depth)."""
+        """Return numpy calls: target (count, gates * depth) = source (count, depth) times each gate's diagonal."""
         diagonals = stacked(self.node, self.weights).reshape(len(self.weights), -1)
         by_gate = target.reshape(len(target), len(self.weights), -1)
         return [(np.multiply, (source[:, None], diagonals, by_gate))]
@@ -116,7 +116,7 @@ class DiagonalProduct:
 def recurrent_products(
     context: Context, node: Node, weights: Sequence[Tensor], count: int, asymmetric: bool
 ) -> Product | DiagonalProduct:
-    """The product with recurrent weights, which are all matrices, or all diagonal ones."""
+    """Plan the product with recurrent weights, which are all matrices or all diagonals."""
     diagonal = [tensor for tensor in weights if tensor.ndim == 1]
     if len(diagonal) == len(weights):
         return DiagonalProduct(node, weights)

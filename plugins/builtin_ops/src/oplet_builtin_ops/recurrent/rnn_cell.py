@@ -1,4 +1,4 @@
-"""The basic recurrent cell over a sequence: state = activation(W input + R state + bias), and the state is the output.
+"""The basic RNN cell over a sequence: state = activation(W input + R state + bias); the state is the output.
 
 Weights are float32, or int8 with activations quantized while the model runs. Numerics: tflite/kernels/internal/kernel_utils.cc
 """
@@ -22,7 +22,7 @@ __all__ = ["RnnCell", "RnnTensors"]
 
 @dataclass(frozen=True)
 class RnnTensors:
-    """The tensors of one cell.
+    """The tensors of one RNN cell.
 
     Attributes:
         inputs: weights, (units, input depth).
@@ -40,11 +40,11 @@ class RnnTensors:
 
     @property
     def units(self) -> int:
-        """The number of values of the state."""
+        """Number of values of the state."""
         return self.inputs.shape[0]
 
     def check(self, depth: int, batches: int, auxiliary_depth: int = 0) -> None:
-        """Check shapes and types.
+        """Check the shapes and types of the cell's tensors.
 
         Raises:
             EnsureError: one is wrong.
@@ -66,7 +66,7 @@ class RnnTensors:
 
 
 class RnnCell:
-    """One cell, in one direction."""
+    """One RNN cell that runs over a sequence in one direction."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class RnnCell:
         self.next = context.add_temporary(node, (layout.batches, units))
 
     def thunk(self, source: Tensor, auxiliary: Tensor | None, output: Array, *, backward: bool = False, passes: int = 1) -> Thunk:
-        """A thunk that runs the sequence.
+        """Return a function that runs the cell over the sequence.
 
         Args:
             source: the input of all steps.

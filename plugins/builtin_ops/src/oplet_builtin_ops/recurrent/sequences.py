@@ -11,7 +11,7 @@ __all__ = ["Layout", "sequence_layout"]
 
 
 class Layout(NamedTuple):
-    """The first dimensions of a sequence.
+    """Steps and batch size of a sequence tensor, and which of the two comes first.
 
     Attributes:
         steps: the number of steps.
@@ -25,17 +25,17 @@ class Layout(NamedTuple):
 
     @property
     def shape(self) -> Shape:
-        """The first two dimensions of the tensors."""
+        """Shape of the sequence tensors' first two dimensions."""
         return (self.steps, self.batches) if self.time_major else (self.batches, self.steps)
 
     def steps_of(self, values: Array, backward: bool = False) -> Array:
-        """A view whose first dimension is time, from the last step to the first if `backward`."""
+        """Return a view of `values` with time as the first axis, reversed if `backward`."""
         view = values if self.time_major else values.swapaxes(0, 1)
         return view[::-1] if backward else view
 
 
 def sequence_layout(source: Tensor, time_major: bool) -> Layout:
-    """The layout of an input of 3 dimensions."""
+    """Return the layout of a 3D sequence input."""
     ensure(source.ndim == 3, f"{source} must have 3 dimensions.")
     first, second, _ = source.shape
     return Layout(first, second, True) if time_major else Layout(second, first, False)

@@ -1,1 +1,1 @@
-"""The common parts of operators that move, gather, pad, resize and reduce."""
+"""Shared parts of operators that move, gather, pad, resize and reduce."""

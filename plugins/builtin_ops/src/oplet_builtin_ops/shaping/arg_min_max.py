@@ -47,7 +47,7 @@ def _shapes(node: Node) -> list[Shape]:
 
 
 def prepare_arg(context: Context, node: Node, options: type[ArgMaxOptions] | type[ArgMinOptions]) -> None:
-    """Check an ARG_MAX or ARG_MIN node and size its output, if the axis is constant."""
+    """Check an ARG_MAX or ARG_MIN node; set its output shape if the axis is constant."""
     ensure_operands(node, 2)
     source, axis = node.inputs
     ensure_type(source, *TYPES)
@@ -73,12 +73,12 @@ def prepare_arg(context: Context, node: Node, options: type[ArgMaxOptions] | typ
 
 
 def bind_arg_max(context: Context, node: Node) -> Thunk:
-    """The thunk of an ARG_MAX node."""
+    """Return the function that runs ARG_MAX."""
     return defer_or_run(context, node, _shapes, lambda node: _bind(node, np.argmax, np.maximum, -np.inf), node.inputs[1:])
 
 
 def bind_arg_min(context: Context, node: Node) -> Thunk:
-    """The thunk of an ARG_MIN node."""
+    """Return the function that runs ARG_MIN."""
     return defer_or_run(context, node, _shapes, lambda node: _bind(node, np.argmin, np.minimum, np.inf), node.inputs[1:])
 
 
@@ -91,7 +91,9 @@ def _suits_keys(type: TensorType, shape: Shape, axis: int) -> bool:
 
 
 def _key_calls(node: Node, extreme: np.ufunc) -> Iterator[Call]:
-    """The calls that search longer lines of 8-bit values: the position is the low byte of a key, larger for earlier positions."""
+    """Yield numpy calls for longer lines of 8-bit values: reduce keys of value and position, so that the low byte gives the first
+    position.
+    """
     keys, best = (temporary.data for temporary in node.temporaries)
     length = keys.shape[1]
     source, output = node.inputs[0].data.reshape(-1, length), node.outputs[0].data.reshape(-1)
@@ -114,9 +116,7 @@ def _key_calls(node: Node, extreme: np.ufunc) -> Iterator[Call]:
 
 
 def _column_calls(node: Node, extreme: np.ufunc) -> Iterator[Call]:
-    """The calls that search many short lines at a time: values equal to the line's extreme get points, more for earlier
-    positions.
-    """
+    """Yield numpy calls for many short lines: mark values equal to the line's extreme, weighted so that the first one wins."""
     columns, best, equal, points = (temporary.data for temporary in node.temporaries)
     length = len(columns)
     source, output = node.inputs[0].data.reshape(-1, length), node.outputs[0].data.reshape(-1)

@@ -1,4 +1,4 @@
-"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: pixels at distances of a block are moved to batches, and back.
+"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: rearrange pixels a block apart into batches, and back.
 
 Numerics: tflite/kernels/internal/reference/space_to_batch_nd.h, tflite/kernels/internal/reference/batch_to_space_nd.h
 """
@@ -32,24 +32,24 @@ Margins = list[tuple[int, int]]
 
 
 def prepare_space_to_batch(context: Context, node: Node) -> None:
-    """Check a SPACE_TO_BATCH_ND node and size its output, if blocks and paddings are constant."""
+    """Check a SPACE_TO_BATCH_ND node; set its output shape if blocks and paddings are constant."""
     _check(node)
     defer_or_resize(context, node, node.inputs[1:], _batched_shapes)
 
 
 def prepare_batch_to_space(context: Context, node: Node) -> None:
-    """Check a BATCH_TO_SPACE_ND node and size its output, if blocks and crops are constant."""
+    """Check a BATCH_TO_SPACE_ND node; set its output shape if blocks and crops are constant."""
     _check(node)
     defer_or_resize(context, node, node.inputs[1:], _spatial_shapes)
 
 
 def bind_space_to_batch(context: Context, node: Node) -> Thunk:
-    """The thunk of a SPACE_TO_BATCH_ND node."""
+    """Return the function that runs SPACE_TO_BATCH_ND."""
     return defer_or_run(context, node, _batched_shapes, _bind_space_to_batch, node.inputs[1:])
 
 
 def bind_batch_to_space(context: Context, node: Node) -> Thunk:
-    """The thunk of a BATCH_TO_SPACE_ND node."""
+    """Return the function that runs BATCH_TO_SPACE_ND."""
     return defer_or_run(context, node, _spatial_shapes, _bind_batch_to_space, node.inputs[1:])
 
 
@@ -109,7 +109,7 @@ def _spatial_shapes(node: Node) -> list[Shape]:
 
 
 def _pairs(batched: Array, image: Array, blocks: list[int], margins: Margins) -> Iterator[tuple[Array, Array]]:
-    """Pairs of views: of the batches, and of the image's pixels that correspond to them.
+    """Yield pairs of views: a group of batches, and the image's strided pixels that correspond to it.
 
     There is a pair for each position within a block; along axes with few long blocks, one for each block instead. So there are
     never more pairs than the square root of the number of values.
@@ -163,7 +163,9 @@ def _bind_batch_to_space(node: Node) -> Thunk:
 
 
 def _copies(size: int, pairs: Callable[[], Iterator[tuple[Array, Array]]]) -> Thunk:
-    """A thunk that copies the second of each pair into the first; few small ones are one thunk that can be joined."""
+    """Return a function that copies source to target for each pair; few small copies become one step that can be fused with
+    others.
+    """
     few = list(islice(pairs(), _FEW + 1)) if size <= _SMALL else []
     if 0 < len(few) <= _FEW:
         return Copies(few)

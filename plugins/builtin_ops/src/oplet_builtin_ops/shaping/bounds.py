@@ -1,4 +1,4 @@
-"""The bounds of positions that are known only while the graph runs."""
+"""Range errors of indices that are known only at run time."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ __all__ = ["box", "refuse_begin", "refuse_position"]
 
 
 def refuse_position(position: int, length: int) -> None:
-    """Raise the error of a position outside the axis that is gathered from."""
+    """Raise the error of a gather index outside its axis."""
     ensure_fits(False, f"position {position} is outside the axis gathered from, which has length {length}.")
 
 
 def refuse_begin(source: Tensor, begins: Sequence[int], begin: int, dim: int) -> None:
-    """Raise the error of a `begin` among others that takes a single position outside an axis of length `dim`."""
+    """Raise the error of a `begin` entry that takes a single position outside an axis of length `dim`."""
     ensure_fits(False, f"begin {list(begins)} takes position {begin} of an axis of length {dim} of {source}.")
 
 
 def box(source: Tensor, begins: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
-    """The slice of each axis, checked; a size of -1 reaches to the end."""
+    """Check and return the slice of each axis; a size of -1 reaches to the end."""
     found = []
     for axis, (begin, size, dim) in enumerate(zip(begins, sizes, source.shape)):
         end = dim if size == -1 else begin + size

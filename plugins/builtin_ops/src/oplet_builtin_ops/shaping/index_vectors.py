@@ -1,4 +1,4 @@
-"""Index vectors of STABLEHLO_GATHER and STABLEHLO_SCATTER: integer tensors one axis of which runs along a vector."""
+"""Index vectors of STABLEHLO_GATHER and STABLEHLO_SCATTER: integer tensors in which one axis holds the vector's components."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ensure_index_vectors", "index_vectors"]
 
 
 def ensure_index_vectors(indices: Tensor, axis: int, length: int) -> Shape:
-    """The shape of the batch of index vectors, after a check that they have the given length.
+    """Check that index vectors have `length` components; return the shape of the batch of vectors.
 
     Raises:
         EnsureError: the type is wrong, there is no such axis, or the vectors have another length.
@@ -25,5 +25,5 @@ def ensure_index_vectors(indices: Tensor, axis: int, length: int) -> Shape:
 
 
 def index_vectors(indices: Array, axis: int) -> Array:
-    """A view of the indices with the vectors along its last axis."""
+    """Return a view of the indices with the vectors' components on the last axis."""
     return indices[..., None] if axis == indices.ndim else np.moveaxis(indices, axis, -1)

@@ -1,4 +1,4 @@
-"""Padding between the values of a tensor and at its edges, where a negative edge crops; also for DILATE.
+"""Padding between a tensor's values and at its edges (negative crops), for STABLEHLO_PAD and DILATE.
 
 Numerics: tflite/kernels/stablehlo_pad.cc, dilate.cc
 """
@@ -15,7 +15,7 @@ __all__ = ["AxisPadding", "padding_calls"]
 
 @dataclass(frozen=True)
 class AxisPadding:
-    """The padding along one axis.
+    """The low, high and interior padding along one axis.
 
     Attributes:
         size: the size of the axis before.
@@ -31,11 +31,11 @@ class AxisPadding:
 
     @property
     def padded(self) -> int:
-        """The size of the axis afterwards; negative if more is cropped than there is."""
+        """Size of the axis after padding; negative if more is cropped than there is."""
         return self.size + max(self.size - 1, 0) * self.interior + self.low + self.high
 
     def places(self) -> tuple[slice, slice]:
-        """The positions that values are written to, and the values that are not cropped, as slices."""
+        """Return the slice of positions that are written in the output, and the slice of input values that survive cropping."""
         step = self.interior + 1
         first = max(0, -(self.low // step))
         end = min(self.size, -((self.low - self.padded) // step))
@@ -46,7 +46,7 @@ class AxisPadding:
 
 
 def padding_calls(source: Array, axes: list[AxisPadding], value: Array, target: Array) -> list[Call]:
-    """The calls that pad `source`.
+    """Return prebound numpy calls that pad `source` with interior and edge padding.
 
     Args:
         source: the tensor.

@@ -1,4 +1,4 @@
-"""Linear interpolation along rows and columns, as products with small matrices.
+"""Bilinear interpolation: along rows and along columns, as products with small matrices.
 
 Each output pixel is a weighted mean of two neighbours along either axis, so that resizing an axis is a product with a banded
 matrix. It is computed in blocks of a few outputs, which depend on few inputs, so that BLAS multiplies few zeros. As zero times
@@ -47,7 +47,7 @@ Block = tuple[slice, slice, Array]
 
 
 class Neighbours(NamedTuple):
-    """The two neighbours of each output along an axis, and the output's position between them.
+    """The two source positions of each output along an axis, and the interpolation fraction.
 
     Attributes:
         lower: the position of the lower neighbour.
@@ -65,7 +65,7 @@ class Neighbours(NamedTuple):
 
 
 def remembered(find: Find) -> Find:
-    """The same function with a cache for axes of usual lengths: maps are often square, or of one size."""
+    """Decorate a function that finds neighbours with a cache for axes of usual lengths, as maps are often square."""
     kept = lru_cache(maxsize=64)(find)
 
     @wraps(find)
@@ -78,7 +78,7 @@ def remembered(find: Find) -> Find:
 
 @remembered
 def float_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Neighbours:
-    """The neighbours by LiteRT's float32 arithmetic."""
+    """Compute source positions and fractions along an axis in LiteRT's float32 arithmetic."""
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale, half = np.float32(steps) / np.float32(spaces), np.float32(0.5)
     found = Neighbours(np.empty(outputs, np.int32), np.empty(outputs, np.int32), np.empty(outputs, np.float32), 1, {})
@@ -93,7 +93,7 @@ def float_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_
 
 @remembered
 def integer_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Neighbours:
-    """The neighbours by LiteRT's 10-bit arithmetic, with all fractions in lowest terms."""
+    """Compute source positions and fractions along an axis in LiteRT's 10-bit fixed point, fractions in lowest terms."""
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale = (_ONE * steps + spaces // 2) // spaces
     found = Neighbours(np.empty(outputs, np.int32), np.empty(outputs, np.int32), np.empty(outputs, np.int32), _ONE, {})
@@ -110,12 +110,12 @@ def integer_neighbours(length: int, outputs: int, align_corners: bool, half_pixe
 
 
 def _parts(outputs: int) -> Iterator[slice]:
-    """Slices of a long axis, so that scratch arrays take little memory."""
+    """Yield slices of a long axis, to bound the scratch memory."""
     return (slice(start, min(start + _PART, outputs)) for start in range(0, outputs, _PART))
 
 
 def between_shape(source: Shape, output: Shape) -> Shape:
-    """The shape between the two steps, in the order that makes it smaller, since columns take longer."""
+    """Return the shape of the intermediate map between the two passes (rows, columns), in the cheaper order."""
     batch, height, width, channels = source
     if output[1] >= height:
         return (batch, height, output[2], channels)
@@ -123,7 +123,7 @@ def between_shape(source: Shape, output: Shape) -> Shape:
 
 
 def _blocks(axis: Neighbours, length: int, dtype: np.dtype[np.generic]) -> Iterable[Block]:
-    """The products that interpolate along an axis of this length; cached for usual lengths."""
+    """Return the small matrices that interpolate along an axis of this length; cached for usual lengths."""
     if max(length, len(axis.lower)) > _USUAL:
         return _made_blocks(axis, length, dtype)
     if dtype.char not in axis.blocks:
@@ -169,7 +169,7 @@ def _resize_columns(source: Array, target: Array, axis: Neighbours) -> Iterator[
 
 
 def interpolate(source: Array, between: Array, target: Array, down: Neighbours, across: Neighbours) -> Iterator[Call]:
-    """The passes that resize maps (NHWC, all three of one float type); the results are not divided by `one`."""
+    """Return numpy calls that resize NHWC maps of one float type; results still have to be divided by both axes' `one`."""
     if not target.size:
         return iter(())
     if target.shape[1] >= source.shape[1]:
@@ -178,7 +178,7 @@ def interpolate(source: Array, between: Array, target: Array, down: Neighbours, 
 
 
 def mend(source: Array, output: Array, down: Neighbours, across: Neighbours) -> None:
-    """Compute outputs again, in the order of the reference kernel, that an input which is not finite made NaN.
+    """Recompute, in the reference kernel's order, the outputs that infinite or NaN inputs made NaN.
 
     Args:
         source: float32, (batches, height, width, channels).

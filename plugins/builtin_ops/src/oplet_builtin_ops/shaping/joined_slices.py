@@ -1,4 +1,4 @@
-"""Slices that CONCATENATION joins with other rows, which it absorbs: a list of which rows are replaced, as converters write it.
+"""Fusion of SLICE into CONCATENATION, for the pattern by which converters replace one row of a list.
 
 How many rows each slice has is known only while the graph runs. The whole is prepared for the shape of what the slices are taken from; each
 run looks whether it has that shape.
@@ -22,7 +22,7 @@ __all__ = ["JoinedSlices", "bind_joined", "prepare_joined", "slices_to_absorb"]
 
 
 class JoinedSlices(NamedTuple):
-    """What CONCATENATION prepares where it absorbs slices.
+    """What CONCATENATION prepares when it fuses slices.
 
     Attributes:
         axis: the axis along which the pieces are joined.
@@ -36,7 +36,7 @@ class JoinedSlices(NamedTuple):
 
 
 def slices_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
-    """The slices among the nodes that make a node's inputs which have a shape that only a run tells, if all are of one tensor."""
+    """Return the producers that are SLICE nodes of run-time shape, if all slice the same tensor; these can be fused."""
     found = [maker for maker in makers if maker.op is BuiltinOperator.SLICE and _is_dynamic(maker)]
     return found if len({id(maker.inputs[0]) for maker in found}) == 1 else ()
 
@@ -52,7 +52,7 @@ def _is_dynamic(node: Node) -> bool:
 
 
 def prepare_joined(context: Context, node: Node) -> None:
-    """Prepare a CONCATENATION that absorbs slices, or refuse to do so: it is prepared without them then."""
+    """Prepare a CONCATENATION with fused slices; refuse if it cannot be, and the node is prepared unfused."""
     makers = {slice_.outputs[0]: slice_ for slice_ in node.absorbed}
     source, output = node.absorbed[0].inputs[0], node.outputs[0]
     options = node.options(ConcatenationOptions)
@@ -83,7 +83,7 @@ def prepare_joined(context: Context, node: Node) -> None:
 
 
 def bind_joined(node: Node) -> Thunk:
-    """The thunk of a CONCATENATION that absorbs slices."""
+    """Return the function that runs CONCATENATION with fused slices."""
     axis, source, pieces = node.prepared
     output: Array = node.outputs[0].data
     length = source.shape[axis]

@@ -27,7 +27,7 @@ PADDED_TYPES = (
 
 
 def prepare_pad(context: Context, node: Node) -> None:
-    """Check a PAD or PADV2 node (LiteRT serves both with one kernel) and size its output."""
+    """Check a PAD or PADV2 node (LiteRT has one kernel for both); set its output shape if paddings are constant."""
     ensure_operands(node, 2, optional=1)
     source, paddings = node.inputs[:2]
     output, value = node.outputs[0], node.optional_input(2)
@@ -49,7 +49,7 @@ def prepare_pad(context: Context, node: Node) -> None:
 
 
 def bind_pad(context: Context, node: Node) -> Thunk:
-    """The thunk of a PAD or PADV2 node."""
+    """Return the function that runs PAD or PADV2."""
     return defer_or_run(context, node, _shapes, _bind, node.inputs[1:2])
 
 

@@ -1,4 +1,4 @@
-"""Index vectors, as in GATHER_ND, SCATTER_ND and SPARSE_TO_DENSE, as row numbers."""
+"""Converts index vectors of GATHER_ND, SCATTER_ND and SPARSE_TO_DENSE to flat row numbers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ _any = np.logical_or.reduce
 
 
 def row_finder(indices: Tensor, depth: int, shape: Shape) -> Callable[[], NDArray[np.int64]]:
-    """A function that returns `row_positions` of a tensor of vectors of `depth` indices; computed and checked now if it is
-    constant.
-    """
+    """Return a function that computes `row_positions` of a tensor's index vectors; a constant is checked and computed now."""
     vectors = indices.data.reshape(prod(indices.shape) // depth if depth else prod(indices.shape[:-1]), depth)
     find = _finder(vectors, shape)
     if not indices.is_constant:
@@ -30,7 +28,7 @@ def row_finder(indices: Tensor, depth: int, shape: Shape) -> Callable[[], NDArra
 
 
 def row_positions(indices: Array, shape: Shape) -> NDArray[np.int64]:
-    """The row number of each vector of `indices` (count, depth) in an array of `shape`, whose first `depth` axes are rows.
+    """Return the flat row number of each index vector (count, depth) in an array of `shape`, whose first `depth` axes are rows.
 
     Raises:
         UnfitError: an index is negative or not below its dimension.

@@ -1,4 +1,4 @@
-"""The common parts of reductions: the axes, the output's shape, sums, and reductions by one ufunc.
+"""Shared parts of reductions: axes, output shape, sums, reductions by one ufunc.
 
 Numerics: tflite/kernels/reduce.cc
 """
@@ -45,12 +45,12 @@ QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
 
 def reduced_axes(node: Node) -> tuple[int, ...]:
-    """The axes that are reduced, ascending, each once."""
+    """Return the reduced axes, ascending, without duplicates."""
     return resolve_axes(read_ints(node.inputs[1]), node.inputs[0].ndim)
 
 
 def kept_shape(node: Node) -> Shape:
-    """The output's shape with every reduced dimension kept as 1."""
+    """Return the output's shape with every reduced axis kept as 1."""
     axes = reduced_axes(node)
     return tuple(1 if axis in axes else dim for axis, dim in enumerate(node.inputs[0].shape))
 
@@ -64,7 +64,7 @@ def _shapes(node: Node) -> list[Shape]:
 
 
 def prepare_reduction(context: Context, node: Node, *types: TensorType) -> None:
-    """Check a reduction of tensors of one of `types` and size its output, if the axes are constant."""
+    """Check a reduction node of one of `types`; set its output shape if the axes are constant."""
     ensure_operands(node, 2)
     source, axes = node.inputs
     output = node.outputs[0]
@@ -78,22 +78,22 @@ def prepare_reduction(context: Context, node: Node, *types: TensorType) -> None:
 
 
 def bind_reduction(context: Context, node: Node, bind: Callable[[Node], Thunk]) -> Thunk:
-    """The thunk of a reduction; `bind` binds the node when its output has its shape."""
+    """Return the function that runs a reduction; `bind` makes it once the output's shape is known."""
     return defer_or_run(context, node, _shapes, bind, node.inputs[1:])
 
 
 def lowest(dtype: np.dtype[Any]) -> float:
-    """The lowest finite value of a type."""
+    """Return the lowest finite value of a dtype."""
     return float(np.finfo(dtype).min) if dtype.kind == "f" else int(dtype.kind != "b" and np.iinfo(dtype).min)
 
 
 def highest(dtype: np.dtype[Any]) -> float:
-    """The highest finite value of a type."""
+    """Return the highest finite value of a dtype."""
     return float(np.finfo(dtype).max) if dtype.kind == "f" else int(dtype.kind == "b" or np.iinfo(dtype).max)
 
 
 def summing(source: Array, axes: tuple[int, ...], output: Array) -> Thunk:
-    """A thunk: output = the sums over the axes, which are 1 in `output`; in its own type, integers wrap around."""
+    """Return a function: output = sums over `axes` (kept as 1), accumulated in the array's own type; integers wrap around."""
     if source.dtype == np.float32 and axes and axes == tuple(range(axes[0], axes[-1] + 1)):
         # Neighbouring axes are one axis of a matrix, or of a stack of matrices, whose columns BLAS adds up.
         before, after = prod(source.shape[: axes[0]]), prod(source.shape[axes[-1] + 1 :])
@@ -106,7 +106,7 @@ def summing(source: Array, axes: tuple[int, ...], output: Array) -> Thunk:
 
 
 def bind_by_ufunc(node: Node, combine: np.ufunc, of_nothing: Callable[[np.dtype[Any]], float]) -> Thunk:
-    """The thunk of a reduction of stored values by a ufunc; `of_nothing` returns the result of no values, by type."""
+    """Return a function that reduces by a ufunc; `of_nothing` gives the result of an empty reduction by dtype."""
     source, output, axes = node.inputs[0].data, node.outputs[0].data, reduced_axes(node)
     if not source.size:
         return partial(output.fill, of_nothing(output.dtype))
@@ -116,7 +116,7 @@ def bind_by_ufunc(node: Node, combine: np.ufunc, of_nothing: Callable[[np.dtype[
 
 
 def reduction_by_ufunc(combine: np.ufunc, of_nothing: Callable[[np.dtype[Any]], float], *types: TensorType) -> Registration:
-    """A reduction of tensors of one of `types`, whose quantization, if any, is that of the output."""
+    """Build the registration of a reduction by a ufunc; quantized inputs must have the output's quantization."""
 
     def prepare(context: Context, node: Node) -> None:
         prepare_reduction(context, node, *types)

@@ -1,4 +1,4 @@
-"""What RESHAPE, EXPAND_DIMS and SQUEEZE share: the same values in an output of another shape."""
+"""Shared part of RESHAPE, EXPAND_DIMS and SQUEEZE: the same values in another shape."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ __all__ = ["bind_reshaped"]
 
 
 def bind_reshaped(node: Node) -> Thunk:
-    """A thunk that copies the first input's values, in order, into the output, which has as many."""
+    """Return a function that copies the first input's values, in order, into the output of another shape."""
     output = node.outputs[0].data
     return copier(output, node.inputs[0].data.reshape(output.shape))

@@ -1,4 +1,4 @@
-"""The common parts of RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: checks, and the output's size."""
+"""Shared parts of RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: checks, and the output's size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["prepare_resize", "resized_shapes"]
 
 
 def resized_shapes(node: Node) -> list[Shape]:
-    """The output's shape, from the present value of the second input.
+    """Return the output's shape from the present value of the size input.
 
     Raises:
         EnsureError: a dimension is not above zero.
@@ -25,7 +25,7 @@ def resized_shapes(node: Node) -> list[Shape]:
 
 
 def prepare_resize(context: Context, node: Node, *types: TensorType) -> None:
-    """Check a node that resizes maps of one of `types` and size its output, if the size is constant."""
+    """Check a resize node whose map has one of `types`; set its output shape if the size is constant."""
     ensure_operands(node, 2)
     source, size = node.inputs
     ensure_type(source, *types)

@@ -1,6 +1,4 @@
-"""Reductions along the last axis: numpy takes about 30 ns for each row, however short, so that short rows are reduced column by
-column.
-"""
+"""Reductions along the last axis. numpy takes about 30 ns per row however short, so short rows are reduced column by column."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ _BLOCK = 1 << 15
 
 
 def fold_rows(combine: np.ufunc, values: Array, target: Array) -> Thunk:
-    """A thunk: each row of `values`, which is not empty, reduced to one value of the contiguous `target`.
+    """Return a function that reduces each non-empty row of `values` into the contiguous `target`.
 
     If the target's type is wider, the sum of a few values must be within the values' type.
     """

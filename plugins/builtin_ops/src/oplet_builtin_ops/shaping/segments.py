@@ -25,7 +25,7 @@ Initial = Callable[["np.dtype[np.generic]"], float]
 
 
 class Groups(NamedTuple):
-    """Rows sorted by id: their order, the start of each group of equal ids in it, and the groups' ids."""
+    """Rows sorted by id: their order, the start of each group of equal ids, and the groups' ids."""
 
     order: NDArray[np.intp]
     starts: NDArray[np.intp]
@@ -33,7 +33,7 @@ class Groups(NamedTuple):
 
 
 def grouped(ids: Array) -> Groups:
-    """The groups of rows with equal ids, one id per row; rows with negative ids are left out."""
+    """Sort rows by id and group equal ids; rows with negative ids are left out."""
     short = ids.astype(np.int16)  # numpy sorts int16 many times faster
     order = np.argsort(short if (short == ids).all() else ids, kind="stable")
     order = order[np.searchsorted(ids, 0, sorter=order) :]
@@ -50,7 +50,7 @@ _LONG = 16
 
 
 def combined(combine: np.ufunc, rows: Array, groups: Groups) -> Array:
-    """The rows of each group reduced to one row, in the rows' type and order."""
+    """Reduce the rows of each group to one row, in the rows' type and order."""
     if not rows.size or not groups.ids.size:
         return np.zeros((groups.ids.size, rows.shape[1]), rows.dtype)
     ordered: Array = rows.take(groups.order, 0)
@@ -77,12 +77,12 @@ def _prepare(context: Context, node: Node, inputs: int, shapes: Callable[[Node],
 
 
 def segment_reduction() -> Registration:
-    """SEGMENT_SUM: ids increase by steps of at most one."""
+    """Build the registration of SEGMENT_SUM, whose ids increase by steps of at most one."""
     return _registration(2, _sorted_shapes, np.add, lambda dtype: 0)
 
 
 def unsorted_segment_reduction(combine: np.ufunc, initial: Initial) -> Registration:
-    """UNSORTED_SEGMENT_*: ids in any order, negative ones left out; a third input has the number of segments."""
+    """Build an UNSORTED_SEGMENT_* registration: ids in any order, negative ones skipped; a third input is the number of segments."""
     return _registration(3, _unsorted_shapes, combine, initial)
 
 

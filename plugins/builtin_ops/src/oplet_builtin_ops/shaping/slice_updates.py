@@ -1,4 +1,4 @@
-"""DYNAMIC_UPDATE_SLICE and STABLEHLO_DYNAMIC_UPDATE_SLICE: a tensor with a block replaced, at a position that is an input.
+"""DYNAMIC_UPDATE_SLICE and STABLEHLO_DYNAMIC_UPDATE_SLICE: replace a block of a tensor at a run-time position.
 
 Numerics: tflite/kernels/dynamic_update_slice.cc
 """
@@ -42,12 +42,12 @@ def ensure_scalar_starts(operand: Tensor, starts: Sequence[Tensor]) -> None:
 
 
 def clamped_starts(starts: list[int], shape: tuple[int, ...], sizes: tuple[int, ...]) -> list[int]:
-    """The start of a block of the given sizes, clamped so that the block is inside of the shape."""
+    """Return block starts clamped so that a block of these sizes lies inside the shape."""
     return [max(0, min(start, dim - size)) for start, dim, size in zip(starts, shape, sizes)]
 
 
 def update_thunk(operand: Array, update: Array, starts: list[Array], output: Array) -> Thunk:
-    """A thunk that copies `operand` with `update` in it.
+    """Return a function that copies `operand` to `output` and overwrites a block with `update`.
 
     Args:
         operand: the tensor.

@@ -1,3 +1,3 @@
-"""Non-maximum suppression: of boxes that overlap, the one with the highest score is kept. What comes in serves
-NON_MAX_SUPPRESSION_V4, _V5 or TFLite_Detection_PostProcess.
+"""Non-maximum suppression for NON_MAX_SUPPRESSION_V4, _V5 and TFLite_Detection_PostProcess: of overlapping boxes, the best is
+kept.
 """

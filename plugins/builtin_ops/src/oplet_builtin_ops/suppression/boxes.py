@@ -1,4 +1,4 @@
-"""Selection of boxes in a given order, without those that overlap a selected one."""
+"""Greedy selection of boxes in a given order, skipping those that overlap a selected one."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Boxes:
         return Boxes(edges, self.areas[chosen], self._flat)
 
     def overlaps(self, others: Boxes) -> Floats:
-        """The intersection over union of each box with each of the others; 0 if one has no area."""
+        """Return the intersection over union of each box with each of `others`; 0 if one has no area."""
         sides = np.minimum(self.edges[:, :, None], others.edges[:, None, :])
         lengths = np.add(sides[2:], sides[:2], sides[2:])
         np.maximum(lengths, _ZERO, out=lengths)
@@ -69,7 +69,7 @@ class Boxes:
 def choose_in_order(
     boxes: Boxes, order: NDArray[np.intp], limit: int, too_much: Callable[[Floats], NDArray[np.bool_]], again: bool = False
 ) -> list[int]:
-    """The numbers of the boxes that are selected.
+    """Select boxes greedily in `order`; return their numbers.
 
     Args:
         boxes: all boxes.

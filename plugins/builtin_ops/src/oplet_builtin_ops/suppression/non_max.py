@@ -46,7 +46,7 @@ _ENTRY_BYTES, _LEADER_BYTES = 256, 96
 
 
 def prepare_suppression(context: Context, node: Node) -> None:
-    """Check a node of either op (LiteRT serves both with one kernel: a sixth input makes it soft) and size its outputs."""
+    """Check a NON_MAX_SUPPRESSION node (one LiteRT kernel for both: a sixth input makes it soft); set its output shapes."""
     soft = len(node.inputs) == 6
     ensure_operands(node, 6 if soft else 5, 3 if soft else 2)
     boxes, scores, most, *thresholds = node.inputs
@@ -69,7 +69,7 @@ def prepare_suppression(context: Context, node: Node) -> None:
 
 
 def bind_suppression(context: Context, node: Node) -> Thunk:
-    """The thunk of a node of either op."""
+    """Return the function that runs NON_MAX_SUPPRESSION_V4 or _V5."""
     corners, scores, _, overlap, threshold, *sigmas = (tensor.data for tensor in node.inputs)
     *chosen, number = node.outputs
     resized = [tensor for tensor in chosen if tensor.is_dynamic]
@@ -100,7 +100,7 @@ def _shape(node: Node) -> tuple[int]:
 
 
 class Leaders:
-    """The best candidates, down to a score, by descending score.
+    """The candidates with the best scores, in descending order.
 
     Attributes:
         floor: the score of the last of them; all others have less.
@@ -121,7 +121,7 @@ class Leaders:
         self.boxes = Boxes.at_corners(corners.take(candidates[self.numbers], 0))
 
     def queue(self) -> PriorityQueue[Any]:
-        """All candidates as a queue's entries: the score, the position among the leaders, 0."""
+        """Return all candidates as a priority queue of (score, position, 0)."""
         charge(_ENTRY_BYTES * len(self.scores))
         queue: PriorityQueue[Any] = PriorityQueue()
         scores, numbers = self.scores.tolist(), self.numbers.tolist()
@@ -134,9 +134,7 @@ class Leaders:
         return queue
 
     def row_of(self, rule: Callable[[Floats], Array]) -> Callable[[int], Array]:
-        """A function that returns the rule's results for the overlaps of one of the boxes with all; it computes those of its
-        neighbours too.
-        """
+        """Return a cached function that applies `rule` to the overlaps of one box with all others, computed for blocks of boxes."""
         height = 1 + _PAIRS // len(self.scores)
 
         @lru_cache(max(1, _KEPT // (height * len(self.scores))))
@@ -154,7 +152,7 @@ class Leaders:
 def choose_among_best(
     corners: Floats, candidates: NDArray[np.intp], scores: Floats, limit: int, choose: Callable[[Leaders, int], list[Found]]
 ) -> list[Found]:
-    """The selection of `choose` among all candidates, of which more and more are considered until it has enough."""
+    """Run `choose` on the best candidates, taking in more and more of them until it selected enough."""
     count = max(_FEWEST_LEADERS, 3 * limit)
     while limit:
         charge(_LEADER_BYTES * min(count, len(scores)))
@@ -176,7 +174,7 @@ def _choose(leaders: Leaders, limit: int, most_overlap: float) -> list[Found]:
 
 
 def _choose_among_equals(leaders: Leaders, limit: int, most_overlap: float) -> list[Found]:
-    """As `_choose`, with a queue that decides the order of boxes with the same score."""
+    """Do as `_choose`, with a queue that decides the order of boxes of equal score."""
     queue = leaders.queue()
     row_of = leaders.row_of(lambda overlaps: overlaps >= most_overlap)
     suppressed = np.zeros(len(leaders.scores), np.bool_)
@@ -193,23 +191,23 @@ def _choose_among_equals(leaders: Leaders, limit: int, most_overlap: float) -> l
 
 
 class _Table:
-    """The factors of all scores by each selected box, computed for all scores when it is selected."""
+    """Table of score decay factors (soft NMS): for each selected box, computed for all candidates at selection."""
 
     def __init__(self, leaders: Leaders, limit: int, rule: Callable[[Floats], Floats]) -> None:
         self._limit, self._row_of = limit, leaders.row_of(rule)
         self._factors = np.empty((len(leaders.scores), limit), np.float32)
 
     def choose(self, place: int, number: int) -> None:
-        """Select a box, the `number`th one."""
+        """Select a box as the `number`th one, and compute its factors."""
         self._factors[:, self._limit - number] = self._row_of(place)
 
     def of(self, place: int, begin: int, end: int) -> Floats:
-        """The product of the factors of some of the selected boxes for a score, the last selected one first, in LiteRT's order."""
+        """Return a candidate's score factors by the selected boxes `begin` to `end`, last selected first, LiteRT's order."""
         return self._factors[place, self._limit - end : self._limit - begin]
 
 
 class _Chosen:
-    """As `_Table`, computed when it is needed: a table would have as many numbers as boxes times the limit."""
+    """Do as `_Table`, but on demand: a table would need candidates times `limit` values."""
 
     def __init__(self, leaders: Leaders, limit: int, rule: Callable[[Floats], Floats]) -> None:
         self._boxes, self._limit, self._rule = leaders.boxes, limit, rule
@@ -224,11 +222,11 @@ class _Chosen:
 
 
 class _Tied(Exception):
-    """Two entries have the same score."""
+    """Raised when two queue entries have the same score."""
 
 
 class _Distinct:
-    """A `PriorityQueue` of entries that all differ in score; the order of those that do not depends on how they moved.
+    """A `PriorityQueue` of entries with distinct scores only; the order of equal ones would depend on heap moves.
 
     Attributes:
         count: as there; it has no effect here.
@@ -249,7 +247,7 @@ class _Distinct:
         heappush(self._heap, (-score, place, compared))
 
     def pop(self) -> Entry:
-        """Remove and return the entry of highest score.
+        """Remove and return the entry with the highest score.
 
         Raises:
             _Tied: there is another one of that score.

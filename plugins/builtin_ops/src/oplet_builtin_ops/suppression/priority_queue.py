@@ -1,4 +1,4 @@
-"""A priority queue that returns entries of equal priority in the order of the C++ library's.
+"""A priority queue that returns entries of equal priority in the order of C++'s std::priority_queue.
 
 Python's heapq has another order of equal entries, and an op whose result depends on it (non-maximum suppression of boxes with the
 same score) needs this one: entries move as in libstdc++'s push_heap and pop_heap.
@@ -18,7 +18,7 @@ Entry = TypeVar("Entry", bound="tuple[Any, ...]")
 
 
 class PriorityQueue(Generic[Entry]):
-    """The entries from a floor on; the one of highest priority is returned first.
+    """Heap of the entries not below a floor; the entry of highest priority comes first.
 
     Attributes:
         count: the number of all entries, those below the floor included.
@@ -29,7 +29,7 @@ class PriorityQueue(Generic[Entry]):
         self._heap: dict[int, Entry] = {}
 
     def __bool__(self) -> bool:
-        """Whether there are entries that are not below the floor."""
+        """Return whether there are entries that are not below the floor."""
         return bool(self._heap)
 
     def append(self, entry: Entry) -> None:
@@ -52,7 +52,7 @@ class PriorityQueue(Generic[Entry]):
         return top
 
     def _rise(self, hole: int, entry: Entry) -> None:
-        """Move the hole up to the entry's position, and put the entry in."""
+        """Move the hole up to where the entry belongs, and put the entry in (heap push)."""
         heap, priority = self._heap, entry[0]
         while hole:
             parent = (hole - 1) >> 1
@@ -65,7 +65,7 @@ class PriorityQueue(Generic[Entry]):
         heap[hole] = entry
 
     def _sink(self) -> int:
-        """Move the hole at the top down, each time to the larger child, the second of equal ones."""
+        """Move the hole at the root down to a leaf, each time to the larger child (the second if equal); return the leaf."""
         heap, hole = self._heap, 0
         while True:
             child = 2 * hole + 2

@@ -1,4 +1,4 @@
-"""Non-maximum suppression of scored boxes: of those that overlap, the one with the highest score is kept.
+"""Non-maximum suppression of scored boxes for detection: of overlapping boxes, the one with the highest score is kept.
 
 Numerics: NonMaxSuppressionSingleClassHelper and what calls it in tflite/kernels/detection_postprocess.cc
 """
@@ -16,7 +16,7 @@ _INFINITY = np.array(np.inf, np.float32)
 
 
 def suppress(boxes: Boxes, scores: Array, threshold: float, overlap: float, most: int) -> Array:
-    """The numbers of the boxes that are kept, by descending score.
+    """Return the numbers of the boxes that suppression keeps, by descending score.
 
     Args:
         boxes: all boxes.
@@ -34,7 +34,7 @@ def suppress(boxes: Boxes, scores: Array, threshold: float, overlap: float, most
 def fast_suppression(
     boxes: Boxes, scores: Array, threshold: float, overlap: float, most: int, classes: int
 ) -> tuple[Array, Array]:
-    """Suppression by the best score of each box: the boxes that are kept, and the best classes of each, (boxes, classes)."""
+    """Suppress by each box's best score over all classes; return the kept boxes and each one's best classes, (boxes, classes)."""
     used = min(classes, scores.shape[1])
     best = np.maximum.reduce(scores, 1)
     if best.size and not np.maximum.reduce(best) <= _INFINITY:  # NaN
@@ -46,7 +46,7 @@ def fast_suppression(
 def regular_suppression(
     boxes: Boxes, scores: Array, threshold: float, overlap: float, most: int, most_per_class: int
 ) -> tuple[Array, Array]:
-    """Suppression in each class by itself: the boxes with the best scores of all, and the class of each, (boxes, 1)."""
+    """Suppress within each class separately; return the boxes with the best scores overall and the class of each, (boxes, 1)."""
     by_class = np.ascontiguousarray(scores.T)
     kept = [suppress(boxes, row, threshold, overlap, min(most_per_class, most)) for row in by_class]
     found, classes = np.concatenate(kept), np.repeat(np.arange(len(kept)), [len(part) for part in kept])

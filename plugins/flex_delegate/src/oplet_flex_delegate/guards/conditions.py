@@ -1,4 +1,4 @@
-"""What ends the process in TensorFlow's kernels and shape functions: a condition for each such operator, as narrow as its cause.
+"""Operators that can crash the process in TensorFlow's kernels or shape functions, each with a check as narrow as its cause.
 
 Found by `python -m plugins.flex_delegate.tests.sweep` with TensorFlow 2.21.
 """
@@ -21,12 +21,12 @@ Condition = Callable[[Attributes, Inputs], str]
 
 
 def is_cut(op: str, attributes: Attributes) -> bool:
-    """Whether the operator's shape function itself may end the process, so that it is asked only after the node's condition was."""
+    """Return whether the operator's shape function itself can crash, so that it is called only after the node's check."""
     return op == "GatherV2" and attributes["batch_dims"] != 0
 
 
 def _ranks(*wanted: int) -> Condition:
-    """A condition for the numbers of dimensions of the inputs."""
+    """Build a check that the inputs have these ranks."""
 
     def condition(attributes: Attributes, inputs: Inputs) -> str:
         for place, (tensor, rank) in enumerate(zip(inputs, wanted)):
@@ -38,7 +38,7 @@ def _ranks(*wanted: int) -> Condition:
 
 
 def _convolution(sizes: int, rank: int) -> Condition:
-    """A condition for gradients of convolutions: the input at the place `sizes` is a shape, the others are of `rank` dimensions."""
+    """Build a check for convolution gradients: input number `sizes` is a shape vector, the others have rank `rank`."""
     ranks = _ranks(*(1 if place == sizes else rank for place in range(3)))
 
     def condition(attributes: Attributes, inputs: Inputs) -> str:
@@ -56,7 +56,7 @@ def _convolution(sizes: int, rank: int) -> Condition:
 
 
 def _fourier(attributes: Attributes, inputs: Inputs) -> str:
-    """Its library aborts where a length is 0."""
+    """Return why an FFT would crash: its library aborts if a length is 0; "" if not."""
     lengths = inputs[1].numpy()
     if lengths.size and (lengths <= 0).any():
         return f"the length of the transform is {lengths.tolist()}; it must be from 1 on"
@@ -64,7 +64,7 @@ def _fourier(attributes: Attributes, inputs: Inputs) -> str:
 
 
 def _gather(attributes: Attributes, inputs: Inputs) -> str:
-    """Its shape function aborts where there are more batches than dimensions."""
+    """Return why a gather would crash: its shape function aborts for more batch dimensions than the rank; "" if not."""
     batches, data, indices = attributes["batch_dims"], inputs[0].shape.rank, inputs[1].shape.rank
     if not -indices <= batches <= min(indices, data):
         return f"batch_dims is {batches}, with {data} and {indices} dimensions"
@@ -72,7 +72,7 @@ def _gather(attributes: Attributes, inputs: Inputs) -> str:
 
 
 def _ragged_gather(attributes: Attributes, inputs: Inputs) -> str:
-    """It reads as many splits as it is told to, wherever they lead."""
+    """Return why RaggedGather would crash: it reads as many splits as the attributes say, unchecked; "" if not."""
     *splits, values, indices = inputs
     rank = attributes["PARAMS_RAGGED_RANK"] + indices.shape.rank - 1
     if attributes["OUTPUT_RAGGED_RANK"] != rank:
@@ -88,7 +88,9 @@ def _ragged_gather(attributes: Attributes, inputs: Inputs) -> str:
 
 
 def _finite(attributes: Attributes, inputs: Inputs) -> str:
-    """Its loop does not end where a parameter of the distribution is not a number, or has no neighbours at distance one."""
+    """Return why a random op would hang: its loop never ends for NaN parameters, or ones so large that steps of 1 vanish; "" if
+    not.
+    """
     for place, tensor in enumerate(inputs):
         values = tensor.numpy() if tensor.dtype.is_floating else np.zeros(0)
         if not (np.abs(values.astype(np.float64)) < 1e15).all():
@@ -97,13 +99,13 @@ def _finite(attributes: Attributes, inputs: Inputs) -> str:
 
 
 def _variables(attributes: Attributes, inputs: Inputs) -> str:
-    """It takes a variable's memory for that of the type its attributes say; reading the variable tells."""
+    """Return why a variable op would misread memory: the attribute's type must be the variable's, verified by a read; "" if not."""
     kind = attributes.get("T", attributes.get("dtype"))
     return _are_variables(inputs, kind)
 
 
 def _generator(attributes: Attributes, inputs: Inputs) -> str:
-    """The state of a generator of random numbers is a variable of int64."""
+    """Return why a random generator's state is unsafe: it must be an int64 variable; "" if it is."""
     return _are_variables(inputs, 9)
 
 
@@ -119,7 +121,9 @@ def _are_variables(inputs: Inputs, kind: Any) -> str:
 
 
 def _exporting(attributes: Attributes, inputs: Inputs) -> str:
-    """It takes a table's keys and values for those of its attributes; looking for no keys tells."""
+    """Return why a table export would misread memory: attribute types must be the table's, verified by an empty lookup; "" if
+    not.
+    """
     tf = tensorflow()
     keys, values = attributes["Tkeys"], attributes["Tvalues"]
     asked = [inputs[0], tf.zeros([0], tf.as_dtype(keys)), tf.zeros([], tf.as_dtype(values))]
@@ -131,7 +135,7 @@ def _exporting(attributes: Attributes, inputs: Inputs) -> str:
 
 
 def _list_places(place: int) -> Condition:
-    """A condition for the places of a list's elements, which may not be negative."""
+    """Build a check that list indices in input `place` are not negative."""
 
     def condition(attributes: Attributes, inputs: Inputs) -> str:
         places = inputs[place].numpy()
@@ -141,7 +145,7 @@ def _list_places(place: int) -> Condition:
 
 
 def _single(*places: int) -> Condition:
-    """A condition for inputs that are single values: kernels abort on others, and shape functions do not always look."""
+    """Build a check that these inputs are scalars: kernels abort on others, and shape functions do not always check."""
 
     def condition(attributes: Attributes, inputs: Inputs) -> str:
         for place in places:
@@ -153,7 +157,7 @@ def _single(*places: int) -> Condition:
 
 
 def _crossing(*wanted: list[int]) -> Condition:
-    """A condition for the shapes of what stands behind the columns: a separator, or how to hash."""
+    """Build a check of the shapes of a feature cross's trailing inputs (separator, hash settings)."""
 
     def condition(attributes: Attributes, inputs: Inputs) -> str:
         given = [each.shape.as_list() for each in inputs[-len(wanted) :]]
@@ -163,14 +167,14 @@ def _crossing(*wanted: list[int]) -> Condition:
 
 
 def _splitting(attributes: Attributes, inputs: Inputs) -> str:
-    """It reads sizes of int8 as if they were int64, and looks at their number only."""
+    """Return why a split would crash: it reads int8 sizes as int64, and checks only their number; "" if not."""
     if attributes["Tlen"] == 6:
         return "the sizes are int8, which its kernel does not read"
     return "" if inputs[1].shape.rank == 1 else f"the sizes have the shape {inputs[1].shape.as_list()}; they must be a vector"
 
 
 def _at_most(most: int, *names: str) -> Condition:
-    """A condition for attributes that are sizes of tables, which a kernel makes before it looks at its inputs."""
+    """Build a check that size attributes are at most `most`, as the kernel allocates before checking its inputs."""
 
     def condition(attributes: Attributes, inputs: Inputs) -> str:
         for name in names:

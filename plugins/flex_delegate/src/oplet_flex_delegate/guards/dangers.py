@@ -1,4 +1,4 @@
-"""What TensorFlow's operators may do that a model must not: reach outside, wait for ever, or end the process.
+"""TensorFlow operators that models must not run: they access the outside, can block for ever, or crash the process.
 
 A model of a stranger can carry any operator of TensorFlow, with any attributes. Those that are left alone whatever their attributes say
 stand here by name, each group with its reason. The operators that remain were run on hostile attributes and inputs
@@ -97,7 +97,7 @@ _REASONS = {name: reason for reason, names in _NAMES.items() for name in names.s
 
 
 def never(op: str) -> str:
-    """Why an operator is left alone whatever its attributes say; "" if it may run."""
+    """Return why an operator is never run, whatever its attributes; "" if it may run."""
     if op.endswith(("Dataset", "DatasetV2", "DatasetV3", "DatasetV4")):
         return _DATA
     if op.startswith(("Xla", "TPU")):

@@ -1,4 +1,4 @@
-"""What an operator must pass each time before TensorFlow runs it: shapes that fit, sizes that are allowed, nothing that ends the process."""
+"""Run-time checks before TensorFlow runs an operator: valid shapes, sizes within limits, no crash."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _REMEMBERED = 512
 
 
 def output_bytes(operation: Operation, shapes: Sequence[Shape]) -> int:
-    """Bytes of an operator's outputs, as far as their shapes are known."""
+    """Return the bytes of an operator's outputs, as far as shapes are known."""
     return sum(_elements(shape) * ITEM_SIZES[type] for shape, type in zip(shapes, operation.signature[1]))
 
 
 def _elements(shape: Shape) -> int:
-    """The number of elements; 0 where it is not known."""
+    """Return the number of elements; 0 if unknown."""
     return 0 if shape is None else math.prod(size or 0 for size in shape)
 
 
@@ -40,7 +40,7 @@ def _is_known(shapes: Sequence[Shape]) -> bool:
 
 
 class Guard:
-    """Looks at the inputs of one node before it runs.
+    """Checks one node's inputs before each run.
 
     Args:
         operation: the operator.
@@ -62,11 +62,11 @@ class Guard:
 
     @property
     def idle(self) -> bool:
-        """Whether it has nothing to look at."""
+        """Return whether there is nothing to check."""
         return self._known and self._condition is None and self._estimate is None and not self._texts
 
     def check(self, inputs: Sequence[Any]) -> None:
-        """Refuse inputs that do not fit.
+        """Raise an error for invalid inputs or outputs beyond the limits.
 
         Args:
             inputs: tensors of TensorFlow.
@@ -86,7 +86,7 @@ class Guard:
             charge(largest * max(longest(inputs[place]) for place in self._texts))
 
     def _check_shapes(self, inputs: Sequence[Any]) -> int:
-        """The number of elements of the largest output, 0 where it is unknown."""
+        """Infer output shapes for these inputs; return the elements of the largest output, 0 if unknown."""
         shapes = [None if each.dtype.as_datatype_enum in OPAQUE_TYPES else tuple(each.shape.as_list()) for each in inputs]
         values = [_value(each) for each in inputs] if self._by_values else [None] * len(inputs)
         key = (*shapes, *(value if value is None else value.tobytes() for value in values))
@@ -112,7 +112,7 @@ class Guard:
 
 
 def _value(tensor: Any) -> NDArray[Any] | None:
-    """A value that a shape may depend on, as an array."""
+    """Return a small numeric tensor's value as an array, as shapes may depend on it; else None."""
     kind = tensor.dtype
     if not (kind.is_integer or kind.is_floating) or math.prod(tensor.shape.as_list()) > _VALUES:
         return None

@@ -1,4 +1,4 @@
-"""The size of a picture by its header: what a decoder would allocate for it."""
+"""Reads image dimensions from file headers: what a decoder would allocate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def image_bytes(data: bytes) -> int:
-    """Width times height times frames of a PNG, JPEG, GIF or BMP picture; 0 for what is none of them."""
+    """Return width * height * frames of a PNG, JPEG, GIF or BMP file; 0 for other data."""
     if data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) >= 24:
         width, height = struct.unpack_from(">II", data, 16)
         return int(width * height)
@@ -24,7 +24,7 @@ def image_bytes(data: bytes) -> int:
 
 
 def _gif(data: bytes) -> int:
-    """The canvas times the frames; each frame begins with a comma, and other commas count too."""
+    """Return canvas size times frames, an upper bound: each frame begins with a comma, but other commas count too."""
     width, height = struct.unpack_from("<HH", data, 6)
     return int(width * height) * max(data.count(b","), 1)
 

@@ -1,4 +1,4 @@
-"""Which operators of TensorFlow run: those that were tried on hostile attributes and inputs, and of them those that survived.
+"""The TensorFlow operators that may run: those that survived tests with hostile attributes and inputs.
 
 They are the ones that TensorFlow's converter may write (tensorflow/lite/delegates/flex/allowlisted_flex_ops.cc), and others that models ask
 for with `experimental_select_user_tf_ops`; without those of `dangers.py`, of reference variables, and of types that .tflite files have not.

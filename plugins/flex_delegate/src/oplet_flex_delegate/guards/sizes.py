@@ -1,4 +1,4 @@
-"""How many bytes the outputs of an operator will have where TensorFlow's shape functions cannot tell, or do not count the text of strings.
+"""Output sizes of operators for which TensorFlow's shape functions do not know them, or ignore string contents.
 
 An estimate from above, of the values that it is about to read: what would be more than `Limits` allow is refused before it runs.
 """
@@ -40,12 +40,12 @@ Inputs = Sequence[Any]
 
 
 def nbytes_of(shape: Sequence[int], itemsize: int) -> int:
-    """Bytes of a tensor of that shape."""
+    """Return the bytes of a tensor of that shape."""
     return math.prod(shape) * itemsize
 
 
 def _row(tensor: Any) -> int:
-    """Bytes of one slice along the first axis."""
+    """Return the bytes of one slice along the first axis."""
     return nbytes_of(tensor.shape.as_list()[1:], _itemsize(tensor))
 
 
@@ -143,7 +143,7 @@ def _sparse_reduced(attributes: Attributes, inputs: Inputs) -> int:
 
 
 def _crossed(attributes: Attributes, inputs: Inputs) -> int:
-    """For every row, the product of the numbers of features in each column."""
+    """Count a feature cross's outputs: for each row, the product of the columns' feature counts."""
     count = int(attributes["N"])
     indices, shapes, dense = (
         inputs[:count],
@@ -170,7 +170,7 @@ def _list_of(attributes: Attributes, inputs: Inputs) -> int:
 
 
 def _scattered(place: int) -> Callable[[Attributes, Inputs], int]:
-    """A list as long as its last element's place says."""
+    """Build a size function for a list as long as the largest index in input `place`."""
     return lambda attributes, inputs: (largest(inputs[place]) + 1) * 64
 
 
@@ -184,7 +184,7 @@ def _gathered(attributes: Attributes, inputs: Inputs) -> int:
 
 
 def _element(attributes: Attributes, handle: Any, given: Inputs) -> int:
-    """Bytes of an element of a list of tensors: of the list's shape, or the one that is asked for, or else its first."""
+    """Return the bytes of a tensor list's element: from the list's shape, the requested one, or its first element."""
     run = executor()
     for shape in (*run(b"TensorListElementShape", 1, [handle], ("shape_type", 9)), *given):
         sizes = shape.numpy()

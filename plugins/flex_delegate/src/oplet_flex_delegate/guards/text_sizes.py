@@ -1,4 +1,4 @@
-"""How many bytes the text of an operator's outputs will take at most, of the values that it is about to read."""
+"""Upper bounds of the bytes of an operator's string outputs, from its input values."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ Inputs = Sequence[Any]
 
 
 def longest(strings: Any) -> int:
-    """Bytes of the longest string of a tensor of TensorFlow's; 0 if it is empty."""
+    """Return the bytes of the longest string in a TensorFlow tensor; 0 if it is empty."""
     [lengths] = executor()(b"StringLength", 1, [strings], ("unit", b"BYTE"))
     found = lengths.numpy()
     return int(found.max()) if found.size else 0
 
 
 def size(tensor: Any) -> int:
-    """The number of a tensor's elements."""
+    """Return a tensor's number of elements."""
     return math.prod(tensor.shape.as_list())
 
 
 def largest(tensor: Any) -> int:
-    """The largest of its values; -1 if it has none."""
+    """Return a tensor's largest value; -1 if it is empty."""
     values = tensor.numpy()
     return int(values.max()) if values.size else -1
 
 
 def _text(strings: Any) -> int:
-    """Bytes of all strings of a tensor."""
+    """Return the total bytes of all strings in a tensor."""
     [lengths] = executor()(b"StringLength", 1, [strings], ("unit", b"BYTE"))
     return int(lengths.numpy().astype(np.int64).sum())
 

@@ -1,7 +1,7 @@
-"""TensorLists, TensorFlow's lists of tensors, which travel through VARIANT tensors as values. The tensors in them do as well.
+"""TensorLists, TensorFlow's lists of tensors. They are Python values in VARIANT tensors, immutable as those are.
 
-persistent      lists that are values: a changed one leaves the one that it was made from as it is, without a copy
-partial_shapes  shapes of which dimensions, or all of them, are unknown
-tensor_list     the list with its element type, element shape and the most elements that it takes
-nodes           what the operators' nodes share: reading lists and shapes, giving outputs
+persistent      immutable lists: a change returns a new version without copying, the old one stays valid
+partial_shapes  shapes with unknown dimensions or rank
+tensor_list     the list with its element type, element shape and maximal length
+nodes           shared parts of the nodes: reading lists and shapes, writing outputs
 """

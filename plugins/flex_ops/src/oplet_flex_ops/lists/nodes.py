@@ -1,4 +1,4 @@
-"""What the nodes of TensorLists share: their attributes, the lists that they read, the outputs that they give."""
+"""Shared parts of TensorList nodes: attributes, reading of input lists, writing of outputs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _INTEGERS = (TensorType.INT32, TensorType.INT64)
 
 
 def registration(prepare: Callable[[Context, Node], None], run: Callable[[Context, Node], None]) -> Registration:
-    """The registration of an operator that looks its lists up when it runs."""
+    """Build the registration of an op that reads its lists at run time."""
 
     def bind(context: Context, node: Node) -> Thunk:
         return lambda: run(context, node)
@@ -38,37 +38,37 @@ def registration(prepare: Callable[[Context, Node], None], run: Callable[[Contex
 
 
 def gives_list(context: Context, output: Tensor) -> None:
-    """Check, in `prepare`, that the output is a VARIANT tensor; it holds one list."""
+    """Check in `prepare` that the output is a VARIANT tensor, and give it a scalar shape for one list."""
     ensure_type(output, TensorType.VARIANT)
     context.resize_tensor(output, ())
 
 
 def gives_tensor(context: Context, attributes: Attributes, output: Tensor) -> None:
-    """Check, in `prepare`, that the output is of the attribute `element_dtype`; its shape is known when the node runs."""
+    """Check in `prepare` that the output has the type of attribute `element_dtype`, and make its shape dynamic."""
     attributes.ensure_type("element_dtype", output)
     context.set_dynamic(output)
 
 
 def ensure_shape_tensor(tensor: Tensor) -> None:
-    """Refuse, in `prepare`, a tensor that cannot hold a shape."""
+    """Raise an error in `prepare` if a tensor cannot hold a shape."""
     ensure_type(tensor, *_INTEGERS)
     ensure(tensor.ndim <= 1, lambda: f"the element shape {tensor} must be a vector of sizes.")
 
 
 def ensure_number(tensor: Tensor) -> None:
-    """Refuse, in `prepare`, a tensor that does not hold one INT32."""
+    """Raise an error in `prepare` unless a tensor is a single INT32."""
     ensure_type(tensor, TensorType.INT32)
     ensure(tensor.size == 1, lambda: f"{tensor} must hold one number.")
 
 
 def ensure_index_vector(tensor: Tensor) -> None:
-    """Refuse, in `prepare`, a tensor that is no vector of INT32."""
+    """Raise an error in `prepare` unless a tensor is a vector of INT32."""
     ensure_type(tensor, TensorType.INT32)
     ensure(tensor.ndim == 1, lambda: f"the indices {tensor} must be a vector.")
 
 
 def read_list(node: Node, position: int, type: TensorType | None = None) -> TensorList:
-    """The list in the input at `position`.
+    """Return the list that the input at `position` holds.
 
     Args:
         type: the element type that it must have; None for any.
@@ -82,7 +82,7 @@ def read_list(node: Node, position: int, type: TensorType | None = None) -> Tens
 
 
 def as_list(value: object, tensor: Tensor, type: TensorType | None = None) -> TensorList:
-    """The value of a VARIANT tensor, which must be a list.
+    """Check that a VARIANT tensor's value is a list (of `type` if given) and return it.
 
     Raises:
         EnsureError: it is none, or one of another element type.
@@ -100,7 +100,7 @@ def as_list(value: object, tensor: Tensor, type: TensorType | None = None) -> Te
 
 
 def defined_shape(found: TensorList, asked: Shape, elements: list[Element]) -> tuple[int, ...]:
-    """The shape that these elements of a list have, or would have if they were set.
+    """Return the shape that all these elements share, known even where elements were not set; raise if it is not known.
 
     Args:
         asked: the element shape that the node asks for.
@@ -115,7 +115,7 @@ def defined_shape(found: TensorList, asked: Shape, elements: list[Element]) -> t
 
 
 def resize_to_element(context: Context, found: TensorList, element: Element, shape: Tensor, output: Tensor, others: bool) -> None:
-    """Give the output the shape and value of an element; of one that was not set, zeros.
+    """Resize the output to an element's shape and write the element; zeros for an unset one.
 
     Args:
         shape: the input that holds the element shape that the node asks for.
@@ -131,7 +131,7 @@ def resize_to_element(context: Context, found: TensorList, element: Element, sha
 
 
 def stack_into(context: Context, found: TensorList, elements: list[Element], asked: Shape, output: Tensor) -> None:
-    """Give the output the elements, stacked along a new first axis; zeros for those that were not set."""
+    """Stack the elements along a new first axis into the output; zeros for unset ones."""
     if not elements:
         shape = merged(asked, found.shape, "the elements of the list")
         ensure(is_defined(shape), lambda: f"no elements are stacked, and their shape, {shown(shape)}, is not known.")

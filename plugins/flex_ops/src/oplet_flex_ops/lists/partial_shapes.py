@@ -1,4 +1,4 @@
-"""Shapes of which dimensions, or all of them, are unknown: TensorFlow's PartialTensorShape."""
+"""Shapes with unknown dimensions or rank: TensorFlow's PartialTensorShape."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_DIMENSIONS = 254
 
 
 def read_partial_shape(tensor: Tensor) -> Shape:
-    """The shape that an INT32 or INT64 tensor holds, where -1 is an unknown dimension; a scalar -1 is a shape of unknown rank.
+    """Read a partial shape from an INT32 or INT64 tensor: -1 is an unknown dimension, a scalar -1 an unknown rank.
 
     Raises:
         EnsureError: a dimension is below -1, a scalar is another number, or there are too many dimensions.
@@ -31,7 +31,7 @@ def read_partial_shape(tensor: Tensor) -> Shape:
 
 
 def merged(a: Shape, b: Shape, what: str) -> Shape:
-    """What both shapes say together.
+    """Merge two partial shapes into the most specific one; raise if they conflict.
 
     Args:
         what: what the shapes belong to in the message, "the elements of the list".
@@ -51,15 +51,15 @@ def merged(a: Shape, b: Shape, what: str) -> Shape:
 
 
 def without_first(shape: Shape) -> Shape:
-    """The shape without its first dimension."""
+    """Return the shape without its first dimension."""
     return shape if shape is None else shape[1:]
 
 
 def is_defined(shape: Shape) -> bool:
-    """Whether all dimensions are known."""
+    """Return whether rank and all dimensions are known."""
     return shape is not None and -1 not in shape
 
 
 def shown(shape: Shape) -> str:
-    """The shape in messages: "[2, ?]"."""
+    """Format the shape for error messages: "[2, ?]"."""
     return "of unknown rank" if shape is None else f"[{', '.join('?' if size == -1 else str(size) for size in shape)}]"

@@ -1,10 +1,10 @@
-"""Lists that are values: a changed list leaves the one that it was made from as it is, and is made in constant time.
+"""Persistent (immutable) lists: a change returns a new version in constant time and keeps the old one valid.
 
-The versions of a list share one Python list, which the newest one holds; an older version knows the change that leads back to it. Who
-reads an older version turns these changes round on the way, so that this version holds the list (H. Baker, "Shallow binding makes
-functional arrays fast", 1991). A version that nobody refers to any more costs nothing: loops, which go on from the newest one, run as
-fast as if they overwrote it. After as many changes as there are items, the next version gets a copy, so that an old version which is
-kept holds no more than twice its own items.
+The versions of a list share one Python list, which the newest one holds; an older version stores the change that leads back to
+it. Reading an older version applies these changes and inverts them on the way, so that this version then holds the list (H.
+Baker, "Shallow binding makes functional arrays fast", 1991). Unreferenced versions cost nothing: loops, which go on from the
+newest one, run as fast as if they overwrote it. After as many changes as there are items, the next version gets a copy, so that
+an old version that is kept holds no more than twice its own items.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FEW = 16
 
 
 class PersistentList:
-    """A list of objects that never changes; indices count from 0. Its versions may be used in several threads.
+    """An immutable list of objects; a change returns a new version. Versions may be used from several threads.
 
     Attributes:
         size: the number of items.
@@ -41,25 +41,25 @@ class PersistentList:
         self._lock = threading.Lock()  # of all versions that share the items
 
     def get(self, index: int) -> Any:
-        """The item at `index`."""
+        """Return the item at `index`."""
         with self._lock:
             return self._held()[index]
 
     def items(self) -> list[Any]:
-        """A new Python list of all items."""
+        """Return a new Python list of all items."""
         with self._lock:
             return self._held().copy()
 
     def replaced(self, index: int, item: Any) -> PersistentList:
-        """The list with another item at `index`."""
+        """Return a version with `item` at `index`."""
         return self._changed((_SET, index, item))
 
     def appended(self, item: Any) -> PersistentList:
-        """The list with one more item at its end."""
+        """Return a version with `item` appended."""
         return self._changed((_APPEND, 0, item))
 
     def shortened(self) -> PersistentList:
-        """The list without its last item."""
+        """Return a version without the last item."""
         return self._changed((_REMOVE, 0, None))
 
     def _changed(self, change: _Change) -> PersistentList:
@@ -80,7 +80,9 @@ class PersistentList:
             return later
 
     def _held(self) -> list[Any]:
-        """The items, after they were brought from the version that held them."""
+        """Return the mutable Python list of this version's items, rerooted: changes between versions are applied to the one
+        shared list.
+        """
         if self._items is None:
             path: list[PersistentList] = []
             holder = self
@@ -98,7 +100,7 @@ class PersistentList:
 
 
 def _apply(change: _Change, items: list[Any]) -> _Change:
-    """Change the items; returns the change that leads back."""
+    """Apply a change to the items in place; return the inverse change."""
     kind, index, item = change
     if kind == _SET:
         before, items[index] = items[index], item

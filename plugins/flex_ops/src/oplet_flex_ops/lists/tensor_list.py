@@ -1,4 +1,4 @@
-"""TensorLists: lists of tensors of one type, which may differ in shape, and of which some may not have been set yet."""
+"""TensorLists: lists of tensors of one type, possibly of different shapes, some of them not set yet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REFERENCE, _ARRAY, _STRING = 8, 112, 33
 
 
 class TensorList:
-    """A list of tensors, as a value: methods return other lists.
+    """An immutable list of tensors: methods that change it return a new list.
 
     Attributes:
         items: the elements.
@@ -38,12 +38,12 @@ class TensorList:
 
     @classmethod
     def of(cls, elements: Sequence[Element], type: TensorType, shape: Shape, most: int = -1) -> TensorList:
-        """A list of these elements, which it owns."""
+        """Build a list of these elements, which it takes ownership of."""
         return cls(PersistentList(elements), type, shape, sum(map(_nbytes, elements)), most)
 
     @classmethod
     def unset(cls, size: int, type: TensorType, shape: Shape) -> TensorList:
-        """A list of `size` elements that are not set.
+        """Build a list of `size` unset elements.
 
         Raises:
             LimitError: there is no memory for as many.
@@ -61,7 +61,7 @@ class TensorList:
         return self.items.items()
 
     def element(self, index: int) -> Element:
-        """The element at `index`.
+        """Return the element at `index`; None if it is unset.
 
         Raises:
             EnsureError: there is no such element.
@@ -71,7 +71,7 @@ class TensorList:
         return found
 
     def replaced(self, index: int, element: Array) -> TensorList:
-        """The list with another element at `index`, which it owns.
+        """Return a copy with the element at `index` replaced; the copy owns the element's memory.
 
         Raises:
             EnsureError: there is no such element.
@@ -82,7 +82,7 @@ class TensorList:
         return TensorList(self.items.replaced(index, element), self.type, self.shape, nbytes, self.most)
 
     def appended(self, element: Array) -> TensorList:
-        """The list with one more element, which it owns.
+        """Return a copy with the element appended; the copy owns its memory.
 
         Raises:
             EnsureError: the list is full.
@@ -97,12 +97,12 @@ class TensorList:
         return TensorList(self.items.appended(element), self.type, self.shape, nbytes, self.most)
 
     def shortened(self) -> TensorList:
-        """The list without its last element."""
+        """Return a copy without the last element."""
         nbytes = self.nbytes - _nbytes(self.items.get(self.size - 1))
         return TensorList(self.items.shortened(), self.type, self.shape, nbytes, self.most)
 
     def resized(self, size: int) -> TensorList:
-        """The list of its first `size` elements, or with further ones that are not set.
+        """Return a copy cut to `size` elements, or extended by unset ones.
 
         Raises:
             LimitError: there is no memory for as many.
@@ -112,12 +112,13 @@ class TensorList:
         return TensorList.of(elements + [None] * (size - len(elements)), self.type, self.shape, self.most)
 
     def ensure_index(self, index: int) -> None:
-        """Refuse an index that the list does not have."""
+        """Raise an error for an index outside the list."""
         if not 0 <= index < self.size:
             ensure(False, f"there is no element {index} in a list of {self.size} elements.")
 
     def element_shape(self, asked: Shape, elements: Sequence[Element]) -> Shape:
-        """What is known of the shape that `elements` of this list share.
+        """Return the most specific shape known for all of `elements`: merged from the list's, the asked and the elements' own
+        shapes.
 
         Args:
             asked: the shape that the node asks for.
@@ -132,23 +133,23 @@ class TensorList:
         return shape
 
     def ensure_element_shape(self, shape: tuple[int, ...]) -> None:
-        """Refuse a shape that the elements of this list cannot have."""
+        """Raise an error for an element shape that the list does not allow."""
         if shape != self.shape:
             merged(self.shape, shape, "an element of the list")
 
     @property
     def zero(self) -> object:
-        """The value of elements that were not set."""
+        """Return the value that unset elements have: 0, False or an empty string."""
         return b"" if self.type is TensorType.STRING else None if self.type is TensorType.VARIANT else 0
 
 
 def owned(array: Array) -> Array:
-    """A copy that a list can own: the runtime lends a node's memory to other nodes."""
+    """Return a copy that a list can keep: the runtime reuses a node's memory for other nodes."""
     return np.array(array)
 
 
 def owned_rows(array: Array) -> list[Array]:
-    """Copies of an array's rows that a list can own."""
+    """Return copies of an array's rows that a list can keep."""
     charge(array.nbytes + _ARRAY * len(array))
     copy = owned(array)
     return [copy[row, ...] for row in range(len(copy))]  # `...` keeps a row of a vector an array

@@ -1,4 +1,4 @@
-"""What the mathematical operators share: signatures and types, elementwise kernels, special functions, random generators, windows.
+"""Shared parts of mathematical ops: signatures, elementwise kernels, special functions, random generators, 2D windows.
 
 Nothing in this room knows an operator's name. The kernels in `oplet_flex_ops.ops` state signatures, shapes and formulas.
 """

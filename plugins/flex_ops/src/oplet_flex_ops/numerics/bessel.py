@@ -23,7 +23,7 @@ _ANGLES = (np.arange(256) + 0.5) * (np.pi / 256)
 
 
 def _chebyshev(values: Callable[[Array], Array], degree: int, low: float, high: float) -> Array:
-    """The coefficients of the series on [low, high]."""
+    """Return the Chebyshev coefficients of `values` on [low, high]."""
     return chebinterpolate(lambda t: values(low + (t + 1) * (high - low) / 2), degree)
 
 
@@ -38,13 +38,13 @@ def _j_of_order(order: int, x: Array) -> Array:
 
 
 def _ie_of_order(order: int, x: Array) -> Array:
-    """exp(-x) I(x) for x >= 0."""
+    """Compute exp(-x) I(x), the scaled modified Bessel function of the first kind, for x >= 0."""
     result: Array = (np.exp(np.multiply.outer(x, np.cos(_ANGLES) - 1)) * np.cos(order * _ANGLES)).mean(-1)
     return result
 
 
 def _y0_entire(x: Array) -> Array:
-    """Y0(x) without 2/pi ln(x/2) J0(x)."""
+    """Compute the entire part of Y0: Y0(x) - 2/pi ln(x/2) J0(x)."""
     total = np.euler_gamma * _j_of_order(0, x)
     for k in range(1, 40):
         total -= 2 * (-1) ** k / k * _j_of_order(2 * k, x)
@@ -53,7 +53,7 @@ def _y0_entire(x: Array) -> Array:
 
 
 def _y1_entire(x: Array) -> Array:
-    """x Y1(x) without 2/pi ln(x/2) x J1(x)."""
+    """Compute the entire part of x Y1: x Y1(x) - 2/pi ln(x/2) x J1(x)."""
     total = (np.euler_gamma - 1) * _j_of_order(1, x)
     for k in range(1, 40):
         total -= (-1) ** k * (1 + 2 * k) / (k * (k + 1)) * _j_of_order(2 * k + 1, x)
@@ -62,7 +62,7 @@ def _y1_entire(x: Array) -> Array:
 
 
 def _ke_of_order(order: int, x: Array) -> Array:
-    """sqrt(x) exp(x) K(x) for x >= 2."""
+    """Compute sqrt(x) exp(x) K(x) for x >= 2."""
     t = np.arange(1, 500) * 0.01
     terms = np.exp(-np.multiply.outer(x, np.cosh(t) - 1)) * np.cosh(order * t)
     result: Array = np.sqrt(x) * 0.01 * (0.5 + terms.sum(-1))
@@ -71,7 +71,7 @@ def _ke_of_order(order: int, x: Array) -> Array:
 
 @functools.cache
 def _table(name: str, order: int) -> Array:
-    """The series of a function on its middle range; those of odd functions are divided by x."""
+    """Return a function's Chebyshev coefficients on its middle range; odd functions are divided by x first."""
     if name == "j":
         return _chebyshev(lambda x: _j_of_order(order, x) / x**order, 60, 0, _FAR)
     if name == "y":
@@ -82,7 +82,7 @@ def _table(name: str, order: int) -> Array:
 
 
 def _hankel(order: int, x: Array, sign: int) -> tuple[Array, Array]:
-    """The sums of the even and of the odd terms of Hankel's expansion, whose signs alternate where `sign` is -1."""
+    """Return the sums of even and of odd terms of Hankel's asymptotic expansion; their signs alternate if `sign` is -1."""
     mu = 4 * order * order
     term = np.ones_like(x)
     sums = [np.ones_like(x), np.zeros_like(x)]
@@ -93,7 +93,7 @@ def _hankel(order: int, x: Array, sign: int) -> tuple[Array, Array]:
 
 
 def _wave(order: int, x: Array) -> tuple[Array, Array]:
-    """J and Y beyond 25."""
+    """Compute (J(x), Y(x)) for x > 25, by Hankel's asymptotic expansion."""
     p, q = _hankel(order, x, -1)
     # cos and sin of x - pi/4 and x - 3 pi/4 by the sine and cosine of x itself, which lose nothing for large x.
     sine, cosine = np.sin(x), np.cos(x)
@@ -115,12 +115,12 @@ def _first_kind(order: int, x: Array) -> Array:
 
 
 def j0(x: Array) -> Array:
-    """J of order 0."""
+    """Compute the Bessel function J of order 0."""
     return _first_kind(0, x)
 
 
 def j1(x: Array) -> Array:
-    """J of order 1."""
+    """Compute the Bessel function J of order 1."""
     return _first_kind(1, x)
 
 
@@ -139,12 +139,12 @@ def _second_kind(order: int, x: Array) -> Array:
 
 
 def y0(x: Array) -> Array:
-    """Y of order 0; minus infinity at 0, NaN below."""
+    """Compute the Bessel function Y of order 0; minus infinity at 0, NaN below."""
     return _second_kind(0, x)
 
 
 def y1(x: Array) -> Array:
-    """Y of order 1; minus infinity at 0, NaN below."""
+    """Compute the Bessel function Y of order 1; minus infinity at 0, NaN below."""
     return _second_kind(1, x)
 
 
@@ -162,29 +162,29 @@ def _modified_first_kind(order: int, x: Array) -> Array:
 
 
 def i0e(x: Array) -> Array:
-    """exp(-|x|) I of order 0."""
+    """Compute exp(-|x|) I(x), order 0."""
     return _modified_first_kind(0, x)
 
 
 def i1e(x: Array) -> Array:
-    """exp(-|x|) I of order 1."""
+    """Compute exp(-|x|) I(x), order 1."""
     return _modified_first_kind(1, x)
 
 
 def i0(x: Array) -> Array:
-    """I of order 0."""
+    """Compute the modified Bessel function I of order 0."""
     result: Array = i0e(x) * np.exp(np.abs(x))
     return result
 
 
 def i1(x: Array) -> Array:
-    """I of order 1."""
+    """Compute the modified Bessel function I of order 1."""
     result: Array = i1e(x) * np.exp(np.abs(x))
     return result
 
 
 def _small_k(order: int, x: Array) -> Array:
-    """K up to 2, by its power series (A&S 9.6.11, 9.6.13)."""
+    """Compute the modified Bessel function K for 0 < x <= 2 by its power series (A&S 9.6.11, 9.6.13)."""
     quarter = x * x / 4
     digamma, term = -np.euler_gamma, np.ones_like(x)
     first, total = np.zeros_like(x), np.zeros_like(x)
@@ -215,20 +215,20 @@ def _second_modified(order: int, x: Array, scaled: bool) -> Array:
 
 
 def k0(x: Array) -> Array:
-    """K of order 0; infinity at 0, NaN below."""
+    """Compute the modified Bessel function K of order 0; infinity at 0, NaN below."""
     return _second_modified(0, x, False)
 
 
 def k0e(x: Array) -> Array:
-    """exp(x) K of order 0."""
+    """Compute exp(x) K(x), order 0."""
     return _second_modified(0, x, True)
 
 
 def k1(x: Array) -> Array:
-    """K of order 1; infinity at 0, NaN below."""
+    """Compute the modified Bessel function K of order 1; infinity at 0, NaN below."""
     return _second_modified(1, x, False)
 
 
 def k1e(x: Array) -> Array:
-    """exp(x) K of order 1."""
+    """Compute exp(x) K(x), order 1."""
     return _second_modified(1, x, True)

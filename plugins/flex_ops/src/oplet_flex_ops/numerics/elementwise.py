@@ -1,4 +1,4 @@
-"""Elementwise operators of one or two operands, which broadcast."""
+"""Registrations of unary and broadcasting binary elementwise ops from numpy functions."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _PART = 1 << 15
 
 
 def same_shape(node: Node, attributes: Attributes) -> Sequence[Shape]:
-    """The shape of the first input for every output."""
+    """Return the first input's shape for every output."""
     return [node.inputs[0].shape] * len(node.outputs)
 
 
 def broadcast_pair(node: Node, attributes: Attributes) -> Sequence[Shape]:
-    """The shape that two inputs broadcast to."""
+    """Return the broadcast shape of the two inputs."""
     return [broadcast_shape(*node.inputs)]
 
 
@@ -39,7 +39,7 @@ def unary(
     result: TensorType | str = "T",
     widened: Mapping[Any, Any] | None = None,
 ) -> Registration:
-    """The registration of an operator of one operand.
+    """Build the registration of a unary op; `function(operand, result)` writes into `result`.
 
     Args:
         function: takes the operand and the array for the result.
@@ -61,7 +61,7 @@ def binary(
     widened: Mapping[Any, Any] | None = None,
     defaults: Mapping[str, TensorType] = {},
 ) -> Registration:
-    """The registration of an operator of two operands that broadcast; `function` takes them and the array for the result."""
+    """Build the registration of a broadcasting binary op; `function(left, right, result)` writes into `result`."""
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return partial(function, inputs[0], inputs[1], outputs[0])
@@ -70,13 +70,13 @@ def binary(
 
 
 def special(function: Callable[..., Array], *types: TensorType, operands: int = 1) -> Registration:
-    """The registration of a special function of float64 arrays that returns its values."""
+    """Build the registration of a special function that takes and returns float64 arrays."""
     make = unary if operands == 1 else binary
     return make(in_parts(function), *types, widened=IN_DOUBLE)
 
 
 def in_parts(function: Callable[..., Array]) -> Callable[..., None]:
-    """`function` of float64 arrays on a part of the values at a time, its result written into the last argument."""
+    """Wrap `function` of float64 arrays to work on part of the values at a time and write into its last argument."""
 
     def run(*arrays: Array) -> None:
         *operands, target = arrays

@@ -18,13 +18,13 @@ _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 @functools.cache
 def _erf_table() -> Array:
-    """erf(x) / x by x^2 in [0, 1]."""
+    """Return the Chebyshev coefficients of erf(x) / x as a function of x^2 in [0, 1]."""
     return chebinterpolate(lambda t: np.array([math.erf(math.sqrt(u)) / math.sqrt(u) for u in (t + 1) / 2]), 19)
 
 
 @functools.cache
 def _erfcx_table() -> Array:
-    """exp(x^2) erfc(x) by t = 2 / (2 + x), for x from 0 to infinity."""
+    """Return the Chebyshev coefficients of exp(x^2) erfc(x) as a function of t = 2 / (2 + x), for x >= 0."""
 
     def value(t: float) -> float:
         x = 2 / t - 2
@@ -45,14 +45,14 @@ def _erfc_positive(x: Array) -> Array:
 
 
 def _exp_minus_square(x: Array) -> Array:
-    """exp(-x^2), with the square in two parts, as its rounding would show in the result."""
+    """Compute exp(-x^2), with x^2 as a sum of two doubles, since its rounding error would be amplified."""
     head = np.round(x * 4096) / 4096
     result: Array = np.exp(-head * head) * np.exp(-(x - head) * (x + head))
     return np.where(np.isinf(x), 0.0, result)
 
 
 def erf(x: Array) -> Array:
-    """The error function."""
+    """Compute the error function erf(x)."""
     size = np.abs(x)
     near = x * chebval(np.minimum(x * x, 1) * 2 - 1, _erf_table())
     far = np.copysign(1 - _erfc_positive(size), x)
@@ -60,14 +60,14 @@ def erf(x: Array) -> Array:
 
 
 def erfc(x: Array) -> Array:
-    """1 - erf(x), to full precision where it is small."""
+    """Compute 1 - erf(x), to full precision where it is small."""
     tail = _erfc_positive(np.abs(x))
     result = np.where(x < 0.5, np.where(x < -1, 2 - tail, 1 - erf(np.clip(x, -1, 0.5))), tail)
     return np.where(np.isnan(x), np.nan, result)
 
 
 def _inverse_erfc(q: Array) -> Array:
-    """The y >= 0 with erfc(y) = q, for q in (0, 1]."""
+    """Return the y >= 0 with erfc(y) = q, for q in (0, 1]."""
     w = -np.log(q)
     # Where q is small, erfc(y) is about exp(-y^2) / (y sqrt(pi)).
     y = np.sqrt(np.maximum(w - 0.5 * np.log(np.pi * np.maximum(w, 0.3)), 0.0))
@@ -82,7 +82,7 @@ def _inverse_erfc(q: Array) -> Array:
 
 
 def erfinv(x: Array) -> Array:
-    """The inverse of erf; infinite at -1 and 1, NaN beyond."""
+    """Compute the inverse of erf; infinite at -1 and 1, NaN beyond."""
     size = np.abs(x)
     y = _inverse_erfc(np.clip(1 - size, 1e-320, 1))
     # Near 0 the difference 1 - x has lost digits; Newton's step on erf restores them.
@@ -93,7 +93,7 @@ def erfinv(x: Array) -> Array:
 
 
 def ndtri(p: Array) -> Array:
-    """The quantile of the normal distribution; infinite at 0 and 1, NaN beyond."""
+    """Compute the quantile (inverse CDF) of the normal distribution; infinite at 0 and 1, NaN beyond."""
     lower = np.minimum(p, 1 - p)
     y = math.sqrt(2) * _inverse_erfc(np.clip(2 * lower, 1e-320, 1))
     middle = np.abs(p - 0.5) < 0.25
@@ -104,7 +104,9 @@ def ndtri(p: Array) -> Array:
 
 
 def dawsn(x: Array) -> Array:
-    """Dawson's integral exp(-x^2) times the integral of exp(t^2) from 0 to x, by Rybicki's sum (Computers in Physics 3, 1989)."""
+    """Compute Dawson's integral, exp(-x^2) times the integral of exp(t^2) from 0 to x, by Rybicki's method (Computers in Physics
+    3, 1989).
+    """
     size = np.abs(x)
     step = 0.2
     near = np.minimum(size, 20.0)
@@ -124,7 +126,7 @@ def dawsn(x: Array) -> Array:
 
 
 def expint(x: Array) -> Array:
-    """The exponential integral Ei(x), the principal value of the integral of exp(t) / t from minus infinity to x."""
+    """Compute the exponential integral Ei(x), the principal value of the integral of exp(t) / t from minus infinity to x."""
     size = np.abs(x)
     small = np.where(x > 0, np.minimum(x, 40.0), np.maximum(x, -2.0))
     total, term = np.zeros_like(x), np.ones_like(x)
@@ -150,7 +152,7 @@ def expint(x: Array) -> Array:
 
 
 def spence(x: Array) -> Array:
-    """The dilogarithm of 1 - x: minus the integral of log(t) / (t - 1) from 1 to x; NaN below 0."""
+    """Compute the dilogarithm of 1 - x, minus the integral of log(t) / (t - 1) from 1 to x; NaN below 0."""
     inverted = x > 1.5
     y = np.where(inverted, 1 / x, x)
     reflected = y < 0.5
@@ -172,7 +174,7 @@ _FRESNEL_NEAR = 1.5
 
 @functools.cache
 def _fresnel_tables() -> tuple[Array, Array]:
-    """The auxiliary functions f(z) z and g(z) z^3 by (1.5 / z)^2, from their integrals (DLMF 7.7.10, 7.7.11)."""
+    """Return Chebyshev tables of Fresnel's auxiliary functions f(z) z and g(z) z^3 in (1.5 / z)^2 (DLMF 7.7.10, 7.7.11)."""
     s = (np.arange(1200) + 0.5) * 0.01
 
     def integral(u: Array, moment: int) -> Array:
@@ -219,10 +221,10 @@ def _fresnel(x: Array) -> tuple[Array, Array]:
 
 
 def fresnel_cos(x: Array) -> Array:
-    """The integral of cos(pi t^2 / 2) from 0 to x."""
+    """Compute the integral of cos(pi t^2 / 2) from 0 to x."""
     return _fresnel(x)[0]
 
 
 def fresnel_sin(x: Array) -> Array:
-    """The integral of sin(pi t^2 / 2) from 0 to x."""
+    """Compute the integral of sin(pi t^2 / 2) from 0 to x."""
     return _fresnel(x)[1]

@@ -18,7 +18,7 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 @functools.cache
 def bernoulli(count: int) -> tuple[float, ...]:
-    """Bernoulli's numbers B2, B4, ..., as many as asked for."""
+    """Return the first `count` Bernoulli numbers of even index: B2, B4, ..."""
     numbers = [Fraction(1)]
     for m in range(1, 2 * count + 1):
         numbers.append(-sum((math.comb(m + 1, k) * numbers[k] for k in range(m)), Fraction(0)) / (m + 1))
@@ -27,7 +27,7 @@ def bernoulli(count: int) -> tuple[float, ...]:
 
 @functools.cache
 def _near_table() -> Array:
-    """lgamma(x) / ((x - 1) (x - 2)) on [0.5, 3], which has no zero there."""
+    """Return the Chebyshev coefficients of lgamma(x) / ((x - 1) (x - 2)) on [0.5, 3], where this quotient has no zero."""
 
     def values(t: Array) -> Array:
         # The nodes of an even number of points miss 1 and 2.
@@ -61,7 +61,7 @@ def _lgamma_positive(x: Array) -> Array:
 
 
 def lgamma(x: Array) -> Array:
-    """The logarithm of |gamma(x)|; infinity at 0 and the negative integers."""
+    """Compute log(|gamma(x)|); infinity at 0 and the negative integers."""
     result = np.empty_like(x)
     left = x < 0.5
     result[~left] = _lgamma_positive(x[~left])
@@ -73,7 +73,7 @@ def lgamma(x: Array) -> Array:
 
 
 def digamma(x: Array) -> Array:
-    """The logarithmic derivative of gamma; NaN at the negative integers, minus infinity at 0 from the right."""
+    """Compute the logarithmic derivative of gamma; NaN at the negative integers, minus infinity at 0 from the right."""
     left = x <= 0
     value = np.where(left, 1 - x, x)
     result = np.zeros_like(x)
@@ -94,7 +94,7 @@ def digamma(x: Array) -> Array:
 
 
 def zeta(x: Array, q: Array) -> Array:
-    """Hurwitz's zeta function, the sum of (q + k)^-x, by Euler and Maclaurin's formula.
+    """Compute Hurwitz's zeta function, the sum of (q + k)^-x, by the Euler-Maclaurin formula.
 
     NaN for x < 1 and for a q <= 0 whose power is not real; infinity at x = 1 and at poles.
     """
@@ -124,7 +124,7 @@ def zeta(x: Array, q: Array) -> Array:
 
 
 def polygamma(n: Array, x: Array) -> Array:
-    """The derivative of order n of digamma; NaN where n is no natural number."""
+    """Compute the n-th derivative of digamma at x; NaN if n is not a natural number."""
     whole = (n >= 0) & (n == np.floor(n))
     order = np.where(whole & (n > 0), n, 1.0)
     sign = np.where(order % 2 == 1, 1.0, -1.0)
@@ -133,7 +133,7 @@ def polygamma(n: Array, x: Array) -> Array:
 
 
 def _lower_series(a: Array, x: Array) -> Array:
-    """The sum of x^k / ((a + 1) ... (a + k)); times x^a e^-x / gamma(a + 1) it is the lower integral."""
+    """Sum x^k / ((a + 1) ... (a + k)); times x^a e^-x / gamma(a + 1) it is the lower incomplete gamma function."""
     total, term, divisor = np.ones_like(a), np.ones_like(a), np.array(a)
     for _ in range(2000):
         divisor = divisor + 1
@@ -145,7 +145,9 @@ def _lower_series(a: Array, x: Array) -> Array:
 
 
 def _upper_fraction(a: Array, x: Array) -> Array:
-    """The continued fraction of the upper integral without its factor x^a e^-x / gamma(a), by Lentz's method."""
+    """Evaluate the continued fraction of the upper incomplete gamma function, without the factor x^a e^-x / gamma(a), by Lentz's
+    method.
+    """
     tiny = 1e-300
     b = x + 1 - a
     c, d = np.full_like(a, 1 / tiny), 1 / b
@@ -196,7 +198,7 @@ def _incomplete(a: Array, x: Array, upper: bool) -> Array:
 
 
 def _log1pmx(x: Array) -> Array:
-    """log(1 + x) - x for |x| <= 0.5, without cancellation, by the series of atanh."""
+    """Compute log(1 + x) - x for |x| <= 0.5 without cancellation, by the series of atanh."""
     s = x / (2 + x)
     square = s * s
     total, power = np.zeros_like(x), s * square
@@ -209,10 +211,10 @@ def _log1pmx(x: Array) -> Array:
 
 
 def igamma(a: Array, x: Array) -> Array:
-    """The regularized lower incomplete gamma function; NaN unless a > 0 and x >= 0."""
+    """Compute the regularized lower incomplete gamma function; NaN unless a > 0 and x >= 0."""
     return _incomplete(a, x, False)
 
 
 def igammac(a: Array, x: Array) -> Array:
-    """The regularized upper incomplete gamma function, 1 - igamma."""
+    """Compute the regularized upper incomplete gamma function, 1 - igamma."""
     return _incomplete(a, x, True)

@@ -11,7 +11,7 @@ __all__ = ["betainc"]
 
 
 def betainc(a: Array, b: Array, x: Array) -> Array:
-    """The regularized incomplete beta function; NaN unless a and b are above 0 and x is from 0 to 1."""
+    """Compute the regularized incomplete beta function; NaN unless a, b > 0 and 0 <= x <= 1."""
     result = np.full_like(x, np.nan)
     valid = (a > 0) & (b > 0) & (x >= 0) & (x <= 1) & np.isfinite(a) & np.isfinite(b)
     p, q, point = a[valid], b[valid], x[valid]

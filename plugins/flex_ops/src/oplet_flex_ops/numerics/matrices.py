@@ -1,4 +1,4 @@
-"""Checks of batches of matrices, and algorithms that numpy lacks: LU, triangular systems, and functions of matrices."""
+"""Checks of batched matrices, and algorithms that numpy lacks: LU, triangular systems, matrix functions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _BLOCK = 48
 
 
 def ensure_matrices(*tensors: Tensor) -> None:
-    """Refuse the node unless each tensor has two dimensions or more."""
+    """Raise an error unless each tensor has at least two dimensions."""
     for tensor in tensors:
         ensure(tensor.ndim >= 2, lambda: f"{tensor} must have two dimensions or more.")  # noqa: B023
 
 
 def ensure_square(*tensors: Tensor) -> None:
-    """Refuse the node unless each tensor is a batch of square matrices."""
+    """Raise an error unless each tensor is a batch of square matrices."""
     ensure_matrices(*tensors)
     for tensor in tensors:
         rows, columns = tensor.shape[-2:]
@@ -32,7 +32,7 @@ def ensure_square(*tensors: Tensor) -> None:
 
 
 def broadcast_batches(node: Node) -> Shape:
-    """The shape to which the batches of the first two inputs broadcast."""
+    """Return the broadcast shape of the first two inputs' batch dimensions."""
     left, right = node.inputs[0].shape[:-2], node.inputs[1].shape[:-2]
     fits = all(m == n or 1 in (m, n) for m, n in zip(left[::-1], right[::-1]))
     ensure(fits, f"the batches of {node.inputs[0]} and {node.inputs[1]} do not broadcast.")
@@ -40,7 +40,7 @@ def broadcast_batches(node: Node) -> Shape:
 
 
 def refusing(compute: Callable[[], None], message: str) -> Thunk:
-    """A thunk that refuses the node with `message` where numpy finds no solution."""
+    """Wrap `compute`: a numpy LinAlgError (no solution) becomes the node's error `message`."""
 
     def run() -> None:
         try:
@@ -52,7 +52,7 @@ def refusing(compute: Callable[[], None], message: str) -> Thunk:
 
 
 def solve_lower(matrices: Array, right: Array) -> Array:
-    """X with L X = right, for the lower triangles L of square matrices; their batches broadcast."""
+    """Solve L X = right, where L is the lower triangle of square matrices; batches broadcast."""
     size = matrices.shape[-1]
     result = np.array(np.broadcast_to(right, np.broadcast_shapes(matrices.shape[:-2], right.shape[:-2]) + right.shape[-2:]))
     # LAPACK refuses zeros on the diagonal; divided by row after row they become infinite.
@@ -70,7 +70,7 @@ def solve_lower(matrices: Array, right: Array) -> Array:
 
 
 def solve_triangular(matrices: Array, right: Array, lower: bool, adjoint: bool) -> Array:
-    """X with T X = right, or with its adjoint, for the lower or upper triangles T; infinite where there is a zero on a diagonal."""
+    """Solve T X = right (or with T's adjoint) for the lower or upper triangle T; infinite if the diagonal has a zero."""
     if adjoint:
         matrices, lower = np.conj(matrices).swapaxes(-1, -2), not lower
     if lower:
@@ -79,7 +79,7 @@ def solve_triangular(matrices: Array, right: Array, lower: bool, adjoint: bool) 
 
 
 def lu(matrices: Array) -> tuple[Array, Array]:
-    """The factors L and U of square matrices in one array, and the rows in the order in which pivots take them.
+    """Factor square matrices by LU with partial pivoting; return L and U in one array, and the row permutation.
 
     Raises:
         LinAlgError: a pivot is zero.
@@ -107,7 +107,7 @@ def _norm(matrix: Array) -> float:
 
 
 def exponential(matrix: Array) -> Array:
-    """The exponential of one matrix, by scaling, Padé's approximant of degree 13, and squaring (Higham 2005)."""
+    """Compute the exponential of one matrix by scaling, a Padé approximant of degree 13, and squaring (Higham 2005)."""
     norm = _norm(matrix)
     if not np.isfinite(norm):
         return np.full_like(matrix, np.nan)
@@ -132,7 +132,7 @@ def exponential(matrix: Array) -> Array:
 
 
 def square_root(matrix: Array) -> Array:
-    """The principal square root of one matrix.
+    """Compute the principal square root of one matrix.
 
     Raises:
         LinAlgError: it has none that can be computed.
@@ -164,7 +164,8 @@ def square_root(matrix: Array) -> Array:
 
 
 def logarithm(matrix: Array) -> Array:
-    """The principal logarithm of one matrix: square roots until it is near the identity, then Gauss-Legendre quadrature.
+    """Compute the principal logarithm of one matrix: repeated square roots until near the identity, then Gauss-Legendre
+    quadrature.
 
     Raises:
         LinAlgError: it has none that can be computed.
@@ -186,7 +187,7 @@ def logarithm(matrix: Array) -> Array:
 
 
 def each(function: Callable[[Array], Array], source: Array, target: Array) -> None:
-    """Write the function of each matrix of a batch."""
+    """Apply `function` to each matrix of a batch, and write the results to `target`."""
     size: Sequence[int] = source.shape[-2:]
     for matrix, result in zip(source.reshape(-1, *size), target.reshape(-1, *size)):
         checkpoint()

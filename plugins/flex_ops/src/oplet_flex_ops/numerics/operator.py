@@ -1,4 +1,4 @@
-"""Operators stated as in TensorFlow: a signature of type attributes, the shapes of the outputs, and a formula on arrays.
+"""Builds registrations of TensorFlow ops from a type signature, an output shape function, and a formula on arrays.
 
 Half precision and bfloat16 are computed in single precision and rounded once, which is how TensorFlow's kernels for the CPU compute
 them: the arrays that a formula gets are float32 there.
@@ -32,7 +32,7 @@ Formula = Callable[..., Step]
 
 @dataclass(frozen=True)
 class Signature:
-    """The operands of an operator, as its definition in TensorFlow has them.
+    """Input and output types of an op, by type attributes, as in TensorFlow's op definition.
 
     Attributes:
         inputs: for each input the name of the attribute that is its type, or the type; "N*T" for `N` inputs of type `T`.
@@ -47,7 +47,7 @@ class Signature:
     defaults: Mapping[str, TensorType] = field(default_factory=dict)
 
     def check(self, node: Node) -> Attributes:
-        """The attributes of a node whose operands are those of the signature.
+        """Check a node's operands against the signature, and return its attributes.
 
         Raises:
             EnsureError: their number or types are others, or an attribute is missing.
@@ -69,13 +69,13 @@ class Signature:
         return attributes
 
     def main_types(self) -> tuple[TensorType, ...]:
-        """The types of the first input."""
+        """Return the allowed types of the first input."""
         kind = next(iter([*self.inputs, *self.outputs]))
         return (kind,) if isinstance(kind, TensorType) else tuple(self.types[kind.rpartition("*")[2]])
 
 
 def attributes_of(node: Node) -> Attributes:
-    """The attributes of a node, read once."""
+    """Return the node's attributes, parsed once and cached."""
     return node.cached("attributes", (), lambda: Attributes(node))
 
 
@@ -89,7 +89,7 @@ def operator(
     state: Callable[[], Any] | None = None,
     differences: str = "",
 ) -> Registration:
-    """The registration of an operator.
+    """Build the registration of an op from its signature, shape function and formula.
 
     Args:
         signature: its operands.
@@ -164,7 +164,7 @@ def _between(before: list[tuple[Array, Array]], thunk: Step, after: list[tuple[A
 
 
 def quietly(thunk: Step) -> Thunk:
-    """The thunk with numpy's warnings of overflow, division by zero and invalid values switched off."""
+    """Wrap a function to run with numpy's floating-point warnings off."""
 
     def run() -> None:
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""The counter-based random generator Philox4x32-10, and the distributions that TensorFlow's kernels for the CPU draw from it.
+"""The counter-based random generator Philox4x32-10, and the distributions that TensorFlow's CPU kernels draw from it.
 
 Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011); the order of words is that of
 tensorflow/core/lib/random/philox_random.h, random_distributions.h and core/kernels/random_op_cpu.h.
@@ -41,7 +41,7 @@ RESERVED = 256
 
 
 class Philox:
-    """A stream of blocks of four 32-bit words.
+    """A Philox random stream: a sequence of blocks of four 32-bit words.
 
     Args:
         key: 64 bits.
@@ -52,7 +52,7 @@ class Philox:
         self.key, self.counter = key & _SIXTY_FOUR, counter % (1 << 128)
 
     def blocks(self, first: Array, count: int = 1) -> Words:
-        """For each number of `first`, `count` blocks from there on, counted from the present position: shape (..., 4 * count)."""
+        """Generate, for each position in `first` relative to the stream's, `count` blocks: shape (..., 4 * count)."""
         numbers = np.asarray(first, np.uint64)[..., None] + np.arange(count, dtype=np.uint64)
         low = numbers + np.uint64(self.counter & _SIXTY_FOUR)
         high = np.uint64(self.counter >> 64) + (low < numbers)
@@ -65,14 +65,14 @@ class Philox:
         return np.stack([c0, c1, c2, c3], -1).astype(np.uint32).reshape(*numbers.shape[:-1], 4 * count)
 
     def skip(self, count: int) -> Philox:
-        """Advance by some blocks; returns a generator at the former position."""
+        """Advance the stream by `count` blocks; return a generator at the former position."""
         before = Philox(self.key, self.counter)
         self.counter = (self.counter + count) % (1 << 128)
         return before
 
 
 def scrambled(seed: tuple[int, int]) -> Philox:
-    """The generator of a stateless operator's seed, which is mixed by Philox itself (stateless_random_ops.cc, GenerateKey)."""
+    """Build a stateless op's generator: the seed is mixed by Philox itself (stateless_random_ops.cc, GenerateKey)."""
     low, high = seed[0] & _SIXTY_FOUR, seed[1] & _SIXTY_FOUR
     mixed = [int(word) for word in Philox(0x02461E293EC8F720, high << 64 | low).blocks(np.zeros((), np.uint64)).ravel()]
     return Philox(mixed[1] << 32 | mixed[0], (mixed[3] << 32 | mixed[2]) << 64)
@@ -83,7 +83,7 @@ Distribution = Callable[[Words], Array]
 
 
 def fill(generator: Philox, out: Array, per_block: int, distribution: Distribution) -> None:
-    """Fill `out` with `per_block` values from each block in order; what is left of the last one is not used."""
+    """Fill `out` with `per_block` values from each block in order; leftover values of the last block are dropped."""
     flat = out.reshape(-1)
     size = _PART * per_block
     for start in range(0, flat.size, size):
@@ -94,13 +94,13 @@ def fill(generator: Philox, out: Array, per_block: int, distribution: Distributi
 
 
 def _singles(words: Words) -> Array:
-    """Floats in [0, 1) of 23 bits."""
+    """Convert words to float32 in [0, 1) with 23 random bits."""
     result: Array = ((words & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)).view(np.float32) - np.float32(1)
     return result
 
 
 def _doubles(words: Words) -> Array:
-    """Doubles in [0, 1) of 52 bits, one from two words."""
+    """Convert pairs of words to float64 in [0, 1) with 52 random bits."""
     pairs = words.reshape(-1, 2).astype(np.uint64)
     bits = ((pairs[:, 0] & np.uint64(0xFFFFF)) << _HALF) | pairs[:, 1] | np.uint64(0x3FF0000000000000)
     result: Array = bits.view(np.float64) - 1.0
@@ -108,7 +108,7 @@ def _doubles(words: Words) -> Array:
 
 
 def uniform(generator: Philox, out: Array) -> None:
-    """Fill `out`, of any float type, with values in [0, 1)."""
+    """Fill `out`, of any float type, with uniform values in [0, 1)."""
     if out.dtype == np.float64:
         fill(generator, out, 2, _doubles)
     elif out.dtype == np.float32:
@@ -127,14 +127,14 @@ def uniform(generator: Philox, out: Array) -> None:
 
 
 def _wide(words: Words) -> Array:
-    """64-bit integers from pairs of words, the lower half first."""
+    """Combine pairs of words to 64-bit integers, lower half first."""
     pairs = words.reshape(-1, 2).astype(np.uint64)
     result: Array = pairs[:, 0] | (pairs[:, 1] << _HALF)
     return result
 
 
 def integers(generator: Philox, out: Array, low: int = 0, high: int | None = None) -> None:
-    """Fill `out` with integers from `low` to below `high`, or with all that the type has."""
+    """Fill `out` with uniform integers in [low, high), or over the type's whole range if `high` is None."""
     wide = out.dtype.itemsize == 8
     word = np.uint64 if wide else np.uint32
 
@@ -148,7 +148,7 @@ def integers(generator: Philox, out: Array, low: int = 0, high: int | None = Non
 
 
 def _pairs(words: Words, double: bool) -> Array:
-    """Normally distributed values, two from every two uniform ones, by Box and Muller's transform."""
+    """Convert words to standard normal values, two from every two uniform ones, by the Box-Muller transform."""
     values = (_doubles(words) if double else _singles(words)).reshape(-1, 2)
     kind = values.dtype.type
     radius = np.sqrt(kind(-2) * np.log(np.maximum(values[:, 0], kind(1e-7))))
@@ -157,13 +157,13 @@ def _pairs(words: Words, double: bool) -> Array:
 
 
 def normal(generator: Philox, out: Array) -> None:
-    """Fill `out`, of any float type, with normally distributed values."""
+    """Fill `out`, of any float type, with standard normal values."""
     double = out.dtype == np.float64
     fill(generator, out, 2 if double else 4, lambda words: _pairs(words, double))
 
 
 def truncated_normal(generator: Philox, out: Array) -> None:
-    """Fill `out` with normally distributed values of magnitude below 2; others are drawn again.
+    """Fill `out` with standard normal values of magnitude below 2, by rejection.
 
     Each group of values that one block can make has a stretch of blocks of its own to draw from.
     """
@@ -195,7 +195,7 @@ def truncated_normal(generator: Philox, out: Array) -> None:
 
 
 def categories(draws: Array, logits: Array) -> Array:
-    """For each of the uniform `draws` of a row the class in which it falls, by the cumulated weights exp(logit - largest)."""
+    """Return the class of each uniform draw, by inverting the row's cumulative distribution of exp(logit - max)."""
     row = logits.astype(np.float64)
     finite = np.isfinite(row)
     largest = row[finite].max(initial=-np.inf)
@@ -206,7 +206,7 @@ def categories(draws: Array, logits: Array) -> Array:
 
 
 def shuffled(words: Words, size: int) -> Array:
-    """The numbers from 0 to size - 1 in the order of Fisher and Yates' shuffle, drawing one word for each but the last."""
+    """Return 0 .. size - 1 in Fisher-Yates order, using one word for each but the last."""
     order = list(range(size))
     for place, word in zip(range(size - 1), words.tolist()):
         other = place + word % (size - place)
@@ -215,7 +215,7 @@ def shuffled(words: Words, size: int) -> Array:
 
 
 def doubles(generator: Philox, count: int) -> Array:
-    """The next uniform doubles, two of each block."""
+    """Return the next `count` uniform doubles, two per block."""
     out = np.empty(count, np.float64)
     fill(generator, out, 2, _doubles)
     return out

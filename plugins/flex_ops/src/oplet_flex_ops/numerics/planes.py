@@ -1,4 +1,4 @@
-"""Windows over planes of shape (batch, height, width, channels): geometry from attributes, convolutions and pools, and their gradients.
+"""2D windows over NHWC maps: geometry from attributes, convolutions, pools, and their gradients.
 
 A picture at a time, every window is laid out as a row, so that a convolution is one matrix product.
 """
@@ -22,7 +22,7 @@ _PADDINGS = {"SAME": Padding.SAME, "VALID": Padding.VALID, "EXPLICIT": Padding.V
 
 
 class Plane(NamedTuple):
-    """The windows over a plane.
+    """The 2D windows over one map: sizes, filter, strides, dilations, padding.
 
     Attributes:
         height: those along the height.
@@ -34,28 +34,28 @@ class Plane(NamedTuple):
 
     @property
     def out(self) -> Shape:
-        """How many windows there are along the height and the width."""
+        """Return the number of windows along height and width: the output size."""
         return self.height.out, self.width.out
 
     @property
     def padded(self) -> Shape:
-        """The size of the plane with its padding."""
+        """Return the height and width of the padded map."""
         return self.height.padded, self.width.padded
 
     @property
     def inside(self) -> tuple[slice, slice]:
-        """The part of the padded plane that is the plane."""
+        """Return the slices of the padded map that hold the map itself."""
         rows, columns = self.height, self.width
         return slice(rows.before, rows.before + rows.size), slice(columns.before, columns.before + columns.size)
 
     def taps(self) -> Iterator[tuple[int, int, tuple[slice, slice]]]:
-        """For each tap of a window its place, and what it reads of the padded plane for all windows."""
+        """Yield for each filter tap (row, column, the padded map's slices that all windows read through it)."""
         for row in range(self.height.filter):
             for column in range(self.width.filter):
                 yield row, column, (_every(self.height, row), _every(self.width, column))
 
     def valid(self) -> Iterator[tuple[tuple[slice, slice], Array]]:
-        """For each tap what it reads of the padded plane, and for which windows that is within the plane."""
+        """Yield for each filter tap the padded map's slices that it reads, and a mask of windows for which they are not padding."""
         for row, column, part in self.taps():
             within = [
                 (places >= 0) & (places < axis.size)
@@ -71,7 +71,7 @@ def _every(axis: Axis, tap: int) -> slice:
 
 
 def ensure_planes(*tensors: Tensor) -> None:
-    """Refuse the node unless each tensor has four dimensions, none of them empty."""
+    """Raise an error unless each tensor has four non-empty dimensions."""
     for tensor in tensors:
         ensure(tensor.ndim == 4, f"{tensor} must have four dimensions.")
         ensure(tensor.size > 0, f"{tensor} holds no values.")
@@ -80,7 +80,7 @@ def ensure_planes(*tensors: Tensor) -> None:
 def plane_of(
     attributes: Attributes, source: Shape, filter: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> Plane:
-    """The windows over a plane of shape `source`, by the attributes `padding`, `explicit_paddings` and `data_format`.
+    """Return the windows over a map of shape `source`, by the attributes `padding`, `explicit_paddings` and `data_format`.
 
     Args:
         filter: the height and width of a window.
@@ -108,12 +108,12 @@ def plane_of(
 
 
 def dilations_of(attributes: Attributes) -> list[int]:
-    """The dilations of a convolution."""
+    """Return the dilations attribute of a convolution."""
     return attributes.integers("dilations", default=[1, 1, 1, 1])
 
 
 class _Rows:
-    """The windows of one picture at a time, as rows of a matrix.
+    """im2col buffers for one image at a time: windows as rows of a matrix.
 
     Attributes:
         padded: a plane with its padding.
@@ -128,14 +128,14 @@ class _Rows:
         self.windows: Array = np.empty(shape, dtype)
 
     def read(self, picture: Array) -> Array:
-        """The windows of a picture."""
+        """Gather an image's windows (im2col)."""
         self.padded[self._plane.inside] = picture
         for row, column, part in self._plane.taps():
             self.windows[:, :, row, column] = self.padded[part]
         return self.windows
 
     def add_back(self, picture: Array) -> None:
-        """Set a picture to the sums of what the windows hold for each of its places."""
+        """Scatter-add the windows back into `picture` (col2im)."""
         self.padded.fill(0)
         for row, column, part in self._plane.taps():
             self.padded[part] += self.windows[:, :, row, column]
@@ -143,14 +143,14 @@ class _Rows:
 
 
 def _grouped(windows: Array, groups: int) -> list[Array]:
-    """The windows of each group of channels, as matrices with a row for each window."""
+    """Return each channel group's windows as a matrix with one row per window."""
     size = windows.shape[-1] // groups
     count = windows.shape[0] * windows.shape[1]
     return [windows[..., group * size : (group + 1) * size].reshape(count, -1) for group in range(groups)]
 
 
 def convolution(plane: Plane, source: Array, filters: Array, output: Array) -> Thunk:
-    """A thunk that convolves `source` with filters of shape (height, width, channels of a group, results)."""
+    """Return a function that convolves `source` with filters (height, width, channels per group, output channels)."""
     groups = source.shape[3] // filters.shape[2]
     rows, results = _Rows(plane, source.shape[3], source.dtype), filters.shape[3] // groups
     matrix = filters.reshape(-1, filters.shape[3])
@@ -166,7 +166,7 @@ def convolution(plane: Plane, source: Array, filters: Array, output: Array) -> T
 
 
 def input_gradient(plane: Plane, filters: Array, gradient: Array, output: Array) -> Thunk:
-    """A thunk that computes the gradient of a convolution's input from that of its output."""
+    """Return a function that computes the gradient of a convolution's input from that of its output."""
     groups = output.shape[3] // filters.shape[2]
     rows, results = _Rows(plane, output.shape[3], output.dtype), filters.shape[3] // groups
     matrix, size = filters.reshape(-1, filters.shape[3]), filters.shape[2]
@@ -185,7 +185,7 @@ def input_gradient(plane: Plane, filters: Array, gradient: Array, output: Array)
 
 
 def filter_gradient(plane: Plane, source: Array, gradient: Array, output: Array) -> Thunk:
-    """A thunk that computes the gradient of a convolution's filters from that of its output."""
+    """Return a function that computes the gradient of a convolution's filters from that of its output."""
     groups = source.shape[3] // output.shape[2]
     rows, results = _Rows(plane, source.shape[3], source.dtype), output.shape[3] // groups
     matrix = output.reshape(-1, output.shape[3])
@@ -203,7 +203,7 @@ def filter_gradient(plane: Plane, source: Array, gradient: Array, output: Array)
 
 
 def depthwise(plane: Plane, source: Array, filters: Array, output: Array, wanted: str) -> Thunk:
-    """A thunk for a convolution of each channel with its own filters, or for one of its gradients.
+    """Return a function that computes a depthwise convolution, or its input or filter gradient, as `wanted` says.
 
     Args:
         source: the input, of shape (batch, height, width, channels).
@@ -240,7 +240,7 @@ def depthwise(plane: Plane, source: Array, filters: Array, output: Array, wanted
 
 
 def ensure_filters(node: Node, source: Shape, filters: Shape, *, separate: bool) -> None:
-    """Refuse filters that do not fit the channels of the input."""
+    """Raise an error for filters that do not match the input's channels."""
     ensure(len(filters) == 4 and min(filters) > 0, f"the filters' shape {list(filters)} must be of four sizes above zero.")
     if separate:
         ensure(filters[2] == source[3], f"the filters are of {filters[2]} channels, the input has {source[3]}.")

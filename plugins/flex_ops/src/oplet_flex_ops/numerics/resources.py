@@ -1,4 +1,4 @@
-"""Variables that outlive a run: TensorFlow's own operators make and change them, and builtin operators' variables are found, too.
+"""Resource variables: TensorFlow's own ops create and change them; variables of the builtin ops are found as well.
 
 A tensor of type RESOURCE holds a `Variable` that an operator here made, or the number under which builtin operators keep theirs in
 `Context.resources`: an object with the same two attributes. The converter writes builtin variables beside steps of optimizers as Flex.
@@ -17,7 +17,7 @@ __all__ = ["Held", "Variable", "find", "value_of", "variable_named"]
 
 
 class Held(Protocol):
-    """What a variable of any package has.
+    """Protocol of a resource variable of this or another package.
 
     Attributes:
         type: the type of its value.
@@ -29,7 +29,7 @@ class Held(Protocol):
 
 
 class Variable:
-    """A variable of an interpreter; attributes as of `Held`."""
+    """A resource variable of an interpreter; attributes as in `Held`."""
 
     def __init__(self, type: TensorType) -> None:
         self.type = type
@@ -40,7 +40,7 @@ class Variable:
 
 
 def variable_named(context: Context, container: str, name: str, type: TensorType) -> Variable:
-    """The interpreter's variable of this name; a new one where there is none.
+    """Return the interpreter's resource variable of this name; create it if there is none.
 
     Raises:
         EnsureError: it is of another type.
@@ -51,7 +51,7 @@ def variable_named(context: Context, container: str, name: str, type: TensorType
 
 
 def find(context: Context, handle: Tensor) -> Held:
-    """The variable whose handle a tensor holds.
+    """Return the variable whose handle a tensor holds.
 
     Raises:
         EnsureError: it holds no handle of a variable.
@@ -66,7 +66,7 @@ def find(context: Context, handle: Tensor) -> Held:
 
 
 def value_of(context: Context, handle: Tensor, type: TensorType) -> Array:
-    """The value of the variable whose handle a tensor holds, of this type; it may be changed in place.
+    """Return the array of the variable whose handle a tensor holds, checked for its type; it may be changed in place.
 
     Raises:
         EnsureError: there is no such variable, nothing has been assigned, or its value is of another type.

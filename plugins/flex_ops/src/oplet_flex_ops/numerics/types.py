@@ -1,4 +1,4 @@
-"""Groups of element types, as TensorFlow's kernels for the CPU are registered for them."""
+"""Groups of element types, as TensorFlow's CPU kernels are registered for them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Strings, which are bytes: what the operators on them share. Nothing here knows a node, except `elementwise`.
+"""Shared string functions, independent of nodes except `elementwise`. Strings are bytes.
 
-elementwise   operators that compute one value for each string
+elementwise   registrations of ops that map each string to one value
 fingerprints  FarmHash, MurmurHash and SipHash of strings
-numbers       numbers from text, as strictly as TensorFlow reads them, and numbers as text
+numbers       parsing of numbers, as strict as TensorFlow's, and printf formatting
 regular       regular expressions of RE2, and the replacement of their matches
 """

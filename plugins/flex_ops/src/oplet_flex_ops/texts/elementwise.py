@@ -1,4 +1,4 @@
-"""Operators that compute one value for each string, and the memory that strings take."""
+"""Registrations of ops that map each string to one value, and accounting of strings' memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STRING = 41
 
 
 def elementwise(make: Callable[[Attributes], Callable[[bytes], Any]], *types: TensorType) -> Registration:
-    """The registration of an operator with one input of strings and one output of its shape.
+    """Build the registration of an op that maps each string of its input to one value.
 
     Args:
         make: returns, for the node's attributes, the function of one string.
@@ -45,12 +45,12 @@ def elementwise(make: Callable[[Attributes], Callable[[bytes], Any]], *types: Te
 
 
 def put_strings(target: Array, values: list[Any]) -> None:
-    """Write the values into the array, in its order."""
+    """Write the values into the array in row-major order."""
     target.reshape(-1)[:] = values
 
 
 def checked(items: Iterable[Item]) -> Iterator[Item]:
-    """The items, with a look at the run's deadline now and then."""
+    """Yield the items, with a deadline check (checkpoint) every few items."""
     for number, item in enumerate(items):
         if not number % _STRIDE:
             checkpoint()
@@ -58,7 +58,7 @@ def checked(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def charge_strings(count: int, characters: int) -> None:
-    """Account for strings that are about to be made.
+    """Charge the memory of strings that are about to be created to the limit.
 
     Raises:
         LimitError: they take more memory than is allowed.

@@ -1,4 +1,4 @@
-"""Fingerprints of strings: the hashes by which TensorFlow puts strings into buckets.
+"""String fingerprints: the hashes by which TensorFlow assigns strings to buckets.
 
 Algorithms: FarmHash's Fingerprint64 (farmhashna, G. Pike), MurmurHash64A (A. Appleby) with TensorFlow's seed, and SipHash-2-4
 (J.-P. Aumasson, D. J. Bernstein).
@@ -18,7 +18,7 @@ _half = struct.Struct("<I").unpack_from
 
 
 def farm_fingerprint(data: bytes) -> int:
-    """FarmHash's Fingerprint64, from 0 to 2**64 - 1."""
+    """Compute FarmHash's Fingerprint64, from 0 to 2**64 - 1."""
     size = len(data)
     if size <= 16:
         return _up_to_16(data, size)
@@ -28,7 +28,7 @@ def farm_fingerprint(data: bytes) -> int:
 
 
 def murmur_hash(data: bytes) -> int:
-    """MurmurHash64A with TensorFlow's seed, from 0 to 2**64 - 1."""
+    """Compute MurmurHash64A with TensorFlow's seed, from 0 to 2**64 - 1."""
     multiplier, size = 0xC6A4A7935BD1E995, len(data)
     value = _SEED ^ (size * multiplier & _ALL)
     for at in range(0, size - 7, 8):
@@ -42,7 +42,7 @@ def murmur_hash(data: bytes) -> int:
 
 
 def sip_hash(key: tuple[int, int], data: bytes) -> int:
-    """SipHash-2-4 under a key of two 64-bit numbers, from 0 to 2**64 - 1."""
+    """Compute SipHash-2-4 under a key of two 64-bit numbers, from 0 to 2**64 - 1."""
     k0, k1 = key[0] & _ALL, key[1] & _ALL
     state = (k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573)
     whole = len(data) - len(data) % 8

@@ -1,4 +1,4 @@
-"""Numbers from text, with the grammar of C's strtod and strtol, and numbers as C's printf writes them."""
+"""Parsing of numbers with the grammar of C's strtod and strtol, and formatting as C's printf does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_DIGITS: Final = 20
 
 
 def read_float(text: bytes, *, single: bool) -> float | None:
-    """The number that a text holds, rounded once to single or double precision; None if it holds no number.
+    """Parse a float, rounded once to single or double precision; None if the text is not a number.
 
     Numbers that are too large are infinite. White space around the number is skipped.
     """
@@ -42,7 +42,7 @@ def read_float(text: bytes, *, single: bool) -> float | None:
 
 
 def read_integer(text: bytes, least: int, most: int) -> int | None:
-    """The decimal number that a text holds; None if it holds no number, or one out of bounds. White space around it is skipped.
+    """Parse a decimal integer, white space around it allowed; None if it is no number or out of bounds.
 
     Where `least` is 0, numbers have no minus sign.
     """
@@ -57,13 +57,13 @@ def read_integer(text: bytes, least: int, most: int) -> int | None:
 
 
 def _rounded(value: float) -> float:
-    """The nearest number of single precision."""
+    """Round to single precision."""
     with np.errstate(over="ignore", under="ignore"):
         return float(np.float32(value))
 
 
 def _to_single(value: float, text: bytes) -> float:
-    """The number of single precision nearest to the one in the text, of which `value` is the nearest double."""
+    """Round to single precision without double rounding: `value` is the double nearest to the number in `text`."""
     found = _rounded(value)
     if not math.isfinite(found) or found == value:
         return found
@@ -78,7 +78,7 @@ def _to_single(value: float, text: bytes) -> float:
 
 
 class PrintFormat:
-    """A conversion of C's printf: "%08.2f".
+    """A printf conversion specification such as "%08.2f".
 
     Args:
         flag: one of "-", "+", " ", "0", "#", or "" for none.
@@ -95,7 +95,7 @@ class PrintFormat:
         self._format = f"%{flag}{width if width > 0 else ''}{digits}{'d' if conversion == 'u' else conversion}"
 
     def __call__(self, value: float | int | bytes) -> bytes:
-        """The value as text; what is not finite is never filled up with zeros."""
+        """Format the value; infinities and NaN are never zero-padded."""
         if isinstance(value, float) and not math.isfinite(value) and self._flag == "0":
             return (b"%f" % value).rjust(self._width)
         return self._format.encode() % value

@@ -1,4 +1,4 @@
-"""Regular expressions with RE2's syntax and semantics: by RE2 itself, the package google-re2.
+"""Regular expressions with RE2's syntax and semantics, through the package google-re2.
 
 RE2's time is linear in the text's length whatever the pattern is, and its memory has a bound. Patterns and texts are UTF-8, as in
 TensorFlow. Replacement: GlobalReplace, Replace and Rewrite in re2/re2.cc.
@@ -20,7 +20,7 @@ _MANY = 1 << 14
 
 
 def compile_pattern(pattern: bytes) -> Any:
-    """The compiled pattern; `fullmatch` and `search` take bytes.
+    """Compile an RE2 pattern, whose `fullmatch` and `search` take bytes; raise for a syntax error.
 
     Raises:
         EnsureError: RE2 refuses the pattern, or is not installed.
@@ -40,7 +40,7 @@ def compile_pattern(pattern: bytes) -> Any:
 
 
 def read_rewrite(rewrite: bytes) -> tuple[Rewrite, bool]:
-    r"""A replacement's parts, up to the first error in it, and whether there was none.
+    r"""Parse a replacement; return its parts up to the first error, and whether there was none.
 
     `\0` to `\9` are groups, `\\` is a backslash; other escapes are errors.
     """
@@ -61,7 +61,7 @@ def read_rewrite(rewrite: bytes) -> tuple[Rewrite, bool]:
 
 
 def replace_all(pattern: Any, rewrite: bytes, text: bytes) -> bytes:
-    """The text with every match replaced; as it is where the replacement names a group that the pattern does not have."""
+    """Replace every match; return the text unchanged if the replacement names a group that the pattern lacks."""
     parts, _ = read_rewrite(rewrite)
     if _largest_group(rewrite) > pattern.groups:
         return text
@@ -87,7 +87,7 @@ def replace_all(pattern: Any, rewrite: bytes, text: bytes) -> bytes:
 
 
 def replace_first(pattern: Any, rewrite: bytes, text: bytes) -> bytes:
-    """The text with its first match replaced; as it is where the replacement has an error."""
+    """Replace the first match; return the text unchanged if the replacement is invalid."""
     parts, valid = read_rewrite(rewrite)
     match = pattern.search(text) if valid and _largest_group(rewrite) <= pattern.groups else None
     if match is None:
@@ -100,7 +100,7 @@ def replace_first(pattern: Any, rewrite: bytes, text: bytes) -> bytes:
 
 
 def _expand(parts: Rewrite, match: Any, made: list[bytes]) -> int:
-    """Append what a match is replaced by; returns its length. A group that occurs many times is one object."""
+    """Append a match's replacement to `made`; return its length. A group that occurs repeatedly is one shared object."""
     groups = {part: match.group(part) or b"" for part in parts if isinstance(part, int)}
     expanded = [part if isinstance(part, bytes) else groups[part] for part in parts]
     made += expanded
@@ -108,7 +108,7 @@ def _expand(parts: Rewrite, match: Any, made: list[bytes]) -> int:
 
 
 def _largest_group(rewrite: bytes) -> int:
-    """The largest group that the replacement names, errors in it or not."""
+    """Return the largest group number that the replacement names, even if it has errors."""
     largest = at = 0
     while (found := rewrite.find(b"\\", at)) >= 0:
         escaped = rewrite[found + 1 : found + 2]
@@ -119,7 +119,7 @@ def _largest_group(rewrite: bytes) -> int:
 
 
 def _character(text: bytes, at: int) -> int:
-    """The bytes of the UTF-8 character at a position; 1 where there is none."""
+    """Return the byte length of the UTF-8 character at a position; 1 if it is not valid."""
     first = text[at] if at < len(text) else 0
     size = 1 if first < 0xC2 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4 if first < 0xF5 else 1
     try:

@@ -46,7 +46,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _large(declared: int, small: int, stride: int, window: int, padding: Padding) -> int:
-    """The output's size along one axis."""
+    """Return the output size along one axis: the declared one if it fits, else the smallest."""
     if small == 0:
         return 0
     if declared > 0 and windows_in(declared, window, stride, padding) == small:

@@ -1,4 +1,4 @@
-"""Landmarks2TransformMatrix, version 1: the matrix that cuts the box around some landmarks out of an image, upright.
+"""Landmarks2TransformMatrix, version 1: the matrix that crops an upright box around some landmarks.
 
 The landmarks lie in a square of `landmarks_range`, whatever the image's size; positions are pixels' corners.
 

@@ -1,4 +1,4 @@
-"""Landmarks2TransformMatrix, version 2: the matrix that cuts the box around some landmarks out of an image, turned.
+"""Landmarks2TransformMatrix, version 2: the matrix that crops a rotated box around some landmarks.
 
 The landmarks are in pixels of the image, which is turned so that the line between two of them has a given angle.
 

@@ -1,6 +1,6 @@
-"""MaxPoolingWithArgmax2D: the largest value of each window, and where in the window it lies, counted row by row.
+"""MaxPoolingWithArgmax2D: each window's maximum, and its row-major position in the window.
 
-The position is a number in a float tensor, with 0.1 added so that whoever rounds it down is safe; in an int32 tensor
+The position is a number in a float tensor, with 0.1 added so that truncation gives the right integer; in an int32 tensor
 it is the bare number. Of equal values the first counts; NaN never does.
 
 Numerics: mediapipe/util/tflite/operations/max_pool_argmax.cc

@@ -1,4 +1,4 @@
-"""MaxUnpooling2D: each value goes where MaxPoolingWithArgmax2D found it; everything else is zero.
+"""MaxUnpooling2D: writes each value to the position that MaxPoolingWithArgmax2D found, zeros elsewhere.
 
 Where windows overlap and two values go to the same place, the later one in row-by-row order stays. The padding that the
 options name makes no difference: an output axis is as long as the input's times the window's.

@@ -1,4 +1,4 @@
-"""TransformLandmarks: points of two or three coordinates moved by a transformation matrix; a third coordinate stays.
+"""TransformLandmarks: transforms points of two or three coordinates by a matrix; a third coordinate is unchanged.
 
 Version 1 takes [1, height, width, channels] with several points side by side in the channels and scales the matrix's
 shift; version 2 takes [1, points, 2 or 3].

@@ -1,4 +1,4 @@
-"""TransformTensorBilinear: the part of an image that a transformation matrix cuts out, sampled bilinearly.
+"""TransformTensorBilinear: warps an image by a transformation matrix, sampled bilinearly.
 
 The matrix maps the output's positions to the input's. In version 1 a position is a pixel's corner, in version 2 its
 centre. What lies outside the image is zero.

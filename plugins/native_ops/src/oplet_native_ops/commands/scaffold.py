@@ -1,4 +1,4 @@
-"""Write a new package of an operator in C++: complete, installable, with tests that pass."""
+"""Generates a new installable package with an operator in C++ and passing tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z]
 
 
 def new_op(name: str, directory: Path | None = None, *, license: str = "Apache-2.0") -> Path:
-    """Write a package that brings an operator in C++.
+    """Write a new package with an operator in C++.
 
     Args:
         name: the name that models call it by, such as "Atan".
@@ -56,7 +56,7 @@ def new_op(name: str, directory: Path | None = None, *, license: str = "Apache-2
 
 
 def _values(name: str, license: str) -> dict[str, str]:
-    """What stands in the template's places."""
+    """Return the template's placeholder values for an op name and licence."""
     from oplet import __version__
 
     words = re.sub(r"[^a-z0-9]+", "_", _BORDER.sub("_", name).lower()).strip("_").split("_")
@@ -80,7 +80,7 @@ def _values(name: str, license: str) -> dict[str, str]:
 
 
 def _filled(folder: Path, place: Path, values: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
-    """The files of a template: where each one goes, and what is in it."""
+    """Yield (target path, content) of each file of a template folder."""
     for entry in sorted(folder.iterdir()):
         if entry.is_dir():
             yield from _filled(entry, place / entry.name.replace("MODULE", values["module"]), values)

@@ -1,4 +1,4 @@
-"""What a delegate library asks for while it claims nodes of a subgraph, carried out."""
+"""Carries out what a delegate library requests while it claims nodes of a subgraph."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OF_THE_MODEL = ("metadata", "acquire", "release", "skip")
 
 
 class Claim:
-    """One run of a delegate's Prepare on one subgraph.
+    """One run of a delegate's Prepare function on one subgraph.
 
     Args:
         delegate: the delegate.
@@ -70,7 +70,7 @@ class Claim:
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """Answer what the library asks for, as long as this lasts."""
+        """Answer the library's callbacks while the context is active."""
         self._hooks = {name: kind(self._guarded(getattr(self, f"_{name}"))) for name, kind in _HOOKS.items()}
         self._serve(self._graph, self._hooks)
         try:
@@ -82,12 +82,12 @@ class Claim:
             self._forget_preview()
 
     def _serve(self, graph: DelegateGraph, names: Collection[str]) -> None:
-        """Have these functions of a graph answered, and no others."""
+        """Enable exactly these callbacks of a graph."""
         table = (Address * len(_HOOKS)).from_address(self._shim.oplet_native_hooks(graph.pointer))
         table[:] = [ctypes.cast(self._hooks[name], Address).value if name in names else None for name in _HOOKS]
 
     def _guarded(self, hook: Callable[..., None]) -> Callable[..., int]:
-        """The hook with a status in place of exceptions, which C cannot pass on."""
+        """Wrap a callback to return a status instead of raising, as exceptions cannot pass through C."""
 
         def run(*arguments: Any) -> int:
             try:
@@ -105,7 +105,7 @@ class Claim:
     # Nodes ---------------------------------------------------------------------------------------------------------------
 
     def _nodes(self, array: Any, what: str) -> list[int]:
-        """The nodes that the library names."""
+        """Return the node indices in a TfLiteIntArray from the library, checked."""
         if not array:
             raise DelegateError(f"It {what} nodes by a null pointer.")
         size = array.contents.size
@@ -151,7 +151,7 @@ class Claim:
         self._shim.oplet_native_phase(self._graph.pointer, _PHASE_DELEGATE)
 
     def _kernel_of(self, given: Any) -> tuple[Kernel, int | None]:
-        """What is to run the partitions: a registration, or an operator that one only wraps."""
+        """Return the claimed partitions' kernel: a TfLiteRegistration, or the TfLiteOperator in it."""
         registration: Registered = given.contents
         operator: int | None = registration.registration_external
         is_operator = bool(operator) and bool(self._shim.oplet_native_is_operator(operator))

@@ -1,4 +1,4 @@
-"""A delegate that a shared library makes."""
+"""A delegate created by a shared library."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _KNOWN_FLAGS = 15
 
 
 def load_delegate_library(path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> NativeDelegate:
-    """The delegate of a shared library; `oplet.load_delegate` calls it for paths.
+    """Load a shared library's delegate; `oplet.load_delegate` calls this for paths.
 
     The library is native code that runs inside this program and can do whatever it can: load what you trust.
 
     Args:
         path: the library (.so). A file, or a name that is looked for in LD_LIBRARY_PATH and the system's folders.
-        options: what it is to be told, all as strings.
+        options: the delegate's options, converted to strings.
 
     Raises:
         PluginError: the library cannot be loaded.
@@ -45,7 +45,7 @@ def load_delegate_library(path: str | os.PathLike[str], options: Mapping[str, An
 
 
 class NativeDelegate(Shared, Delegate):
-    """See `load_delegate_library`.
+    """A delegate of a shared library; see `load_delegate_library`.
 
     Attributes:
         pointer: the library's delegate, a TfLiteDelegate; None once it is destroyed.
@@ -72,7 +72,7 @@ class NativeDelegate(Shared, Delegate):
 
     @property
     def profiles_operators(self) -> bool:
-        """Never: the library is given no profiler."""
+        """Return False: the library gets no profiler."""
         return False
 
     def prepare(self, context: DelegateContext) -> None:
@@ -91,7 +91,7 @@ class NativeDelegate(Shared, Delegate):
                 context.report_unsupported(index, graph.left(index))
 
     def _graph_of(self, context: DelegateContext) -> DelegateGraph:
-        """The subgraph as the library has it from an earlier time, or a new one, also where composites were inlined since."""
+        """Return the library's view of the subgraph: an earlier one if it still fits, else a new one (e.g. after inlining)."""
         earlier = None
         for known in self._contexts:
             if known.tensors is context.tensors and (graph := self._graph_in(known)) is not None:
@@ -103,7 +103,7 @@ class NativeDelegate(Shared, Delegate):
         return made
 
     def remember(self, context: Context, graph: DelegateGraph) -> None:
-        """Keep a graph for as long as its interpreter lives."""
+        """Keep a graph alive as long as its interpreter."""
         self._contexts.add(context)
         context.resources[self._key(context)] = graph
 

@@ -1,4 +1,4 @@
-"""The delegate that a library makes, checked as far as that can be seen."""
+"""Creation of a library's delegate, with sanity checks of its struct."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _METHODS = ("Prepare", "CopyFromBufferHandle", "CopyToBufferHandle", "FreeBuffer
 
 
 def create_delegate(library: NativeLibrary, options: Mapping[str, str]) -> int:
-    """Call `tflite_plugin_create_delegate`; the address of the delegate.
+    """Call `tflite_plugin_create_delegate`; return the delegate's address.
 
     Raises:
         DelegateError: the library has no such function, makes none, or what it makes is none.
@@ -51,7 +51,7 @@ def create_delegate(library: NativeLibrary, options: Mapping[str, str]) -> int:
 
 
 def destroy_delegate(library: NativeLibrary, pointer: int) -> None:
-    """Call `tflite_plugin_destroy_delegate`, if the library has it."""
+    """Call `tflite_plugin_destroy_delegate`, if the library exports it."""
     if _DESTROY in library.info.functions:
         destroy = getattr(library.functions, _DESTROY)
         destroy.restype, destroy.argtypes = None, [Address]
@@ -81,5 +81,5 @@ def _check(pointer: int, name: str) -> None:
 
 
 def is_opaque(pointer: int) -> bool:
-    """Whether a delegate has the opaque interface."""
+    """Return whether a delegate has the opaque interface (TfLiteOpaqueDelegate)."""
     return bool(shim().oplet_native_delegate_is_opaque(pointer))

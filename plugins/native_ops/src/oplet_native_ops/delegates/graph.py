@@ -1,4 +1,4 @@
-"""A subgraph as a delegate library sees it: all tensors and nodes as C structs, which stay where they are."""
+"""A subgraph as a delegate library sees it: all tensors and nodes as C structs with stable addresses."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _SIDE_EFFECTS = (BuiltinOperator.IF, BuiltinOperator.WHILE, BuiltinOperator.CALL
 
 
 class _Shown(NamedTuple):
-    """A node in C, and what it points to."""
+    """A TfLiteNode and the memory that it points to."""
 
     struct: Any
     options: ctypes.Structure | ctypes.Array[ctypes.c_char] | None
 
 
 def int_array(values: Iterable[int]) -> Any:
-    """The values as a TfLiteIntArray of C's, which whoever gets it frees."""
+    """Allocate a TfLiteIntArray with these values; the receiver frees it."""
     numbers = list(values)
     made = shim().TfLiteIntArrayCreate(len(numbers))
     if not made:
@@ -51,10 +51,10 @@ def _write(array: Any, values: list[int]) -> None:
 
 
 class DelegateGraph(Shared, NativeGraph):
-    """One subgraph of one interpreter, for one delegate, as long as the interpreter lives.
+    """The C view of one subgraph of one interpreter for one delegate; it lives as long as the interpreter.
 
     Attributes:
-        withheld: why nodes are shown as ones that nobody knows, by index.
+        withheld: for nodes shown as an unknown custom op the reason, by index.
         others: other subgraphs of the model that the library looked at from here, by index.
         dynamic: outputs whose memory is the library's own, by index, with the partition that makes each.
         earlier: the graph as the library saw it before it had more tensors, which it may still look at.
@@ -75,10 +75,10 @@ class DelegateGraph(Shared, NativeGraph):
         self._operators: list[int] = []
 
     def close(self) -> None:
-        """Nothing: the library may look at the graph as long as the interpreter lives, which `dispose` is for."""
+        """Do nothing: the library may use the graph as long as the interpreter lives; `dispose` frees it."""
 
     def dispose(self) -> None:
-        """Free everything."""
+        """Free all C memory of the graph."""
         if self.pointer is None:
             return
         super().close()
@@ -98,7 +98,7 @@ class DelegateGraph(Shared, NativeGraph):
     # Tensors ---------------------------------------------------------------------------------------------------------
 
     def describe(self, tensor: Tensor) -> None:
-        """See `NativeGraph.describe`; once, as the library may hold on to what it has seen."""
+        """Do as `NativeGraph.describe`, but once per tensor, as the library may keep pointers to what it has read."""
         if tensor.index not in self._described:
             self._described.add(tensor.index)
             super().describe(tensor)
@@ -106,7 +106,7 @@ class DelegateGraph(Shared, NativeGraph):
             self.tensor(tensor.index).type = TYPE_NUMBERS[tensor.type]
 
     def set_shape(self, tensor: Tensor, memory: int | None = None) -> None:
-        """See `NativeGraph.set_shape`; what has not changed, and what is in memory of the library's, stays as it is."""
+        """Do as `NativeGraph.set_shape`, but leave unchanged tensors and tensors in the library's own memory alone."""
         if tensor.allocation is Allocation.CONSTANT or (memory is None and tensor.index in self.dynamic):
             return
         kind = memory
@@ -118,26 +118,26 @@ class DelegateGraph(Shared, NativeGraph):
         super().set_shape(tensor, kind)
 
     def give(self, tensor: Tensor, index: int | None = None) -> int:
-        """See `NativeGraph.give`; constants have their memory from the start, and dynamic outputs are the library's."""
+        """Do as `NativeGraph.give`; constants keep their memory, and dynamic outputs are allocated by the library."""
         if index is None and (tensor.allocation is Allocation.CONSTANT or tensor.index in self.dynamic):
             return int(self.tensor(tensor.index).data or 0)
         return super().give(tensor, index)
 
     def take_memory(self, tensor: Tensor) -> None:
-        """Have no memory of oplet's behind a tensor: a partition's inner values are the kernel's own, as in LiteRT."""
+        """Detach a tensor from oplet's memory: a partition's inner values belong to the kernel, as in LiteRT."""
         if not tensor.is_constant and tensor.index not in self.dynamic:
             self._shim.oplet_native_data(self.pointer, tensor.index, None, self.tensor(tensor.index).bytes)
 
     # The whole ---------------------------------------------------------------------------------------------------------
 
     def has_all_of(self, context: DelegateContext) -> bool:
-        """Whether it has all tensors that the plan's nodes use."""
+        """Return whether the graph has all tensors that the plan's nodes use."""
         nodes = (context.node(index) for index in context.execution_plan)
         used = (tensor for node in nodes for tensor in (*node.inputs, *node.outputs, *node.intermediates) if tensor is not None)
         return max((tensor.index for tensor in used), default=-1) < self._count
 
     def show(self, context: DelegateContext) -> None:
-        """Bring everything up to date before the library looks at it."""
+        """Update all tensors and nodes before the library reads them."""
         new = set(range(self._count)) - self._described
         for tensor in context.tensors[: self._count]:
             self.describe(tensor)
@@ -154,7 +154,7 @@ class DelegateGraph(Shared, NativeGraph):
         self.show_nodes(context)
 
     def show_nodes(self, context: DelegateContext) -> None:
-        """Bring the plan up to date, and add nodes that are new."""
+        """Update the execution plan, and add new nodes."""
         plan = context.execution_plan
         variables = [tensor.index for tensor in context.tensors[: self._count] if tensor.is_variable]
         name = (context.model.root.subgraphs or [])[context.subgraph_index].name or ""
@@ -166,7 +166,7 @@ class DelegateGraph(Shared, NativeGraph):
             self._show_node(context.node(index))
 
     def take_inputs(self, context: DelegateContext) -> None:
-        """Have oplet's nodes read what the library made them read: float16 constants in place of what widens them.
+        """Apply the library's rewiring of node inputs to oplet's nodes: float16 constants in place of DEQUANTIZE outputs.
 
         Raises:
             DelegateError: a node would read a tensor that there is not.
@@ -185,7 +185,7 @@ class DelegateGraph(Shared, NativeGraph):
             node.inputs = [None if tensor == -1 else context.tensors[tensor] for tensor in wanted]  # type: ignore[misc]
 
     def left(self, index: int) -> str:
-        """Why the library left a node, as far as that can be known."""
+        """Return why the library left a node unclaimed, as far as is known; "" otherwise."""
         if reason := self.withheld.get(index):
             return reason
         if said := self._shim.oplet_native_node_said(self.pointer, index).decode("utf-8", "replace").strip():
@@ -195,20 +195,20 @@ class DelegateGraph(Shared, NativeGraph):
         return "it did not look at it"
 
     def keep(self, kernel: Kernel, operator: int | None) -> None:
-        """Free a kernel, and delete the operator behind it, with the graph."""
+        """Free a kernel, and delete its TfLiteOperator, when the graph is disposed."""
         self._kernels.append(kernel.pointer)
         if operator is not None and operator not in self._operators:
             self._operators.append(operator)
             _owned[operator] = _owned.get(operator, 0) + 1
 
     def hold(self, content: bytes) -> ctypes.Array[ctypes.c_char]:
-        """Bytes at an address that stays good as long as the graph."""
+        """Copy bytes to an address that stays valid as long as the graph."""
         made = ctypes.create_string_buffer(content, len(content))
         self._kept.append(made)
         return made
 
     def _show_constant(self, context: DelegateContext, tensor: Tensor) -> None:
-        """Let the library have the bytes of the file: also of packed types and of strings, which it has as LiteRT has them."""
+        """Point a constant tensor at the model file's bytes, in LiteRT's layout (packed sub-byte types and strings, too)."""
         super().set_shape(tensor, Memory.MMAP_RO)
         table = ((context.model.root.subgraphs or [])[context.subgraph_index].tensors or [])[tensor.index]
         content = context.model.tensor_bytes(table)

@@ -1,4 +1,4 @@
-"""One partition of a graph that a delegate's kernel runs, on the tensors' own memory."""
+"""Runs one claimed partition by the delegate's kernel, directly on the tensors' memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["PartitionNode"]
 
 
 class PartitionNode(NativeNode):
-    """What the registration's `init` returns for a partition, and the other methods work on.
+    """State of one partition's kernel: returned by the registration's `init`, used by its other methods.
 
     Args:
         delegate: whose it is.
@@ -67,7 +67,7 @@ class PartitionNode(NativeNode):
         return ctypes.sizeof(self._options) if self._options is not None else 0
 
     def close(self) -> None:
-        """Call the kernel's free."""
+        """Call the kernel's free function."""
         try:
             super().close()
         finally:
@@ -84,7 +84,7 @@ class PartitionNode(NativeNode):
             each.release()
 
     def prepare(self, context: Context, node: Node) -> None:
-        """Have the library set the shapes of the outputs and, if it likes, of what lies between the partition's nodes."""
+        """Let the library set the shapes of the partition's outputs and, if it likes, of inner tensors."""
         for tensor in self._inner:
             self._subgraph.set_shape(tensor)
             self._subgraph.take_memory(tensor)
@@ -98,7 +98,7 @@ class PartitionNode(NativeNode):
         self._subgraph.dynamic.update((tensor.index, self) for tensor in self._dynamic)
 
     def _check_types(self, tensors: list[Tensor]) -> None:
-        """Nothing: nodes with tensors that cannot be handed over were not shown, see `withheld`."""
+        """Do nothing: nodes with unsupported tensor types were hidden from the library, see `withheld`."""
 
     def _connect(self, node: Node, own: list[Tensor]) -> None:
         super()._connect(node, own)
@@ -115,7 +115,7 @@ class PartitionNode(NativeNode):
     # Buffers of the delegate's ------------------------------------------------------------------------------------------
 
     def bind(self, context: Context, node: Node) -> Callable[[], None]:
-        """A thunk that has the library run the partition, and takes over which of its tensors are in buffers of the delegate's."""
+        """Return a function that invokes the partition, and then updates which tensors are in the delegate's buffers."""
         run = super().bind(context, node)
         moving = list(dict.fromkeys(t for t in (*node.inputs, *node.outputs) if t is not None and not t.is_constant))
         outputs = [tensor for tensor in node.outputs if tensor in moving]
@@ -156,12 +156,12 @@ class PartitionNode(NativeNode):
             super()._fetch(context, tensor)
 
     def fetch(self, context: Context, tensor: Tensor) -> None:
-        """Copy a dynamic output from the library's memory, where it now is."""
+        """Copy a dynamic output from the library's memory."""
         super()._fetch(context, tensor)
 
 
 def delegate_handle(name: str, handle: Any) -> int:
-    """A buffer handle as the number that it is in C.
+    """Return a buffer handle as C's int32; raise if it is not one.
 
     Raises:
         InvokeError: it is none.

@@ -1,4 +1,4 @@
-"""What of C's is freed when nobody needs it any more."""
+"""Reference counting of C objects that several partitions share."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ __all__ = ["Shared"]
 
 
 class Shared:
-    """Something of C's that partitions use, which are freed by their interpreter.
+    """A C object that is freed when its last user (a partition) is gone.
 
-    Python tears down what refers to one another in no certain order, and may come to a delegate before the interpreter that still has
-    partitions of it to free: then whoever uses it last ends it.
+    Python destroys objects of a reference cycle in no defined order, possibly the delegate before an interpreter that still has
+    to free its partitions: the last user then frees the object.
     """
 
     _users = 0
     _is_gone = False
 
     def use(self) -> None:
-        """Keep it until `release`."""
+        """Add a user."""
         self._users += 1
 
     def release(self) -> None:
-        """End it if nobody else is left."""
+        """Remove a user; free the object if it was the last."""
         self._users -= 1
         if self._is_gone and not self._users:
             self._end()
@@ -31,5 +31,5 @@ class Shared:
             self._end()
 
     def _end(self) -> None:
-        """Free it, once."""
+        """Free the object, once."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Nodes that a delegate library cannot be shown as what they are."""
+"""Nodes that a delegate library must not see as they are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OBJECTS = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
 def withheld(node: Node) -> str:
-    """Why a library is shown a custom op that nobody knows in a node's place; "" if it sees the node."""
+    """Return why the library is shown an unknown custom op in a node's place; "" if it sees the node itself."""
     for tensor in (*node.inputs, *node.outputs, *node.intermediates):
         if tensor is not None and (why := _why(tensor)):
             return why

@@ -1,4 +1,4 @@
-"""Operators of somebody's library as registrations of oplet.
+"""Operators from third-party libraries, adapted to oplet's registrations.
 
 `entry` finds them, `kernel` and `node` run them, `loading` is what users call.
 """

@@ -1,4 +1,4 @@
-"""The operators that a library's functions return, checked as far as that can be seen."""
+"""Reading of the operators that a library's functions return, with sanity checks of their structs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HIGHEST_VERSION = 9999
 
 
 class Kernel:
-    """An operator of a library.
+    """An operator of a library: its function pointers.
 
     Attributes:
         pointer: how it is called, for C.
@@ -49,7 +49,7 @@ class Kernel:
 
 
 def entry_functions(library: NativeLibrary) -> list[str]:
-    """The functions of a library that return operators, by their names; those in namespaces of C++ as "a::b"."""
+    """Return the names of a library's functions that may return operators; those in C++ namespaces as "a::b"."""
     found = []
     for symbol in library.info.functions:
         name = symbol
@@ -63,7 +63,7 @@ def entry_functions(library: NativeLibrary) -> list[str]:
 
 
 def _demangled(symbol: str) -> str:
-    """The C++ name of a function without arguments, "" if it is no plain one."""
+    """Demangle the C++ name of a function without arguments; "" if it is not such a one."""
     rest = symbol[3:-2] if symbol.startswith("_ZN") else symbol[2:-1]
     parts = []
     while rest:
@@ -80,7 +80,7 @@ def _demangled(symbol: str) -> str:
 
 
 def load_kernel(path: str, function: str) -> Kernel:
-    """The operator that a function of a library returns.
+    """Load the operator that a function of a library returns.
 
     Raises:
         PluginError: the library or the function is not there, or what it returns is no operator that can run.
@@ -114,7 +114,7 @@ def _opaque(pointer: int, source: str) -> Kernel:
 
 
 def struct_kernel(pointer: int, source: str, library: NativeLibrary) -> Kernel:
-    """A TfLiteRegistration. It may also be anything else, so nothing of it is followed that does not look like one."""
+    """Read a TfLiteRegistration, after checking that its memory and pointers are plausible, as it may be anything."""
     mapped = Mappings()
     if not mapped.has(pointer, _BYTES, "r"):
         raise PluginError(f"{source} returns {pointer:#x}, where the program has no memory: it is no operator.")

@@ -1,4 +1,4 @@
-"""Registrations of oplet whose methods are a library's."""
+"""Registrations whose methods call a library's functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["bind", "free", "native_registration", "prepare"]
 
 
 def native_registration(path: str, load: Callable[[], Kernel], builtin: BuiltinOperator | None = None) -> Registration:
-    """The registration of an operator of a library.
+    """Build the registration of a library's operator.
 
     Args:
         path: the library's file, which reports name and builds carry.

@@ -1,4 +1,4 @@
-"""What users call: the operators of a library, for an interpreter or a package."""
+"""Public functions that load a library's operators, for an interpreter or a package."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _load(path: str, function: str) -> Kernel:
 
 
 def _label(op: str | BuiltinOperator) -> str:
-    """What messages call an op."""
+    """Return an op's name for messages."""
     return op.name if isinstance(op, BuiltinOperator) else op
 
 
@@ -45,7 +45,7 @@ class _Found(NamedTuple):
 
 
 def load_ops(path: Path_, operators: Operators | str | None = None) -> MutableOpResolver:
-    """The operators of a shared library that is made for LiteRT's C API, for `Interpreter(op_resolver=...)`.
+    """Load a shared library's operators, built for LiteRT's C API, for `Interpreter(op_resolver=...)`.
 
     The library is native code that runs inside this program and can do whatever it can: load what you trust. Several libraries go
     together with `MutableOpResolver.add_all`.
@@ -74,7 +74,7 @@ def load_ops(path: Path_, operators: Operators | str | None = None) -> MutableOp
 
 
 def load_registerer(path: Path_, function: str) -> MutableOpResolver:
-    """The operators that a function registers which gets a `tflite::MutableOpResolver *`, as for LiteRT's `custom_op_registerers`.
+    """Load the operators that a function adds to a `tflite::MutableOpResolver *`, as for LiteRT's `custom_op_registerers`.
 
     The library is native code that runs inside this program, see `load_ops`. It must be loaded here before anything else in the
     program loads it. LiteRT need not be in it; where it is, its `AddCustom` and `AddBuiltin` must be exported, as linkers do unless told
@@ -105,7 +105,7 @@ def load_registerer(path: Path_, function: str) -> MutableOpResolver:
 def register_library(
     resolver: MutableOpResolver, path: Path_, operators: Operators | str | None = None, version: int = 1
 ) -> None:
-    """Add the operators of a library that a package ships; one line of its `register_ops`.
+    """Register the operators of a library that a package ships; to be called in its `register_ops`.
 
     Args:
         resolver: that of the hook.

@@ -1,4 +1,4 @@
-"""One node of a graph that a library's operator serves: its context, its tensors and what its init returned."""
+"""One node served by a library's operator: C context, tensors, and the operator's user data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ALLOCATIONS = {Memory.ARENA_RW: Allocation.ARENA, Memory.ARENA_RW_PERSISTENT: A
 
 
 class NativeNode:
-    """What the registration's `init` returns, and the other methods work on.
+    """State of one node: returned by the registration's `init`, used by its other methods.
 
     Args:
         kernel: the operator.
@@ -77,11 +77,11 @@ class NativeNode:
 
     @property
     def _options_length(self) -> int:
-        """What init is told of it: a built-in operator's struct comes with the length 0, as in LiteRT."""
+        """Return the buffer length passed to init: 0 for a built-in operator's struct, as in LiteRT."""
         return ctypes.sizeof(self._options) if self._options is not None and self._custom else 0
 
     def close(self) -> None:
-        """Call the operator's free, and free everything else."""
+        """Call the operator's free function, and free all C memory."""
         if self._graph.pointer is None:
             return
         user_data, self._user_data = self._user_data, None
@@ -96,7 +96,7 @@ class NativeNode:
     # Preparing -------------------------------------------------------------------------------------------------------
 
     def prepare(self, context: Context, node: Node) -> None:
-        """Have the library check the node, set the shapes of its outputs and ask for temporaries."""
+        """Let the library check the node, set output shapes and request temporaries."""
         own = list(dict.fromkeys(tensor for tensor in (*node.inputs, *node.outputs, *node.intermediates) if tensor is not None))
         self._check_types(own)
         if self._node is None:
@@ -125,7 +125,7 @@ class NativeNode:
                 decline(f"{tensor} is of a type that LiteRT's C API does not have.")
 
     def _connect(self, node: Node, own: list[Tensor]) -> None:
-        """Give the library its node, once."""
+        """Create the C struct of the node, once."""
 
         def indices(tensors: Sequence[Tensor | None]) -> list[int]:
             return [-1 if tensor is None else tensor.index for tensor in tensors]
@@ -146,7 +146,7 @@ class NativeNode:
             struct.builtin_data = self._options_address
 
     def _adopt(self, context: Context, tensor: Tensor, *, unknown: bool) -> None:
-        """Take over what the library decided on an output."""
+        """Copy an output's shape and type as the library set them to oplet's tensor."""
         found = self._graph.tensor(tensor.index)
         if found.type != TYPE_NUMBERS[tensor.type]:
             made = TYPES.get(found.type)
@@ -165,7 +165,7 @@ class NativeNode:
             raise PrepareError(self._said(f"gives {tensor} memory of kind {found.allocation_type}, which outputs cannot have"))
 
     def _adopt_temporaries(self, context: Context, node: Node) -> None:
-        """Ask for the memory of the temporaries that the library listed; dynamic ones have C's."""
+        """Request memory for the temporaries that the library listed; dynamic ones are allocated by C."""
         self._added = []
         known = {tensor.index for tensor in self._own_tensors(node)}
         for index in dict.fromkeys(array_values(self._node.contents.temporaries)):
@@ -192,7 +192,7 @@ class NativeNode:
     # Running -----------------------------------------------------------------------------------------------------------
 
     def bind(self, context: Context, node: Node) -> Callable[[], None]:
-        """A thunk that has the library run the node, on the tensors' own memory."""
+        """Return a function that invokes the library's operator directly on the tensors' memory."""
         dynamic = self._dynamic
         texts = [t for t in node.inputs if t is not None and t.type is TensorType.STRING and not t.is_constant]
         fixed: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""The operators of functions that register them with a C++ resolver, which is ours."""
+"""Collects the operators that a function registers with a C++ resolver, emulated by this package."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Registered = tuple[str | BuiltinOperator, range, Kernel]
 
 
 def registered(library: NativeLibrary, function: str) -> tuple[Registered, ...]:
-    """What a function of a library registers: operators, their versions, and how they are called.
+    """Call a library's registering function; return its operators, their versions and kernels.
 
     Raises:
         PluginError: the function is not there, or it cannot register with us, or it registers nothing or what is no operator.

@@ -1,4 +1,4 @@
-"""The C library of this package, seen from Python, and other people's libraries bound to it.
+"""This package's own C library, seen from Python, and the loading of third-party libraries against it.
 
 It stands in for LiteRT's runtime: it exports the functions of the public C API. Nothing here knows what an operator computes.
 """

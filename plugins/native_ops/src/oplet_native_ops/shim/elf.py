@@ -1,4 +1,4 @@
-"""ELF files, as far as loading a library needs: what one exports and lacks, and a file that has nothing but needs."""
+"""A minimal ELF reader (exports, undefined symbols), and a writer of empty ELF libraries with dependencies."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _VERDEF, _VERDEFNUM, _VERSYM = 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFF0
 
 
 class ElfError(ValueError):
-    """A file is no library of this machine; the message says what it is."""
+    """Raised for a file that is not a library of this machine; the message says what it is."""
 
 
 class ElfInfo(NamedTuple):
-    """What a shared library says of itself.
+    """The dynamic symbols and dependencies of a shared library.
 
     Attributes:
         machine: "x86-64", "aarch64".
@@ -38,7 +38,7 @@ class ElfInfo(NamedTuple):
 
 
 class _File:
-    """The segments of a file, by the addresses that they will have."""
+    """The segments of an ELF file, by virtual address."""
 
     def __init__(self, data: bytes) -> None:
         if data[:4] != b"\x7fELF":
@@ -72,7 +72,7 @@ class _File:
 
 
 def _symbol_count(file: _File, tags: dict[int, int]) -> int:
-    """Nothing says it but the hash tables."""
+    """Return the number of dynamic symbols, derived from the hash tables, as ELF stores it nowhere else."""
     if _HASH in tags:
         return int(struct.unpack_from("<I", file.data, file.offset(tags[_HASH]) + 4)[0])
     if _GNU_HASH not in tags:
@@ -90,7 +90,7 @@ def _symbol_count(file: _File, tags: dict[int, int]) -> int:
 
 @contextmanager
 def _opened(path: str) -> Iterator[_File]:
-    """A file to be read within; whatever reading stumbles over is an ElfError."""
+    """Open an ELF file for reading; any parse failure inside becomes an ElfError."""
     with open(path, "rb") as opened:
         data = opened.read()
     try:
@@ -102,7 +102,7 @@ def _opened(path: str) -> Iterator[_File]:
 
 
 def read_elf(path: str) -> ElfInfo:
-    """What a shared library says of itself.
+    """Read a shared library's dynamic symbols and dependencies.
 
     Raises:
         ElfError: it is none, or one of another kind of machine.
@@ -126,7 +126,7 @@ def read_elf(path: str) -> ElfInfo:
 
 
 def bound_names(path: str) -> frozenset[str]:
-    """The names that the loader looks up for a shared library: those that it lacks, and those of its own that another may replace.
+    """Return the symbol names that the loader binds for a library: undefined ones, and its own that may be interposed.
 
     Raises:
         ElfError: the file is damaged.
@@ -144,7 +144,7 @@ def bound_names(path: str) -> frozenset[str]:
 
 
 def empty_library(reference: bytes, needed: Sequence[str] = (), soname: str = "", version: str = "") -> bytes:
-    """An ELF shared library without contents.
+    """Return an empty ELF shared library with the given dependencies.
 
     Args:
         reference: the first 64 bytes of a library of this machine, which its architecture is taken from.

@@ -1,4 +1,4 @@
-"""A `TfLiteContext` with its tensors, kept in step with oplet's."""
+"""A `TfLiteContext` and its tensors, kept in sync with oplet's."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _MEMORY = {
 
 
 def int_values(values: Sequence[int]) -> Any:
-    """The values as a C array of ints."""
+    """Return the values as a C int array."""
     return (ctypes.c_int * len(values))(*values)
 
 
 def address_of(array: np.ndarray[Any, Any]) -> int:
-    """Where the values of a contiguous array lie."""
+    """Return the address of a contiguous array's data."""
     return int(array.__array_interface__["data"][0])
 
 
 class NativeGraph:
-    """One `TfLiteContext`: of a node, or of a whole subgraph for a delegate.
+    """One `TfLiteContext`: for a single node, or for a delegate's whole subgraph.
 
     Args:
         tensors: so many there are before a library adds any; their indices are those of oplet's.
-        threads: what libraries are told that they may use.
+        threads: the number of threads that libraries may use.
 
     Attributes:
         pointer: the context, for C.
@@ -56,7 +56,7 @@ class NativeGraph:
         self._strings: dict[int, Any] = {}
 
     def close(self) -> None:
-        """Free it, and all memory that a library asked for."""
+        """Free the context and all memory that the library requested."""
         pointer, self.pointer = self.pointer, None
         if pointer:
             self._shim.oplet_native_graph_free(pointer)
@@ -64,21 +64,21 @@ class NativeGraph:
 
     @property
     def tensor_count(self) -> int:
-        """How many tensors there are, those that a library added included."""
+        """Return the number of tensors, including those that the library added."""
         return int(self._shim.oplet_native_tensor_count(self.pointer))
 
     @property
     def error(self) -> str:
-        """What the library reported in its last step, in one line; "" if nothing."""
+        """Return the errors that the library reported in its last call, in one line; "" if none."""
         return " ".join(self._shim.oplet_native_error(self.pointer).decode("utf-8", "replace").split())
 
     def tensor(self, index: int) -> layouts.Tensor:
-        """A tensor's struct, good until the library adds one."""
+        """Return a tensor's C struct, valid until the library adds a tensor."""
         found: layouts.Tensor = self._shim.oplet_native_tensor(self.pointer, index).contents
         return found
 
     def describe(self, tensor: Tensor) -> None:
-        """Tell what stays of one of oplet's tensors: type, name, signature of its shape, quantization."""
+        """Copy a tensor's fixed properties to C: type, name, shape signature, quantization."""
         index = tensor.index
         signature = tensor.shape_signature if -1 in tensor.shape_signature else ()
         name = tensor.name.encode("utf-8", "surrogateescape").replace(b"\0", b"")
@@ -102,10 +102,10 @@ class NativeGraph:
             raise MemoryError
 
     def set_shape(self, tensor: Tensor, memory: int | None = None) -> None:
-        """Tell the present shape of one of oplet's tensors; memory of the library's that it had is freed.
+        """Copy a tensor's present shape to C; free memory that the library had allocated for it.
 
         Args:
-            memory: what the library is told of its memory, a number of `Memory`; that of the tensor's allocation unless given.
+            memory: the TfLiteAllocationType to set, a number of `Memory`; by default that of the tensor's allocation.
         """
         size = 0 if tensor.type is TensorType.STRING else tensor.nbytes
         kind = _MEMORY[tensor.allocation] if memory is None else memory
@@ -113,7 +113,7 @@ class NativeGraph:
             raise MemoryError
 
     def give(self, tensor: Tensor, index: int | None = None) -> int:
-        """Let the library have a tensor's own memory, or of strings a copy in LiteRT's layout; return its address.
+        """Point the C tensor at oplet's memory (strings: a copy in LiteRT's layout); return the address.
 
         Args:
             index: the tensor's in C; its own unless given.

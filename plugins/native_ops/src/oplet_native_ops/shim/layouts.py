@@ -1,4 +1,4 @@
-"""The structs of LiteRT's C API that Python reads and writes in place; `native/abi.h` states them all."""
+"""ctypes structs of LiteRT's C API; `native/abi.h` defines all of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Address = ctypes.c_void_p
 
 
 class Status:
-    """Numbers of TfLiteStatus."""
+    """Values of TfLiteStatus."""
 
     OK = 0
     OUTPUT_SHAPE_NOT_KNOWN = 9
@@ -42,7 +42,7 @@ class Status:
 
 
 class Memory:
-    """Numbers of TfLiteAllocationType. What is DYNAMIC or PERSISTENT_RO is freed by C: memory of numpy's is never called so."""
+    """Values of TfLiteAllocationType. C frees DYNAMIC and PERSISTENT_RO memory, so numpy memory is never marked as either."""
 
     NONE = 0
     MMAP_RO = 1
@@ -59,7 +59,7 @@ NO_BUFFER_HANDLE = -1
 
 
 class IntArray(ctypes.Structure):
-    """TfLiteIntArray; its values follow the size."""
+    """TfLiteIntArray; the values follow the size."""
 
     _fields_ = [("size", ctypes.c_int)]
 
@@ -147,7 +147,7 @@ class NativeOpaqueDelegateParams(ctypes.Structure):
 
 
 class Call(ctypes.Structure):
-    """What the library needs to run a node, see `native/calls.c`."""
+    """Arguments of one node invocation; see `native/calls.c`."""
 
     _fields_ = [
         ("kernel", Address),
@@ -160,7 +160,7 @@ class Call(ctypes.Structure):
 
 
 def array_values(array: object) -> list[int]:
-    """The values of a TfLiteIntArray, given as a ctypes pointer; none for a null pointer."""
+    """Return the values of a TfLiteIntArray pointer; empty for a null pointer."""
     if not array:
         return []
     contents: IntArray = array.contents  # type: ignore[attr-defined]

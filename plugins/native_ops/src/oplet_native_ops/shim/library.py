@@ -1,4 +1,4 @@
-"""This package's own C library: where it is, and the signatures of what Python calls in it."""
+"""This package's own C library: its path, and the signatures of its functions."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
 
 
 def library_path() -> Path:
-    """Where the library lies, whether it is there or not."""
+    """Return the library's path, whether it exists or not."""
     return Path(__file__).parents[1] / "liboplet_native.so"
 
 
 @functools.cache
 def shim() -> ctypes.CDLL:
-    """The library, its functions declared. A call lets go of Python's lock.
+    """Load the library with its functions declared; calls release the GIL.
 
     Raises:
         PluginError: this platform has none, or it is of another version than the Python beside it.

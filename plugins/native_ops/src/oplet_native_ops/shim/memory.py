@@ -1,4 +1,4 @@
-"""What of the program's memory there is, for pointers that a library gives and that may be anything."""
+"""The process's memory map, to validate pointers from a library."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["Mappings", "word"]
 
 
 def word(address: int) -> int:
-    """The pointer that lies at an address, 0 for a null pointer."""
+    """Return the pointer stored at an address, 0 for null."""
     return ctypes.c_void_p.from_address(address).value or 0
 
 
 class Mappings:
-    """The memory that the program has now, and what it may do there."""
+    """The process's memory mappings and their permissions."""
 
     def __init__(self) -> None:
         self._areas: list[tuple[int, int, str]] = []
@@ -24,5 +24,5 @@ class Mappings:
                 self._areas.append((int(start, 16), int(end, 16), rights))
 
     def has(self, address: int, size: int, right: str) -> bool:
-        """Whether there are so many bytes that may be read ("r"), written ("w") or executed ("x")."""
+        """Return whether the address range is mapped readable ("r"), writable ("w") or executable ("x")."""
         return any(start <= address and address + size <= end and right in rights for start, end, rights in self._areas)

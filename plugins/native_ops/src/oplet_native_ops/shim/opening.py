@@ -1,4 +1,4 @@
-"""Opening somebody's library so that the functions of LiteRT's C API which it calls are found here, and nobody else's are.
+"""Opens a third-party library so that its LiteRT C API calls bind to this package's library, not to another one.
 
 The loader looks for what a new library leaves undefined among the libraries of the program itself, then among those that were asked
 for by the same `dlopen`. So an otherwise empty file that needs first our library and then theirs, opened for itself alone
@@ -30,14 +30,14 @@ _FOLDERS = ("/usr/local/lib", "/usr/lib", "/lib", "/usr/lib64", "/lib64")
 
 
 class NativeLibrary:
-    """A library of somebody's, bound to this package's.
+    """A third-party library, bound to this package's C library.
 
     Attributes:
         path: the file.
         name: the file's name, which messages call it.
         info: what it exports and needs.
         functions: its functions, for ctypes.
-        was_loaded: whether somebody else had it loaded before, so that it is bound to others.
+        was_loaded: whether the process had loaded it before, so that it is bound to another LiteRT library.
     """
 
     def __init__(self, path: str, info: ElfInfo, functions: ctypes.CDLL, was_loaded: bool) -> None:
@@ -48,11 +48,11 @@ class NativeLibrary:
         self.was_loaded = was_loaded
 
     def function(self, name: str) -> ctypes._NamedFuncPointer | None:
-        """A function without arguments, by its name in C or, as "a::b", in C++; None if the library exports none."""
+        """Return an exported function without arguments, by C name or C++ name ("a::b"); None if missing."""
         return self._first(symbols_of(name), ctypes.c_void_p, [])
 
     def registerer(self, name: str) -> ctypes._NamedFuncPointer | None:
-        """A function that gets a `tflite::MutableOpResolver *` and returns nothing, by its name as above."""
+        """Return an exported function that takes a `tflite::MutableOpResolver *`; name as in `function`; None if missing."""
         return self._first(registerer_symbols(name), None, [ctypes.c_void_p])
 
     def _first(self, symbols: tuple[str, ...], result: Any, arguments: list[Any]) -> ctypes._NamedFuncPointer | None:
@@ -65,12 +65,12 @@ class NativeLibrary:
 
 
 def symbols_of(name: str) -> tuple[str, ...]:
-    """What linkers call a function without arguments: in C, and in C++ by the rules that gcc and clang share."""
+    """Return the linker symbols of a function without arguments: the C name, and the Itanium-mangled C++ name."""
     return _symbols(name, "v")
 
 
 def registerer_symbols(name: str) -> tuple[str, ...]:
-    """The same of a function whose argument is a `tflite::MutableOpResolver *`; inside `tflite` its namespace is written shorter."""
+    """Return the linker symbols of a function that takes a `tflite::MutableOpResolver *`."""
     return _symbols(name, "PNS_17MutableOpResolverE" if name.startswith("tflite::") else "PN6tflite17MutableOpResolverE")
 
 
@@ -86,7 +86,7 @@ _lock = threading.Lock()
 
 
 def open_library(path: str | os.PathLike[str]) -> NativeLibrary:
-    """Open a library, once; it stays open until the program ends, as whatever it started may still run.
+    """Open a library once; it stays loaded until the process ends, as it may have started threads.
 
     Args:
         path: the file; or a name without folder, which is looked for in LD_LIBRARY_PATH and the system's folders if there is no
@@ -178,7 +178,7 @@ _standing_in: dict[str, ctypes.CDLL] = {}
 
 
 def _stand_in(runtime: str) -> None:
-    """Have libraries that ask for LiteRT's C library by name find an empty one; what they call in it is found here first."""
+    """Satisfy dependencies on LiteRT's C library by an empty library of that name; the calls bind to this package's."""
     if runtime not in _standing_in:
         _standing_in[runtime] = _open_bytes(empty_library(_header(), soname=runtime, version=_RUNTIMES[runtime]))
 
@@ -189,7 +189,7 @@ def _header() -> bytes:
 
 
 def _open_bytes(library: bytes, mode: int = _MODE) -> ctypes.CDLL:
-    """Open a library that is in no file of the user's."""
+    """Load a library from bytes rather than a file of the user's."""
     try:
         with tempfile.NamedTemporaryFile(prefix="oplet", suffix=".so") as file:
             file.write(library)

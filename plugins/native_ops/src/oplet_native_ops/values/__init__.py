@@ -1,4 +1,4 @@
-"""Values as C has them: numbers of types, strings in one block, options of built-in operators as structs.
+"""Conversion of values to C: type numbers, packed strings, built-in options as structs.
 
 Nothing here calls a library.
 """

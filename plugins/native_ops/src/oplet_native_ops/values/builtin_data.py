@@ -1,4 +1,4 @@
-"""Options of built-in operators as the C structs that libraries read (`TfLiteConvParams` and so on, of builtin_op_data.h).
+"""Built-in options as the C structs of builtin_op_data.h (`TfLiteConvParams` and so on).
 
 One table states every struct: its fields in order, and where each one's value comes from in the options of the model file. A model
 that gives an operator no options leaves its struct zero, as in LiteRT.
@@ -149,7 +149,7 @@ _SCALARS: Final[dict[str, Any]] = {
 
 
 class Field(NamedTuple):
-    """One field of a struct.
+    """One field of a C options struct.
 
     Attributes:
         kind: its type, as the table above has it, without brackets.
@@ -168,7 +168,7 @@ class Field(NamedTuple):
 
 @functools.cache
 def fields_of(struct: str) -> tuple[Field, ...]:
-    """The fields of a struct, in order."""
+    """Return the fields of a struct, in order."""
     found = []
     for text in STRUCTS[struct].split(", "):
         kind, _, rest = text.partition(" ")
@@ -181,7 +181,7 @@ def fields_of(struct: str) -> tuple[Field, ...]:
 
 @functools.cache
 def struct_type(struct: str) -> type[ctypes.Structure]:
-    """The struct for ctypes, laid out as C lays it out."""
+    """Return the ctypes structure with C's layout."""
     fields = [
         (field.name, _SCALARS[field.kind] * field.length if field.length else _SCALARS[field.kind]) for field in fields_of(struct)
     ]
@@ -189,7 +189,7 @@ def struct_type(struct: str) -> type[ctypes.Structure]:
 
 
 def struct_of(op: BuiltinOperator) -> str:
-    """The name of an operator's struct in `STRUCTS`, "" if it has none."""
+    """Return the name of an operator's options struct in `STRUCTS`, "" if it has none."""
     return _OPERATORS.get(op.name, "")
 
 
@@ -211,7 +211,7 @@ _CONVERT: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def builtin_data(op: BuiltinOperator, options: Table | None) -> ctypes.Structure | None:
-    """The struct that a library gets as a node's `builtin_data`; None for an operator that has none.
+    """Build the struct for a node's `builtin_data`; None for an operator that has none.
 
     Args:
         options: the node's, None where the model has none.

@@ -1,4 +1,4 @@
-"""Strings as LiteRT keeps them in one block: their number, the offset of each and of the end, then the characters."""
+"""LiteRT's packed string format: count, the offset of each string and of the end, then the characters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["pack_strings", "unpack_strings"]
 
 
 def pack_strings(array: np.ndarray[Any, Any]) -> bytes:
-    """The block of an array of bytes or str, in C order."""
+    """Pack an array of bytes or str, in C order."""
     texts = [text.encode() if isinstance(text, str) else bytes(text) for text in array.ravel().tolist()]
     offsets = np.cumsum([4 * (len(texts) + 2), *map(len, texts)])
     ensure(
@@ -24,7 +24,7 @@ def pack_strings(array: np.ndarray[Any, Any]) -> bytes:
 
 
 def unpack_strings(block: bytes) -> list[bytes]:
-    """The strings of a block.
+    """Unpack a packed block to a list of strings.
 
     Raises:
         ValueError: the offsets are not those of such a block.

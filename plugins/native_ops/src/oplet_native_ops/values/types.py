@@ -1,4 +1,4 @@
-"""The numbers that libraries know tensor types by (TfLiteType), which are not those of the model file."""
+"""TfLiteType numbers, which differ from the type numbers in the model file."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ REFUSED: Final = frozenset({TensorType.INT4, TensorType.INT2, TensorType.UINT4, 
 
 
 def type_label(number: int) -> str:
-    """What messages call the type of a number."""
+    """Return a type's name for messages, by its TfLiteType number."""
     return TYPES[number].name if number in TYPES else f"type {number}"

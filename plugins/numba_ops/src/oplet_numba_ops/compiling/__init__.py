@@ -1,3 +1,3 @@
-"""Compilation of Python functions to machine code that is called with addresses: caches, arguments, vector instructions. What
-comes in knows no operator.
+"""Compilation of Python functions to machine code that is called with raw addresses: caches, arguments, vector intrinsics. It
+knows no operator.
 """

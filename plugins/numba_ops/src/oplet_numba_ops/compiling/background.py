@@ -1,4 +1,4 @@
-"""Compilation by other processes, while numpy's kernels answer.
+"""Background compilation in other processes; the numpy kernels serve the nodes meanwhile.
 
 `ready` sees to the kernels that a plan needs: it loads their machine code, or has it compiled. What compiles is a process of its own, since
 numba holds Python's lock: this one stays responsive, and a crash of the compiler is not its own. It stores what it compiles on disk, for
@@ -25,7 +25,7 @@ _local = threading.local()
 
 
 def mode() -> str:
-    """The value of OPLET_COMPILE.
+    """Return the environment variable OPLET_COMPILE (when to compile), checked.
 
     Raises:
         CompileError: it is none of those that there are.
@@ -37,7 +37,7 @@ def mode() -> str:
 
 
 class _Awaited:
-    """A context, without a generator, as it is entered for each node."""
+    """A reusable context manager without a generator's overhead, as it is entered for each node."""
 
     __slots__ = ("_outer",)
 
@@ -52,12 +52,12 @@ class _Awaited:
 
 
 def awaited() -> _Awaited:
-    """A context in which `provide` may leave kernels to other processes; it notes them in the list that is the context's value."""
+    """Return a context manager in which `provide` may compile in the background; its value lists the kernels not ready yet."""
     return _Awaited()
 
 
 def provide(kernel: Kernel) -> None:
-    """See to it that a kernel is ready, or will be.
+    """Make a kernel ready: load or compile it, or queue it for background compilation.
 
     Raises:
         CompileError: it cannot be compiled here.
@@ -81,7 +81,7 @@ def provide(kernel: Kernel) -> None:
 
 
 def wait(kernel: Kernel) -> None:
-    """Wait until a kernel is compiled, or cannot be."""
+    """Wait until a kernel is compiled, or has failed to compile."""
     from oplet_numba_ops.compiling.processes import compilers
 
     compilers().wait(kernel)

@@ -1,4 +1,4 @@
-"""The compiler: machine code of kernels, by numba and LLVM. Imported only where something must be compiled."""
+"""The compiler: machine code of kernels, by numba and LLVM. Imported only if something must be compiled."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _word: Any = numba_types.int64
 
 
 def machine_code(kernel: Kernel) -> bytes:
-    """A kernel's machine code: `IMAGE` or `OBJECT` and what it is.
+    """Compile a kernel; return its machine code, prefixed by `IMAGE` (position-independent image) or `OBJECT` (object file).
 
     Raises:
         Exception: numba or LLVM refuses it; their classes depend on the version.
@@ -58,7 +58,7 @@ def _enter(words):  # type: ignore[no-untyped-def]
 
 
 def _object(name: str, compiled: Any, kinds: tuple[Any, ...], enter: Any) -> bytes:
-    """The object file with the functions of `ENTRIES`."""
+    """Compile to an object file that exports the functions of `ENTRIES`."""
     with global_compiler_lock:
         enter.compile((_word,))
         results: dict[str, Any] = {_ENTER: enter.overloads[(_word,)]}
@@ -78,7 +78,7 @@ def _object(name: str, compiled: Any, kinds: tuple[Any, ...], enter: Any) -> byt
 
 
 def _export(module: Any, symbol: str, context: Any, result: Any) -> None:
-    """Add a C function of integers that calls a compiled one, whose status is always that it succeeded."""
+    """Add an exported C function with integer arguments that calls a compiled function and drops its status, always success."""
     description, word = result.fndesc, ir.IntType(64)
     called = context.call_conv.get_function_type(description.restype, description.argtypes)
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [word] * len(description.argtypes)), symbol)

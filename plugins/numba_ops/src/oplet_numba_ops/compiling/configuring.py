@@ -1,4 +1,4 @@
-"""Import of numba without the settings that it reads from the current folder.
+"""Imports numba without the settings file that numba reads from the current folder.
 
 Numba reads `.numba_config.yaml` in the current folder (where PyYAML is installed) when it is imported, and again before it
 compiles. Such a file names the folder of cached machine code, and so decides which machine code runs. As the current folder may be
@@ -22,7 +22,7 @@ _FILE, _NO_FILE = ".numba_config.yaml", ""
 
 
 def import_numba() -> None:
-    """Import numba so that it reads no settings from the current folder, now or later.
+    """Import numba so that it never reads settings from the current folder.
 
     If the program has imported numba before, the settings that it read then stay in force, but for a cache folder that the file
     named.
@@ -43,7 +43,7 @@ def import_numba() -> None:
 
 
 def _close(config: ModuleType) -> None:
-    """Stop numba, which is imported already, from reading the file again."""
+    """Keep an already imported numba from reading the settings file again."""
     config._config_fname = _NO_FILE  # type: ignore[attr-defined]
     reloader = getattr(config, "_env_reloader", None)
     taken = getattr(reloader, "old_environ", None)
@@ -57,7 +57,7 @@ def _close(config: ModuleType) -> None:
 
 
 class _Finder:
-    """An import finder for numba's settings module alone."""
+    """An import finder for numba's config module only."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         spec = PathFinder.find_spec(name, path, target) if name == _MODULE else None
@@ -67,7 +67,7 @@ class _Finder:
 
 
 class _Loader(SourceFileLoader):
-    """An import loader that replaces the settings file's name by one that no file has."""
+    """An import loader that renames the settings file in numba's config module to one that never exists."""
 
     def get_code(self, fullname: str) -> CodeType | None:
         code = super().get_code(fullname)

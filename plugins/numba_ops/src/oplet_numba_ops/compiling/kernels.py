@@ -1,4 +1,4 @@
-"""Kernels: a Python function with one signature, as machine code.
+"""Kernels: a Python function compiled to machine code for one signature.
 
 The machine code is called by its address with all arguments in words of memory (`Kernel.entry`), which is how the threads of `team`
 call it, or as a Python function (`Kernel.compiled`). It is loaded from disk (`machine_code.storage`) without numba, or else compiled: now,
@@ -46,7 +46,7 @@ known: weakref.WeakSet[Kernel] = weakref.WeakSet()
 
 @functools.cache
 def _origin() -> str:
-    """What machine code depends on besides its kernel: this package's sources, numba, Python and the processor."""
+    """Return a string of all that machine code depends on besides the kernel: package sources, numba, Python, processor."""
     stamps = []
     try:
         for path, _, names in os.walk(package_folder()):
@@ -70,11 +70,11 @@ def _logger() -> Any:
 
 
 class CompileError(Exception):
-    """The error of a kernel that cannot be compiled here; the numpy kernel serves the node then."""
+    """Raised for a kernel that cannot be compiled on this machine; the numpy kernel then serves the node."""
 
 
 class Kernel:
-    """A function that is compiled for one signature when it is first needed.
+    """A function compiled for one signature at first use, cached on disk.
 
     Args:
         function: Python in the subset that numba compiles; it returns nothing, writes into its arguments, and allocates nothing. Other
@@ -109,7 +109,7 @@ class Kernel:
 
     @functools.cached_property
     def name(self) -> str:
-        """The function's name and a hash of all that the machine code depends on."""
+        """Cache key: the function's name plus a hash of all that the machine code depends on."""
         constants = [cell.cell_contents for cell in self.function.__closure__ or ()]
         options = sorted(self.fastmath) if isinstance(self.fastmath, set) else self.fastmath
         text = f"{_origin()} {self.function.__module__} {self.function.__qualname__} {self.signature} {options} {constants}"
@@ -122,11 +122,11 @@ class Kernel:
 
     @property
     def error(self) -> str:
-        """Why it cannot be compiled; "" if it can, or nobody tried."""
+        """Why the kernel cannot be compiled; "" if it can, or nobody tried yet."""
         return self._error
 
     def load(self) -> bool:
-        """Whether `entry` is ready without compiling; looks on disk once."""
+        """Try to load the machine code from the disk cache (once); return whether `entry` is ready without compiling."""
         if self._entry is None and not self._looked_for:
             with _LOCK:
                 self._looked_for = True
@@ -136,7 +136,7 @@ class Kernel:
         return self._entry is not None
 
     def entry(self) -> Entry:
-        """The machine code with its address; it is compiled if it is not on disk.
+        """Return the loaded machine code with its address; it is compiled first if it is not in the disk cache.
 
         Raises:
             CompileError: numba or LLVM refuses it; a warning says so, once.
@@ -152,7 +152,7 @@ class Kernel:
         return self._entry
 
     def compiled(self) -> Callable[..., Any]:
-        """The machine code as a Python function, which releases the GIL while it runs.
+        """Return the machine code as a Python function of the kernel's arguments, which releases the GIL.
 
         Raises:
             CompileError: as for `entry`.
@@ -162,7 +162,7 @@ class Kernel:
         return self._compiled
 
     def by_words(self) -> Callable[[int], None]:
-        """The machine code as a Python function of the address of its arguments, each a word, which releases the GIL while it runs.
+        """Return the machine code as a Python function of the address of its int64 argument slots, which releases the GIL.
 
         A call takes a third of a microsecond less than one of several arguments.
 
@@ -174,7 +174,7 @@ class Kernel:
         return self._by_words
 
     def made(self) -> bytes:
-        """The machine code, compiled and stored on disk; what `adopt` takes.
+        """Compile the kernel, store it in the disk cache, and return the bytes that `adopt` takes.
 
         Raises:
             CompileError: numba or LLVM refuses it.
@@ -190,7 +190,7 @@ class Kernel:
         return content
 
     def adopt(self, content: bytes) -> None:
-        """Load machine code that this kernel's `made` returned, in this process or another one.
+        """Load machine code that `made` returned, in this process or in another one.
 
         Raises:
             CompileError: it cannot be loaded here.
@@ -201,7 +201,7 @@ class Kernel:
                 raise CompileError(self._error)
 
     def fail(self, reason: str) -> None:
-        """Note, and warn once, that it cannot be compiled."""
+        """Record, and warn once, that the kernel cannot be compiled."""
         if not self._error:
             self._error = reason[:400]
             _logger().warning(
@@ -219,7 +219,7 @@ class Kernel:
 
 
 class Entry:
-    """A kernel as a function of machine code: void(address of words).
+    """Loaded machine code with the C signature void(int64_t *slots).
 
     Args:
         addresses: the addresses of its functions, by their names in `ENTRIES`.
@@ -238,7 +238,7 @@ class Entry:
         self._has_arrays = any(ndim for _, ndim in self._kinds)
 
     def function(self) -> Callable[..., Any]:
-        """A Python function of the kernel's arguments."""
+        """Return a Python function of the kernel's arguments."""
         if self._direct:
             return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(self._kinds))(self._direct)
         call = self.by_words()
@@ -250,11 +250,12 @@ class Entry:
         return run
 
     def by_words(self) -> Callable[[int], None]:
-        """A Python function of the address of the arguments' words."""
+        """Return a Python function of the address of the int64 argument slots."""
         return ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.address)
 
     def pack(self, arguments: Sequence[Any]) -> list[int]:
-        """The words of the arguments. The caller keeps the arrays alive. Read-only arrays are accepted.
+        """Pack arguments into int64 slots (arrays as address and shape); the caller keeps arrays alive. Read-only arrays are
+        accepted.
 
         Raises:
             TypeError: an argument has another type than the kernel's.
@@ -289,12 +290,12 @@ class Entry:
 
 
 def kernel(signature: str, fastmath: bool | set[str] = False) -> Callable[[Callable[..., Any]], Kernel]:
-    """A decorator: a `Kernel` of the function, compiled for `signature` when it is first needed."""
+    """Return a decorator that makes a function a `Kernel`, compiled for `signature` at first use."""
     return lambda function: Kernel(function, signature, fastmath)
 
 
 def family(make: Callable[..., Kernel]) -> Callable[..., Kernel]:
-    """A decorator of functions that make a kernel from constants: each is made once, and other processes can make the same.
+    """Decorate a function that makes a kernel from constants: results are cached, and a compile process can make the same one.
 
     The constants are numbers, strings and bools, by position.
     """

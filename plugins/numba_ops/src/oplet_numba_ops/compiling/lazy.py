@@ -1,4 +1,4 @@
-"""Functions that kernels call, named without importing numba: it is imported when a kernel is compiled, not when one is loaded.
+"""Lazy references to functions that kernels call: numba is imported when a kernel is compiled, not when one is loaded.
 
 Kernels call functions in Python (`inlined`) and functions that emit LLVM instructions (`emitted`). Both are placeholders that
 `resolved` replaces by numba's objects.
@@ -14,7 +14,7 @@ __all__ = ["emitted", "inlined", "resolved"]
 
 
 class _Emitted:
-    """An intrinsic of a module of `emitting`, by its path "module:name"."""
+    """Placeholder of an intrinsic in a module of `emitting`, by its path "module:name"."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -30,7 +30,7 @@ class _Emitted:
 
 
 class _Inlined:
-    """A function in Python that numba compiles into its callers."""
+    """Placeholder of a Python function that numba inlines into its callers."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self.function, self.options = function, options
@@ -51,12 +51,12 @@ class _Inlined:
 
 
 def emitted(path: str) -> Any:
-    """The function of the path "module:name" below `oplet_numba_ops.compiling.emitting`, for kernels to call."""
+    """Return a placeholder of the intrinsic "module:name" below `oplet_numba_ops.compiling.emitting`, for kernels to call."""
     return _Emitted(path)
 
 
 def inlined(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator of functions that kernels call.
+    """Return a decorator for functions that kernels call; they are compiled into their callers.
 
     Args:
         options: options of `numba.njit`.
@@ -65,7 +65,7 @@ def inlined(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def resolved(function: Callable[..., Any]) -> types.FunctionType:
-    """The function with numba's objects in the place of placeholders among its globals and its closure's values."""
+    """Return a copy of the function whose globals and closure hold numba's objects in place of placeholders."""
     code: types.CodeType = function.__code__
     names: dict[str, Any] = dict(function.__globals__)
     for name in _names(code):

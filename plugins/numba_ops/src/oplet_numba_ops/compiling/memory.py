@@ -1,4 +1,4 @@
-"""Arrays whose addresses are passed to kernels."""
+"""Arrays whose raw addresses are passed to kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGE = 1 << 15
 
 
 def aligned(shape: Sequence[int], dtype: DTypeLike, *, zeroed: bool = True) -> Array:
-    """An array, aligned to a cache line, whose last cache line may be read to its end.
+    """Allocate a cache-line-aligned array with padding, so that vector loads may read past its end to the cache line's.
 
     Args:
         shape: its shape.
@@ -41,21 +41,21 @@ def aligned(shape: Sequence[int], dtype: DTypeLike, *, zeroed: bool = True) -> A
 
 
 def padded_rows(count: int, multiple: int) -> int:
-    """The least multiple of `multiple` that is not below `count`."""
+    """Round `count` up to a multiple of `multiple`."""
     return -(-count // multiple) * multiple
 
 
 def writable(array: Array) -> Array:
-    """The array, or a copy if it is read-only, since compiled functions take writeable arrays only."""
+    """Return the array, or a copy if it is read-only, since compiled functions take only writeable arrays."""
     return array if array.flags.writeable else array.copy()
 
 
 def flat(array: Array) -> Array:
-    """The array's elements with one dimension."""
+    """Return the array flattened to one dimension."""
     return array.reshape(-1)
 
 
 def words_at(where: int, count: int) -> Array:
-    """The words of memory at an address."""
+    """Return an int64 view of `count` words of memory at an address."""
     memory: Any = (ctypes.c_int64 * count).from_address(where)
     return np.frombuffer(memory, np.int64)

@@ -1,4 +1,4 @@
-"""The processes that compile kernels for this one, each led by a thread."""
+"""The pool of child processes that compile kernels, each driven by a thread."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MODULES = ("oplet", "oplet_builtin_ops", __name__.partition(".")[0], "numpy", "
 
 
 class Compilers:
-    """The processes that compile for this one, each led by a thread, and the kernels that wait for them."""
+    """The pool of compile processes, each driven by a thread, and the queue of kernels."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -45,7 +45,7 @@ class Compilers:
         self._folders = _folders()
 
     def want(self, kernel: Kernel) -> bool:
-        """Have a kernel compiled; False where no process can be started."""
+        """Queue a kernel for compilation; return False if no process can be started."""
         if self._folders is None:
             return False
         with self._changed:
@@ -71,7 +71,9 @@ class Compilers:
                 checkpoint()
 
     def _lead(self) -> None:
-        """Have processes compile kernels until none has come for a while; a second one if the first one ends."""
+        """Run one thread's loop: start a compile process, feed it kernels until the queue stays empty for a while; restart it
+        once if it dies.
+        """
         while self._has_work():
             # No `TemporaryDirectory`: the end of this process would remove it before the process that compiles is started in it.
             empty = ""
@@ -111,7 +113,7 @@ class Compilers:
             return bool(self._waiting) or self._changed.wait_for(lambda: bool(self._waiting), _IDLE)
 
     def _next(self, child: _Child) -> bool:
-        """Have a process compile the next kernel; False if it ended."""
+        """Compile the next queued kernel in the process; return False if the process died."""
         with self._changed:
             if not self._waiting:  # another leader has it
                 return True
@@ -140,7 +142,7 @@ class Compilers:
             kernel.fail(reason)
 
     def leave(self) -> None:
-        """When this process ends: leave what waits to a process that runs, which stores it on disk and then ends too."""
+        """At exit: hand the queue to a running process, which compiles it into the disk cache and then ends."""
         with self._changed:
             self._leaving = True
             self._changed.wait_for(lambda: self._children or not self._waiting or not self._leaders, _START_SECONDS)
@@ -149,7 +151,7 @@ class Compilers:
 
 
 class _Child:
-    """A process that compiles kernels, one after the other."""
+    """One child process that compiles kernels one by one."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -159,7 +161,7 @@ class _Child:
         return self._process.poll() is None
 
     def answer(self) -> bytes:
-        """Return what `Kernel.adopt` takes, of the kernel that was asked for.
+        """Return the compiled bytes for `Kernel.adopt` of the requested kernel.
 
         Raises:
             CompileError: it cannot be compiled, or the process ended.
@@ -181,7 +183,7 @@ class _Child:
         return base64.b64decode(found["code"])
 
     def ask(self, kernel: Kernel) -> None:
-        """Have it compile a kernel, without waiting."""
+        """Send a request to compile a kernel, without waiting."""
         request = {"name": kernel.name, "module": kernel.function.__module__, "family": kernel.family}
         with suppress(OSError, ValueError):  # it has ended
             if self._process.stdin is not None:
@@ -189,7 +191,7 @@ class _Child:
                 self._process.stdin.flush()
 
     def end(self) -> None:
-        """Wait until it has ended, as it does with its input."""
+        """Close its input, on which the process ends, and wait for it."""
         with suppress(OSError, ValueError, subprocess.TimeoutExpired):
             if self._process.stdin is not None:
                 self._process.stdin.close()
@@ -197,7 +199,7 @@ class _Child:
 
 
 def _folders() -> list[str] | None:
-    """The folders of what a process that compiles imports; None where `sys.executable` may be no Python."""
+    """Return the sys.path folders that a compile process needs; None if `sys.executable` may not be a Python."""
     if getattr(sys, "frozen", False) or not os.path.basename(sys.executable or "").lower().startswith(("python", "pypy")):
         return None
     found: list[str] = []

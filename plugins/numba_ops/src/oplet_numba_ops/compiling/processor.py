@@ -1,4 +1,4 @@
-"""Features of the processor that the layout of kernels depends on, and its identity, which decides whose machine code is loaded."""
+"""Processor features that kernel layouts depend on, and the processor's identity, part of the cache key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _MOST = 16
 
 @functools.cache
 def identity() -> str:
-    """A hash of the processor, and of what numba is told of it. Where the system tells nothing, of what LLVM finds out."""
+    """Return a hash of the processor and of numba's CPU settings; based on LLVM's detection where the system gives no
+    description.
+    """
     told = [os.environ.get("NUMBA_CPU_NAME", ""), os.environ.get("NUMBA_CPU_FEATURES", "")]
     text = "\n".join([platform.machine(), *told, description() or json.dumps(_measured(), sort_keys=True)])
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
@@ -37,7 +39,7 @@ def _measured() -> dict[str, bool]:
 
 @functools.cache
 def _features() -> dict[str, bool]:
-    """LLVM's features of this processor, from disk where it is known, since llvmlite takes long to import."""
+    """Return LLVM's features of this processor, cached on disk since importing llvmlite is slow."""
     if not description():
         return _measured()
     name = f"processor-{identity()}"
@@ -51,30 +53,30 @@ def _features() -> dict[str, bool]:
 
 
 def has_byte_products() -> bool:
-    """Whether the processor has instructions for sums of products of bytes, 64 at a time (AVX-512 VNNI)."""
+    """Return whether the processor has dot products of 64 bytes at a time (AVX-512 VNNI)."""
     features = _features()
     return bool(features.get("avx512vnni") and features.get("avx512bw") and features.get("avx512vl"))
 
 
 def tile_rows() -> dict[int, int]:
-    """The windows of a tile by its number of filter vectors, so that all sums stay in registers."""
+    """Return the rows (windows) of a register tile by its number of filter vectors, so that all accumulators stay in registers."""
     if _features().get("avx512f"):
         return {4: 6, 3: 8, 2: 10, 1: 12}
     return {1: 6}  # twelve of sixteen registers of 256 bits; a panel of two vectors would need more of them for its filters
 
 
 def windows_together() -> int:
-    """The number of windows of a depthwise convolution that are summed in registers at a time."""
+    """Return how many windows of a depthwise convolution are accumulated in registers at a time."""
     return 4 if _features().get("avx512f") else 2
 
 
 def has_masks() -> bool:
-    """Whether it takes no longer to load and store some lanes of a vector than all of them (AVX-512)."""
+    """Return whether masked loads and stores are as fast as whole ones (AVX-512)."""
     return bool(_features().get("avx512f"))
 
 
 def pause_instruction() -> str:
-    """The assembly instruction of a spin-wait loop ("pause"); "" if the processor has none."""
+    """Return the assembly instruction for spin-wait loops ("pause"); "" if the processor has none."""
     import llvmlite.binding as llvm
 
     machine = llvm.get_process_triple().partition("-")[0]

@@ -1,4 +1,4 @@
-"""Nodes that numpy's kernel runs until their compiled kernels are there."""
+"""Runs a node on its numpy kernel until its compiled kernels are ready."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Bind = Callable[[], Thunk]
 
 
 class Replaced(NamedTuple):
-    """A node that numpy's kernels run until its compiled kernel is there.
+    """A node that runs on the numpy kernel until its compiled kernels are ready.
 
     Attributes:
         twins: the nodes that numpy's kernels have prepared and run, in this order: those that the node absorbs, and its own twin.
@@ -33,10 +33,10 @@ class Replaced(NamedTuple):
 
 
 class _ForNow:
-    """A thunk of numpy's kernel: an `oplet.Improving`.
+    """The numpy kernel's function while compilation runs: an `oplet.Improving`, which the runtime replaces later.
 
     Args:
-        thunk: numpy's thunk.
+        thunk: the numpy kernel's function.
         replaced: the node.
     """
 
@@ -69,7 +69,7 @@ class _ForNow:
 
 
 def replaceable(context: Context, replaced: Replaced) -> Thunk:
-    """Return the thunk of numpy's kernel, which tells when the compiled ones are there."""
+    """Return the numpy kernel's function, which tells the runtime when the compiled kernels are ready."""
     thunks = [_bound(context, twin) for twin in replaced.twins]
     return _ForNow(thunks[0] if len(thunks) == 1 else partial(in_turn, thunks), replaced)
 
@@ -84,6 +84,6 @@ def _bound(context: Context, twin: Node) -> Thunk:
 
 
 def in_turn(thunks: Sequence[Thunk]) -> None:
-    """Call thunks one after the other."""
+    """Call functions one after the other."""
     for thunk in thunks:
         thunk()

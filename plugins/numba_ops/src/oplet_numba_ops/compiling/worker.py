@@ -1,7 +1,7 @@
-"""The process that compiles for another one: a request a line on its standard input, an answer a line on its standard output.
+"""The compile process: one request per line on stdin, one answer per line on stdout.
 
-A request names a kernel, the module of its function, and the function that makes it, if it is one of a family. The answer is its machine
-code, or why there is none. The process ends with its input.
+A request names a kernel, the module of its function, and the function that makes it, if it is one of a family. The answer is its
+machine code, or the reason why it could not be compiled. The process ends when its input does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NICENESS = 5
 
 
 def main() -> None:
-    """Answer requests until the input ends."""
+    """Answer requests until stdin ends."""
     # The empty folder that it was started in goes with the process that asked; numba compiles arrays only where there is a current folder.
     empty = ""
     with suppress(OSError):  # it may be gone already
@@ -58,7 +58,7 @@ def _answer(request: dict[str, Any]) -> dict[str, str]:
 
 
 def _found(request: dict[str, Any]) -> Kernel:
-    """The kernel that a request names.
+    """Find or build the kernel that a request names.
 
     Raises:
         CompileError: there is none here.

@@ -1,3 +1,3 @@
-"""Convolutions and products with weights: filter layouts, tiles, depthwise windows, the output stage of sums. What comes in
-serves CONV_2D, DEPTHWISE_CONV_2D or FULLY_CONNECTED.
+"""Convolutions and products with weights: filter layouts, register tiles, depthwise windows, output stages. They serve CONV_2D,
+DEPTHWISE_CONV_2D, FULLY_CONNECTED and similar ops.
 """

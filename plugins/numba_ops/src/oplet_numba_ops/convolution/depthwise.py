@@ -1,4 +1,4 @@
-"""Plans of depthwise convolutions: layouts and parts for the kernels of `taps`."""
+"""Planning of depthwise convolutions: layouts, and the parts for threads, for the kernels of `taps`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def plan_depthwise(
     finish: Finishing,
     pad: float,
 ) -> Bind:
-    """Lay out a depthwise convolution with constant weights, request its scratch memory and compile its kernel.
+    """Plan a depthwise convolution with constant weights: lay it out, request scratch memory, compile its kernel.
 
     Args:
         context: the kernel's context.

@@ -1,4 +1,4 @@
-"""Small layers: every output is summed over its taps, in loops over the output's channels, and finished at once.
+"""Direct convolution for small layers: each output is accumulated over the filter taps, channels innermost, and finished at once.
 
 They serve the layers that `products` does not: float activations with integer weights, 16-bit activations, channels in groups, and
 transposed convolutions. For large ones numpy's matrix products are faster. Sums of integers are exact, so that results equal numpy's.
@@ -45,7 +45,7 @@ _contracting: Callable[..., Any] = inlined(error_model="numpy", boundscheck=Fals
 
 
 class Geometry(NamedTuple):
-    """Where the taps of a layer's outputs are.
+    """Sizes, strides and padding of a layer that decide which inputs an output's filter taps read.
 
     Attributes:
         batch: the number of maps.
@@ -67,19 +67,19 @@ class Geometry(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """What the layer takes, in steps of `_MOST_STEPS`."""
+        """Return the layer's cost in units of loop steps, compared with `_MOST_STEPS`."""
         pixels = self.batch * self.height.out * self.width.out
         taps = self.height.filter * self.width.filter * self.groups
         return pixels * taps * (self.depth + _TAP) * (1 + (self.filters // self.groups - 1) // _PANEL)
 
     @property
     def is_small(self) -> bool:
-        """Whether its loops take no longer than numpy's calls."""
+        """Return whether the direct loops take no longer than numpy's calls would."""
         return self.steps <= _MOST_STEPS
 
     @property
     def words(self) -> tuple[int, ...]:
-        """The kernel's arguments."""
+        """Return the sizes as integer kernel arguments."""
         h, w = self.height, self.width
         read, made = ((h.out, w.out), (h.size, w.size)) if self.transposed else ((h.size, w.size), (h.out, w.out))
         axes = (h.filter, w.filter, h.stride, w.stride, h.dilation, w.dilation, h.before, w.before)
@@ -88,7 +88,7 @@ class Geometry(NamedTuple):
 
 @_inlined
 def _first(out, stride, before, dilation, transposed):  # type: ignore[no-untyped-def]
-    """The first tap of an output along an axis, the step to the next one, the first's position in the input, and the step from there."""
+    """Return an output's first filter tap along an axis, the tap step, the input position of that tap, and the position step."""
     if transposed:
         return (out + before) % stride, stride, (out + before) // stride, -1
     return 0, 1, out * stride - before, dilation
@@ -135,7 +135,7 @@ def _finish_floats(sums, filters, image, table, scales, out, at, zero, low, high
 
 @family
 def direct_kernel(source: str, sums: str, table: str, output: str) -> Kernel:
-    """The kernel of a layer; numba's names of the types.
+    """Build the direct kernel for the given element types, in numba's names.
 
     Weights are by panel of `_PANEL` of a group's output channels, then by tap, by the input's channel, and by channel of the panel. A table
     of float32 holds the channels' scales, for sums of integers, and biases; one of float64 holds offsets and factors, for a product that is
@@ -194,7 +194,7 @@ def direct_kernel(source: str, sums: str, table: str, output: str) -> Kernel:
 
 
 def plan_direct_layer(context: Context, node: Node, geometry: Geometry, layer: QuantizedLayer | HybridLayer) -> Bind:
-    """The plan of a layer of integer weights, which are constant, as the bias is."""
+    """Plan a small layer with constant integer weights and bias."""
     if isinstance(layer, QuantizedLayer):
         return _plan_quantized(context, node, geometry, layer)
     if layer.block_size or layer.activation not in CLAMPS:
@@ -271,7 +271,7 @@ def plan_direct(
     bias: Tensor | None,
     activation: ActivationFunctionType,
 ) -> Bind:
-    """The plan of a layer of floats with constant weights and bias.
+    """Plan a small float layer with constant weights and bias.
 
     Args:
         rows: returns the weights, one row per output channel.
@@ -300,7 +300,7 @@ def plan_direct(
 
 
 def _source_place(node: Node) -> int:
-    """The position of the activations among the inputs: transposed convolutions have the output's shape first."""
+    """Return the input position of the activations, which follow the output shape in TRANSPOSE_CONV."""
     return 2 if node.op_name == "TRANSPOSE_CONV" else 0
 
 
@@ -312,7 +312,7 @@ def _ensure_small(geometry: Geometry) -> None:
 
 
 def _arranged(context: Context, node: Node, geometry: Geometry, rows: Callable[[], Array], axis: int, kind: Any) -> Array:
-    """The weights in panels; once for all interpreters of the model."""
+    """Return the weights packed in panels of channels, shared by all interpreters of the model."""
     groups, depth, dtype = geometry.groups, geometry.depth, np.dtype(kind)
     count, taps = geometry.filters // groups, geometry.height.filter * geometry.width.filter
     padded = padded_rows(count, _PANEL)

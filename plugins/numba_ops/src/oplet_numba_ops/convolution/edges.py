@@ -1,4 +1,4 @@
-"""The edges of maps: the windows that include padding, and PADs that a convolution absorbs, whose border is then never written."""
+"""Padding at map edges: windows that include padding, and PADs fused into a convolution, whose border is never written."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _BYTES = (TensorType.INT8, TensorType.UINT8)
 
 
 def edges(width: int, stride: int, dilation: int, left: int, room: int) -> tuple[int, int]:
-    """The numbers of windows of a row that include padding before it, and after it; arguments as in `taps_kernel`."""
+    """Return how many windows at a row's start, and how many at its end, include padding; arguments as in `taps_kernel`."""
     missing = max(0, (width - 1) * dilation + 1 - room)
     return -(-left // stride), -(-missing // stride)
 
 
 class Border(NamedTuple):
-    """The border of a map.
+    """The border that a fused PAD would add around a map.
 
     Attributes:
         source: the map.
@@ -37,7 +37,7 @@ class Border(NamedTuple):
     left: int
 
     def around(self, windows: Windows2D) -> Windows2D:
-        """The windows over the map, from those over the map with its border."""
+        """Return the windows in coordinates of the unpadded map."""
         _, height, width, _ = self.source.shape
         rows = _within(windows.height, height, self.top)
         return Windows2D(windows.batch, rows, _within(windows.width, width, self.left), windows.channels)
@@ -50,7 +50,9 @@ def _within(axis: Axis, size: int, before: int) -> Axis:
 
 
 def border_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
-    """The PAD of rows and columns, by constants, that makes a node's map, if it is one of the nodes; it has what the node would pad with."""
+    """Return the spatial constant PAD that produces a node's input, if it is among `makers` and can be fused into the
+    convolution.
+    """
     return [
         maker
         for maker in makers
@@ -78,12 +80,12 @@ def _is_hybrid(node: Node) -> bool:
 
 
 def _is_padded_alike(source: Tensor) -> bool:
-    """Whether PAD's border is what a convolution's own would be: zeros, or the zero point of quantized numbers."""
+    """Return whether PAD's border equals a convolution's own padding: zeros, or the zero point."""
     return source.type is TensorType.FLOAT32 or (source.type in _BYTES and source.quantization is not None)
 
 
 def absorbed_border(node: Node) -> Border:
-    """The border that a node absorbs, prepared."""
+    """Return the border of the PAD that is fused into a node."""
     [pad] = node.absorbed
     _, (top, _), (left, _), _ = np.asarray(pad.inputs[1].data).tolist()
     return Border(pad.inputs[0], top, left)

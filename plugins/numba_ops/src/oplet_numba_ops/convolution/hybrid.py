@@ -1,4 +1,4 @@
-"""Products of float activations, which are quantized while the model runs, and integer weights.
+"""Hybrid layers: float activations, quantized at run time, times integer weights.
 
 With instructions for products of bytes, layers of all sizes are sums of integers; elsewhere a few rows are, whose weights are read once, as
 bytes.
@@ -46,7 +46,7 @@ _NARROW = TensorType.INT4, TensorType.INT2
 
 
 def multiplies_bytes(layer: HybridLayer) -> bool:
-    """Whether `plan_scaled_tiles` computes a layer with constant weights here."""
+    """Return whether `plan_scaled_tiles` can compute this layer (constant weights) on this processor."""
     weights, size = layer.weights, layer.block_size
     if not has_byte_products() or layer.activation not in CLAMPS or not layer.channels or not layer.batches:
         return False
@@ -56,7 +56,7 @@ def multiplies_bytes(layer: HybridLayer) -> bool:
 
 
 def plan_scaled_tiles(context: Context, node: Node, windows: Windows2D, layer: HybridLayer) -> Bind:
-    """Lay out a layer that `multiplies_bytes` is true for: a product of tiles, of bytes.
+    """Plan a layer for which `multiplies_bytes` is true, as a tiled product of bytes.
 
     Its results are those of numpy's kernels, but for the order of additions of weights in blocks, which is XNNPACK's.
 
@@ -123,17 +123,17 @@ def plan_scaled_tiles(context: Context, node: Node, windows: Windows2D, layer: H
 
 
 def _how(layer: HybridLayer) -> int:
-    """How the rows of a layer's activations are quantized."""
+    """Return the row quantization mode of a layer: symmetric, asymmetric or to even."""
     return TO_EVEN if layer.even else AROUND if layer.asymmetric else SYMMETRIC
 
 
 def _blocks(rows: int, depth: int, size: int) -> Layout:
-    """The layout of rows whose blocks are runs."""
+    """Return the layout of rows whose weight blocks are contiguous runs."""
     return Layout(depth // size, size, np.arange(0, depth, size, dtype=np.int64), np.arange(rows, dtype=np.int64) * depth)
 
 
 def _scaled_panels(layer: HybridLayer, layout: Layout, vectors: int, packed: bool) -> tuple[Array, Array, Array]:
-    """The weights, marks and table of `scaled_kernel`, without biases."""
+    """Pack the weights for `scaled_kernel`: panels, their sums or block scales, and the output table without biases."""
     integers, channels, size = layer.integers(), layer.channels, layer.block_size
     width = vectors * LANES
     count = -(-channels // width)
@@ -181,7 +181,7 @@ def _rows_kernel(values, weights, scales, factors, bias, output, first, last, lo
 
 
 def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind:
-    """Lay out a layer with constant weights; layers of many rows, or of sums that are not exact in float32, are declined."""
+    """Plan a layer with constant weights; decline many rows, or sums that float32 cannot hold exactly."""
     weights, output = layer.weights, node.outputs[0]
     units, depth = weights.shape
     if layer.batches > _FEW or not layer.batches or layer.compute != TensorType.FLOAT32 or weights.data.dtype.itemsize != 1:

@@ -1,4 +1,4 @@
-"""Padding of the input: maps are copied into larger ones with a border of one value, and bytes are flipped or numbers converted."""
+"""Input padding: copies maps into larger ones with a constant border, flipping int8 to uint8 or converting to float."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _convert(source, target, first, last, top, left, value):  # type: ignore[no-
 
 @family
 def pad_kernel(source: str) -> Kernel:
-    """The kernel for maps of shape (batch, rows, values of a row), with `top` rows and `left` values of padding before them.
+    """Build the padding kernel for maps (batch, rows, values per row), with `top` rows and `left` values of padding before them.
 
     It fills the rows `first` to `last` of all maps together.
 
@@ -62,6 +62,6 @@ def pad_kernel(source: str) -> Kernel:
 
 @kernel("void(u1[:,:,::1], u1[:,:,::1], i4[::1], i8, i8, i8, i8)")
 def PAD_BATCHES(source, target, values, first, last, top, left):  # type: ignore[no-untyped-def]
-    """Copy maps of bytes as `pad_kernel` does, with a border of one value for each map."""
+    """Pad byte maps as `pad_kernel` does, with a separate border value for each map of the batch."""
     for number in range(first, last):
         _pad_line(source, target, number, top, left, np.uint8(values[number // target.shape[1]]), np.uint8(0))

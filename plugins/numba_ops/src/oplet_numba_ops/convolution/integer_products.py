@@ -1,4 +1,4 @@
-"""Small products of stacks of integer matrices, number by number: exact, so that results equal numpy's."""
+"""Small batched integer matrix products with scalar loops: exact, so that results equal numpy's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST = 1 << 14
 
 @family
 def products_kernel(left: str, right: str, output: str, plain: bool) -> Kernel:
-    """The kernel of matrices of numba's types; `plain` for sums that are the outputs."""
+    """Build the kernel for matrices of these numba types; `plain` if the int32 sums are the outputs."""
 
     # fmt: off
     def products(  # type: ignore[no-untyped-def]
@@ -55,7 +55,7 @@ def products_kernel(left: str, right: str, output: str, plain: bool) -> Kernel:
 
 
 def matrix_starts(shape: Shape, batches: Shape) -> Array:
-    """The position of the first number of each batch's matrix, with broadcasting: int64."""
+    """Return the flat start position of each batch's matrix, with broadcasting, int64."""
     given = (1,) * (len(batches) + 2 - len(shape)) + shape
     count = math.prod(given[:-2])
     positions = np.arange(count, dtype=np.int64) * (given[-1] * given[-2])
@@ -63,7 +63,7 @@ def matrix_starts(shape: Shape, batches: Shape) -> Array:
 
 
 def plan_integer_products(context: Context, node: Node) -> Bind:
-    """The plan of a node of BATCH_MATMUL whose inputs are integers."""
+    """Plan a BATCH_MATMUL node with integer inputs."""
     left, right = node.inputs
     output, product = node.outputs[0], node.prepared
     if not left.size or not right.size or output.size * product.depth > _MOST:

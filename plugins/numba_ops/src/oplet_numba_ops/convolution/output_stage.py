@@ -1,4 +1,4 @@
-"""The output stage's tables, made from the numpy kernels' parameters of a layer."""
+"""Tables of the output stage (bias, rescaling), made from the numpy kernels' layer parameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROW_BYTES = 28
 
 
 class Finishing(NamedTuple):
-    """The parameters of a kernel's output stage; see `emitting.vectors.Finish`.
+    """Parameters of a kernel's output stage; see `emitting.vectors.Finish`.
 
     Attributes:
         bits: the bits of an output.
@@ -49,7 +49,7 @@ def _rows(channels: int) -> int:
 def float_finishing(
     node: Node, bias: Tensor | None, channels: int, activation: ActivationFunctionType, times: int = 1
 ) -> Finishing:
-    """The output stage of floats: a constant bias, repeated so many times over the channels, and a clamp."""
+    """Build the float output stage: a constant bias, tiled `times` times over the channels, and a clamp."""
     rows = _rows(channels)
 
     def make() -> Array:
@@ -65,7 +65,7 @@ def float_finishing(
 
 
 def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[], Array] | None = None) -> Finishing | None:
-    """The output stage of integers: the requantization of a constant layer; None where its numbers are too large.
+    """Build the integer output stage: a constant layer's requantization; None if its numbers are too large.
 
     Args:
         layer: the layer's parameters.
@@ -107,13 +107,13 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[]
 
 
 def _hairs(requantizer: Requantization) -> Array:
-    """Half of the unit in which each channel's products are exact: added to a product, it avoids ties."""
+    """Return half of each channel's smallest product step; added to a product, it avoids ties."""
     unit_bits = 15 if requantizer.rounding is Rounding.WIDE else 31
     return np.asarray(np.ldexp(0.5, requantizer.multipliers[1] - unit_bits))
 
 
 def _rounding(requantizer: Requantization, kind: np.dtype) -> int:
-    """The rounding that suits a layer, one of `emitting.rounding`'s constants."""
+    """Choose the rounding mode for a layer, one of `emitting.rounding`'s constants."""
     if requantizer.rounding is Rounding.FLOAT:
         return AWAY
     # Outputs without a clamp need float64 to represent all multiples of that unit.

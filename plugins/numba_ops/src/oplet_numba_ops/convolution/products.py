@@ -1,4 +1,4 @@
-"""Plans of convolutions as products of tiles: the layout of windows and filters, and the steps that compute them."""
+"""Planning of convolutions as tiled matrix products: layouts of windows and filters, and the steps that compute them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _AT_ONCE = 1 << 24
 
 
 class Layout(NamedTuple):
-    """The positions of windows in memory.
+    """Where windows lie in memory: each is a set of contiguous runs at fixed offsets.
 
     Attributes:
         runs: the number of runs of consecutive values that make up a window.
@@ -63,7 +63,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(windows: Windows2D, item: int) -> Layout:
-    """The layout of windows over a map of values of `item` bytes; cached, as layers of a model often have the same one."""
+    """Return the layout of windows over a map whose values have `item` bytes; cached, as layers often share it."""
     taps = windows.height.filter * windows.width.filter
     if max(windows.count, taps) <= _KEPT:
         return _few_layouts(windows, item)
@@ -92,13 +92,13 @@ _few_layouts = lru_cache(maxsize=64)(_lay_out)
 
 @lru_cache(maxsize=256)
 def panel_vectors(filters: int) -> int:
-    """The number of filter vectors in a panel that wastes the fewest lanes."""
+    """Return how many filter vectors make up a panel so that the fewest lanes are wasted."""
     costs = {4: 1.0, 3: 1.0, 2: 1.03, 1: 1.25}
     return min(tile_rows(), key=lambda v: -(-filters // (v * LANES)) * v * costs[v])
 
 
 def _tile(windows: int, vectors: int) -> int:
-    """The number of windows of a tile: of few windows the one that computes fewer of them twice, as the last tile is a whole one."""
+    """Return the number of windows per tile, chosen so that few are computed twice, as the last tile is a full one."""
     most = tile_rows()[vectors]
     if windows > _FEW:
         return most
@@ -106,7 +106,7 @@ def _tile(windows: int, vectors: int) -> int:
 
 
 def panels_of(matrix: Array, layout: Layout, vectors: int, integer: bool) -> Array:
-    """The filters (filters, values of a window) in the order in which tiles read them: by panel, then value, then filter."""
+    """Pack filters (filters, values per window) in the order in which tiles read them: panel, value, filter."""
     filters = len(matrix)
     width = vectors * LANES
     count = -(-filters // width)
@@ -121,7 +121,7 @@ def panels_of(matrix: Array, layout: Layout, vectors: int, integer: bool) -> Arr
 
 
 def _fill(panels: Array, matrix: Array, runs: int, length: int) -> Array:
-    """Fill panels with the filters (filters, values of a window) and zeros after the last one, and return them."""
+    """Fill panels with the filters, zero-padded after the last one, and return them."""
     _, _, steps, width, group = panels.shape
     block = max(1, _AT_ONCE // panels[0].nbytes)
     count = len(panels)
@@ -162,7 +162,7 @@ def plan_tiles(
     weights_are: str = "panels",
     after: Callable[[], list[Step]] = list,
 ) -> Bind:
-    """Lay out a convolution with constant weights, request its scratch memory and compile its kernels.
+    """Plan a convolution with constant weights as tiled products: layout, scratch memory, compiled kernels.
 
     Args:
         context: the kernel's context.
@@ -243,8 +243,7 @@ def plan_stamps(
     bias: Tensor | None,
     activation: ActivationFunctionType = ActivationFunctionType.NONE,
 ) -> Bind:
-    """Lay out a transposed convolution of floats whose windows lie side by side: each input pixel makes the outputs of a window of its own.
-    These are products, which are then put in their places.
+    """Plan a float TRANSPOSE_CONV without overlap (stride = kernel): a matrix product, then a scatter.
 
     Args:
         context: the kernel's context.
@@ -283,8 +282,8 @@ def plan_stamps(
 
 
 def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer: QuantizedLayer, pad: int) -> Bind:
-    """The same for a layer of integers with constant weights and bias; one whose sums are not exact in a vector's lanes is computed
-    directly if it is small, and declined if it is not.
+    """Plan a convolution of integers with constant weights and bias as tiled products; if sums are not exact in a lane, compute
+    it directly when small, else decline.
 
     Args:
         context: the kernel's context.

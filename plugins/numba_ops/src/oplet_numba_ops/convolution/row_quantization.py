@@ -1,4 +1,4 @@
-"""Quantization of float activations while the model runs, row by row, equal to numpy's (`oplet_builtin_ops.layers.hybrid`) bit by bit."""
+"""Run-time quantization of float rows, bit for bit as numpy's (`oplet_builtin_ops.layers.hybrid`)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ def _are_finite(values):  # type: ignore[no-untyped-def]
 
 @inlined(error_model="numpy")
 def _scaling(values, how):  # type: ignore[no-untyped-def]
-    """How a row is quantized: the factor, the zero point, the least integer before it is added, and the scale, which is NaN for a row that
-    cannot be.
-    """
+    """Compute a row's quantization: factor, zero point, lower bound, and scale (NaN for a row with non-finite values)."""
     if not _are_finite(values):
         return _ONE, _ZERO, _LEAST, _NAN
     low = min(smallest(values.ctypes.data, values.size), _ZERO)
@@ -67,7 +65,7 @@ def _scaling(values, how):  # type: ignore[no-untyped-def]
 
 @inlined()
 def _whole(value, how):  # type: ignore[no-untyped-def]
-    """A float32, rounded to an integer: halves to even, or away from zero."""
+    """Round a float32 to an integer: ties to even, or away from zero, as `how` says."""
     if how == TO_EVEN:
         return np.rint(value)
     return np.trunc(value + (-_BELOW_HALF if value < _ZERO else _BELOW_HALF))
@@ -75,7 +73,7 @@ def _whole(value, how):  # type: ignore[no-untyped-def]
 
 @inlined()
 def _quantize(line, integers, how, factor, zero, least, scale, added):  # type: ignore[no-untyped-def]
-    """Write a row as integers without their zero point, and `added`; the latter alone for a row that cannot be quantized."""
+    """Write a row as integers minus their zero point, plus `added`; only `added` for a row that cannot be quantized."""
     lowest, highest = least - zero, _MOST - zero
     if scale != scale:
         for i in range(line.size):
@@ -90,8 +88,7 @@ def _quantize(line, integers, how, factor, zero, least, scale, added):  # type: 
 
 @kernel("void(f4[:,::1], u1[:,::1], f4[::1], i4[::1], i8, i8, i8)")
 def QUANTIZE_BYTES(values, target, scales, zeros, how, first, last):  # type: ignore[no-untyped-def]
-    """Quantize the rows `first` to `last` to 0 .. 255, 128 more than the integers of `oplet_builtin_ops.layers.hybrid`, whose zero points
-    are `zeros`.
+    """Quantize the rows `first` to `last` to 0 .. 255, 128 more than numpy's int8 values; `zeros` receives their zero points.
 
     Rows that hold an infinity or NaN, or whose range is too large for a float, get the scale NaN.
     """
@@ -103,7 +100,7 @@ def QUANTIZE_BYTES(values, target, scales, zeros, how, first, last):  # type: ig
 
 @kernel("void(f4[:,::1], i2[:,::1], f4[::1], i8)")
 def QUANTIZE_ROWS(values, target, scales, how):  # type: ignore[no-untyped-def]
-    """Quantize each row to 8 bits, less its zero point; else see `QUANTIZE_BYTES`."""
+    """Quantize each row to 8 bits minus its zero point; else as `QUANTIZE_BYTES`."""
     for row in range(values.shape[0]):
         factor, zero, least, scales[row] = _scaling(values[row], how)
         _quantize(values[row], target[row], how, factor, zero, least, scales[row], np.int32(0))
@@ -115,7 +112,7 @@ ROWS_TO_FLOATS = Kernel(QUANTIZE_ROWS.function, "void(f4[:,::1], f4[:,::1], f4[:
 
 @kernel("void(f4[::1], f4[::1], f4[:,::1])")
 def FACTORS(scales, others, factors):  # type: ignore[no-untyped-def]
-    """The products of each row's scale and each column's."""
+    """Compute the outer product of row scales and column scales into `factors`."""
     for row in range(scales.size):
         for column in range(others.size):
             factors[row, column] = scales[row] * others[column]

@@ -1,4 +1,4 @@
-"""Kernels of products of stacks of float matrices: each right matrix is laid out as panels, and multiplied tile by tile."""
+"""Batched float matrix products: each right matrix is packed into panels and multiplied tile by tile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ load = emitted("atomics:load")
 
 @family
 def stack_kernel(vectors: int, rows: int) -> Kernel:
-    """The kernel of panels of `vectors` vectors and tiles of `rows` rows.
+    """Build the kernel for panels of `vectors` filter vectors and tiles of `rows` rows.
 
     It computes the rows `first_row` to `last_row` of the products `first` to `last`. Left and right matrices are at byte offsets, the
     rows of a left matrix too; `table` is as many zeros as `channels`; `panels` is scratch for a right matrix.

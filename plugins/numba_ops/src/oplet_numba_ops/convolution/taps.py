@@ -1,5 +1,5 @@
-"""Kernels of depthwise convolutions: rows of outputs, sixteen channels and a few windows at a time, from rows of the input in a
-ring.
+"""Depthwise convolution kernels: the last rows of input stay in a ring buffer; 16 channels by a few columns are computed at a
+time.
 
 The ring buffer holds the rows that a window covers, as float32 with padding; each row is copied into it once. Integers are
 convolved as floats too, where that is exact.
@@ -26,7 +26,7 @@ _of_this_process: set[tuple[Any, ...]] = set()
 
 
 def has_room(resources: dict[Any, Any], arguments: tuple[Any, ...]) -> bool:
-    """Whether one more model may have the kernel of these arguments of `taps_kernel`; if so, it is noted for the model.
+    """Return whether the model may still compile a `taps_kernel` with these arguments (their number is limited); if so, count it.
 
     Args:
         resources: the model's `Context.resources`.
@@ -58,7 +58,7 @@ def taps_kernel(
     bits: int,
     rounding: int,
 ) -> Kernel:
-    """The kernel of one filter size.
+    """Build the kernel of one filter size.
 
     Args:
         source_type: numba's name of the input's type.

@@ -1,4 +1,4 @@
-"""Kernels of matrix products: a tile of windows times a panel of filters, in registers from the first product to the output.
+"""Tiled matrix product kernels: a tile of windows times a panel of filters stays in registers up to the output.
 
 Windows are read in place, as runs of consecutive values, without gathering patches (im2col); the output stage is applied before a
 sum leaves its register.
@@ -19,7 +19,7 @@ scaled_tile = emitted("tiles:scaled_tile")
 
 @family
 def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: int) -> Kernel:
-    """The kernel of panels of `vectors` vectors and tiles of `rows` windows.
+    """Build the kernel for panels of `vectors` filter vectors and tiles of `rows` windows.
 
     It computes windows `first` to `last` and panels `first_panel` to `last_panel`.
 
@@ -58,7 +58,7 @@ def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: 
 
 @family
 def scaled_kernel(vectors: int, rows: int, packed: bool, blocked: bool) -> Kernel:
-    """The kernel of activations that are quantized while the model runs, bytes from 0 to 255, and of weights of 8 or 4 bits.
+    """Build the kernel for run-time-quantized activations (bytes 0 to 255) and 8-bit or 4-bit weights.
 
     It computes windows `first` to `last` and panels `first_panel` to `last_panel`; four products to a lane (AVX-512 VNNI). The sum of a
     window and a filter, less the activations' zero point times the filter's sum, is exact. It is multiplied with the product of the

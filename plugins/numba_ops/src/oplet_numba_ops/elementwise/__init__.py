@@ -1,3 +1,3 @@
-"""Elementwise kernels of one operand or two, and means over neighbouring axes. What comes in is named by how it walks its
-arrays, not by what it computes.
+"""Unary and binary elementwise kernels, and means over adjacent axes. Modules are grouped by how they walk the arrays, not by
+what they compute.
 """

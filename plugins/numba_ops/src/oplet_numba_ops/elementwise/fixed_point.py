@@ -1,4 +1,4 @@
-"""Scaling by a fixed-point factor with both of the format's roundings, as one multiplication and one shift.
+"""Fixed-point rescaling with both of the format's roundings, as one multiplication and one shift.
 
 The two roundings divide by 2**31 and then by 2**s, each by adding a half and shifting. Nested floors of integer divisions are the
 floor of one division, so both halves can be added at once. The second half is one less below zero, where halves go down.
@@ -23,7 +23,7 @@ WORDS = 6
 
 
 def scaling(multiplier: int, shift: int, left_shift: int = 0) -> tuple[int, ...]:
-    """The constants of `scaled` for the factor multiplier * 2**(shift + left_shift - 31).
+    """Return the constants for `scaled` that rescale by multiplier * 2**(shift + left_shift - 31).
 
     Args:
         multiplier: the fixed-point multiplier, 31 bits.
@@ -41,12 +41,12 @@ _inlined: Callable[..., Any] = inlined(error_model="numpy", inline="always")
 
 @_inlined
 def scaled(value: Any, multiplier: Any, left: Any, half: Any, below: Any, right: Any) -> Any:
-    """An int32 value, widened to int64, times the factor of `scaling`'s constants."""
+    """Rescale an int32 value (widened to int64) by the constants of `scaling`."""
     return (((value * multiplier) << left) + half + ((value >> 63) & below)) >> right
 
 
 def scaling_table(requantizer: Requantization, kind: np.dtype[Any]) -> Array | None:
-    """For each channel a place for its offset, and the constants of `scaled` or a factor; None where its numbers are too large for them."""
+    """Return a table with each channel's offset slot and rescaling constants; None if numbers are too large."""
     if not requantizer.fits(kind) or requantizer.rounding is Rounding.UP:
         return None
     if requantizer.rounding is Rounding.FLOAT:

@@ -1,4 +1,4 @@
-"""Kernels over arrays from the first element to the last, or row by row, whose parts are slices."""
+"""Kernels over flat arrays or rows, which are divided among threads as slices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TABLE = 1 << 16
 
 
 def worth_sharing(context: Context, size: int) -> bool:
-    """Whether several threads are faster than one thread of numpy, which has less overhead, for an op of so many elements."""
+    """Return whether several threads beat one numpy thread, which has less overhead, for an op of `size` elements."""
     return context.num_threads > 1 and size >= 2 * WORTH_VALUES
 
 
@@ -38,7 +38,7 @@ def plan_flat(
     bits: Any = None,
     over: Kernel | None = None,
 ) -> Bind:
-    """Compile a kernel of one-dimensional arrays, and have it called with slices of the tensors and with the constants.
+    """Plan a kernel of one-dimensional arrays: compile it, and call it on slices of the tensors plus the constants.
 
     Args:
         context: the kernel's context.
@@ -67,8 +67,8 @@ def plan_flat(
 
 
 def tabled(context: Context, node: Node) -> tuple[Operands, Callable[[], list[Step]]] | tuple[None, None]:
-    """The operands of a small node, of which one or both are copied into the output's shape first, as they repeat in a way that loops do
-    not know (a column and a row do so in a table), and what returns the steps that copy them; `node.outputs[0]` is not one of them.
+    """Return the operands of a small node with those that broadcast irregularly expanded to the output's shape, and a function
+    for the steps that expand them; (None, None) if not possible.
     """
     output = node.outputs[0]
     if not 0 < output.size <= _TABLE or output.ndim > AXES or any(tensor.dtype.itemsize not in SIZES for tensor in node.inputs):

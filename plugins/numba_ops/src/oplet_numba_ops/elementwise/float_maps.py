@@ -1,4 +1,4 @@
-"""Maps of float32 to float32, one element at a time, and to and from quantized numbers."""
+"""Maps from float32 to float32, and to and from quantized numbers, element by element."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ def _clamped(value, low, high):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1])")
 def HARD_SWISH(x, out):  # type: ignore[no-untyped-def]
-    """x * min(max(x + 3, 0), 6) / 6; NaN is kept."""
+    """Compute x * min(max(x + 3, 0), 6) / 6; NaN stays NaN."""
     for i in range(out.size):
         out[i] = _hard_swish(x[i])
 
 
 @kernel("void(f4[::1])")
 def HARD_SWISH_OVER(out):  # type: ignore[no-untyped-def]
-    """HARD_SWISH in place."""
+    """Compute HARD_SWISH in place."""
     for i in range(out.size):
         out[i] = _hard_swish(out[i])
 
 
 @kernel("void(f4[::1], f4[::1], f4, f4)")
 def CLAMP(x, out, low, high):  # type: ignore[no-untyped-def]
-    """min(max(x, low), high); NaN is kept, and a zero has the bound's sign, as in numpy."""
+    """Compute min(max(x, low), high); NaN stays NaN, and a zero takes the bound's sign, as in numpy."""
     for i in range(out.size):
         out[i] = _clamped(x[i], low, high)
 
 
 @kernel("void(f4[::1], f4, f4)")
 def CLAMP_OVER(out, low, high):  # type: ignore[no-untyped-def]
-    """CLAMP in place."""
+    """Compute CLAMP in place."""
     for i in range(out.size):
         out[i] = _clamped(out[i], low, high)
 

@@ -1,6 +1,4 @@
-"""ADD, SUB, MUL, PRELU and SQUARED_DIFFERENCE of two float32 operands, the second of which may be broadcast, with a fused clamp,
-in one pass.
-"""
+"""ADD, SUB, MUL, PRELU and SQUARED_DIFFERENCE of float32 with a broadcast second operand and fused clamp, in one pass."""
 
 from __future__ import annotations
 
@@ -173,7 +171,7 @@ def _same_per_column(op, x, y, out, scratch, blocks, rows, columns, advance, low
 
 
 def float_pair_kernel(how: Repetition) -> Kernel:
-    """The kernel for a broadcasting pattern."""
+    """Return the kernel for a broadcasting pattern."""
     return _same_per_row if how.per_row else _same_per_column
 
 
@@ -188,7 +186,7 @@ def bind_float_pair(
     threads: int,
     before: Sequence[Step] = (),
 ) -> Thunk:
-    """The thunk of `op`.
+    """Return a function that computes `op` on a float pair.
 
     Args:
         op: one of this module's operations.

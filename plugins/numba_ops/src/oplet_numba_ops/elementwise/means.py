@@ -1,4 +1,4 @@
-"""MEAN over neighbouring axes: sums of rows, times a factor that includes the count, or for floats divided by the count."""
+"""MEAN over adjacent axes: row sums times a factor that includes the count, or float sums divided by the count."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _total(x):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1], i8)")
 def MEAN_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
-    """The mean of each row of floats."""
+    """Compute the mean of each float row."""
     count = np.float32(columns)
     for row in range(out.size):
         out[row] = _total(x[row * columns : (row + 1) * columns]) / count
@@ -40,14 +40,14 @@ def MEAN_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1], i8)")
 def SUM_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
-    """The sum of each row of floats."""
+    """Compute the sum of each float row."""
     for row in range(out.size):
         out[row] = _total(x[row * columns : (row + 1) * columns])
 
 
 @kernel("void(f4[:,:,::1], f4[:,::1])")
 def MEAN_OF_COLUMNS(x, out):  # type: ignore[no-untyped-def]
-    """The mean of each column of floats of an array (outer, rows, columns)."""
+    """Compute the mean over rows of a float array (outer, rows, columns)."""
     count = np.float32(x.shape[1])
     for outer in range(x.shape[0]):
         target, first = out[outer], x[outer, 0]
@@ -63,7 +63,7 @@ def MEAN_OF_COLUMNS(x, out):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[:,:,::1], f4[:,::1])")
 def MEAN_OF_LONG_COLUMNS(x, out):  # type: ignore[no-untyped-def]
-    """The same for many rows, in another order."""
+    """Compute `MEAN_OF_COLUMNS` for many rows, by interleaved partial sums."""
     for outer in range(x.shape[0]):
         column_means(x[outer].ctypes.data, x.shape[1], x.shape[2], out[outer].ctypes.data)
 
@@ -90,7 +90,7 @@ MEAN = {
 
 
 def plan_scaled_sums(context: Context, node: Node, kernel: Kernel, shape: tuple[int, int, int], constants: Sequence[Any]) -> Bind:
-    """Plan a kernel that adds up integers and scales the sums.
+    """Plan a kernel that sums integers and rescales the sums.
 
     Args:
         context: the kernel's context.

@@ -1,5 +1,5 @@
-"""DIV, MAXIMUM and MINIMUM of two float32 operands, the second of which may be broadcast: kernels of their own, as most models need none. The
-larger and the smaller of integers are `plain_pairs`'.
+"""DIV, MAXIMUM and MINIMUM of float32 with a broadcast second operand, in kernels of their own as few models need them. Integers:
+see `plain_pairs`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _kernel(how: Repetition) -> Kernel:
 
 
 def other_pair_registration(builtin: Registration, op: int, of_integers: int | None = None) -> Registration:
-    """The registration of an op.
+    """Build the registration of DIV, MAXIMUM or MINIMUM.
 
     Args:
         builtin: the numpy kernel's registration.

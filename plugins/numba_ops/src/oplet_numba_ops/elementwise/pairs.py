@@ -1,4 +1,4 @@
-"""ADD, SUB and MUL: the registrations, and the nodes that compiled loops serve."""
+"""ADD, SUB and MUL: registrations, and the choice of nodes that compiled loops serve."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PlanQuantized = Callable[[Context, Node, Operands, Callable[[], Sequence[Step]]]
 def pair_registration(
     builtin: Registration, op: int, exchanged_op: int, quantized: PlanQuantized, of_integers: int
 ) -> Registration:
-    """The registration of ADD, SUB or MUL.
+    """Build the registration of ADD, SUB or MUL.
 
     Args:
         builtin: the numpy kernel's registration.
@@ -73,7 +73,7 @@ def pair_registration(
 
 
 def plan_sum(subtracts: bool) -> PlanQuantized:
-    """A function that plans the quantized nodes of ADD, or of SUB."""
+    """Return a function that plans quantized nodes of ADD, or of SUB."""
 
     def plan(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
         general = node.prepared
@@ -96,7 +96,7 @@ def plan_sum(subtracts: bool) -> PlanQuantized:
 
 
 def plan_product(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
-    """Plan a quantized node of MUL."""
+    """Plan a quantized MUL node."""
     large, small, how, exchanged = found
     first, second = (tensor.zero_point for tensor in (node.inputs[::-1] if exchanged else node.inputs))
     output, factors = node.outputs[0], node.prepared

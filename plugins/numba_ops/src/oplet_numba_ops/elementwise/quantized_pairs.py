@@ -1,4 +1,4 @@
-"""ADD, SUB and MUL of two quantized operands, the second of which may be broadcast, in one pass."""
+"""ADD, SUB and MUL of quantized operands with a broadcast second operand, in one pass."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ _PER_ROW, _PER_COLUMN = _kernels(_per_row), _kernels(_per_column)
 
 
 def quantized_pair_kernel(how: Repetition, type: TensorType) -> Kernel:
-    """The kernel for a broadcasting pattern and an output type."""
+    """Return the kernel for a broadcasting pattern and output type."""
     return (_PER_ROW if how.per_row else _PER_COLUMN)[type]
 
 
@@ -141,7 +141,7 @@ def _bind(
 def bind_quantized_sum(
     x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int], threads: int, before: Sequence[Step] = ()
 ) -> Thunk:
-    """The thunk of ADD or SUB.
+    """Return a function that computes quantized ADD or SUB.
 
     Args:
         constants: for each operand its zero point, its `scaling` and 0, or -1 if it is to be subtracted; then those of a product
@@ -154,7 +154,7 @@ def bind_quantized_sum(
 def bind_quantized_product(
     x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int], threads: int, before: Sequence[Step] = ()
 ) -> Thunk:
-    """The thunk of MUL.
+    """Return a function that computes quantized MUL.
 
     Args:
         constants: the zero points of the operands, the `scaling` of their product, the output's zero point and its bounds.

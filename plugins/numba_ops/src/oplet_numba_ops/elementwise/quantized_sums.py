@@ -1,4 +1,4 @@
-"""SUM and REDUCE_PROD of quantized numbers over neighbouring axes: arrays (outer, reduced, inner) become (outer, inner)."""
+"""SUM and REDUCE_PROD of quantized numbers over adjacent axes: (outer, reduced, inner) becomes (outer, inner)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["PRODUCT", "REAL_SUM"]
 
 
 def _real_sum(x, out, sums, scale, bias, zero, low, high):  # type: ignore[no-untyped-def]
-    """Sums that are scaled in single precision, and rounded with halves away from zero; `sums` is memory of `inner` numbers."""
+    """Sum, rescale in float32 and round ties away from zero; `sums` is scratch of `inner` numbers."""
     for outer in range(x.shape[0]):
         for i in range(sums.size):
             sums[i] = 0
@@ -27,7 +27,7 @@ def _real_sum(x, out, sums, scale, bias, zero, low, high):  # type: ignore[no-un
 
 
 def _product(x, out, offset, scale, half, amount, zero, low, high):  # type: ignore[no-untyped-def]
-    """Products that are rescaled after each factor but the first, and once more."""
+    """Multiply, rescaling after each factor but the first, and once more at the end."""
     for outer in range(x.shape[0]):
         for i in range(x.shape[2]):
             total = np.int64(x[outer, 0, i]) - offset

@@ -1,3 +1,3 @@
-"""The overridden operators, one module each, named like the operator. A module binds nodes to kernels of the other rooms and
-defines its `REGISTRATION`.
+"""Overridden operators, one module each, named like the operator. A module plans nodes with kernels from the other packages, and
+defines `REGISTRATION`.
 """

@@ -1,4 +1,4 @@
-"""ABS, compiled: float32, integers, and quantized numbers by a table."""
+"""ABS, compiled: float32, integers, and quantized numbers by look-up table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ADD_N, compiled: as many numbers as a call of numpy takes long for."""
+"""ADD_N, compiled: for arrays so small that a numpy call would take longer."""
 
 from __future__ import annotations
 

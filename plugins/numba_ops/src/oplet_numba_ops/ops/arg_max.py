@@ -1,4 +1,4 @@
-"""ARG_MAX, compiled: along a short last axis that is constant, or of few numbers."""
+"""ARG_MAX, compiled: along a short constant last axis, or for small tensors."""
 
 from __future__ import annotations
 

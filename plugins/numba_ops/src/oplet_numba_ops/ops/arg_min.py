@@ -1,4 +1,4 @@
-"""ARG_MIN, compiled: of few numbers."""
+"""ARG_MIN, compiled: small tensors."""
 
 from __future__ import annotations
 

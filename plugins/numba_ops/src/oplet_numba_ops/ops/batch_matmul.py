@@ -1,4 +1,4 @@
-"""BATCH_MATMUL, compiled: float32, whose right matrices are not large, and small products of integers."""
+"""BATCH_MATMUL, compiled: float32 with right matrices that are not large, and small integer products."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORTH = 100_000
 
 
 def _starts(tensor: Tensor, batches: Shape) -> Array:
-    """The byte offset of the matrix of each batch, with broadcasting."""
+    """Return the byte offset of each batch's matrix, with broadcasting."""
     return matrix_starts(tensor.shape, batches) * 4
 
 

@@ -1,4 +1,4 @@
-"""BIDIRECTIONAL_SEQUENCE_LSTM, compiled: float activations, weights of float32 or int8, few sequences at a time."""
+"""BIDIRECTIONAL_SEQUENCE_LSTM, compiled: float activations, weights of float32 or int8, small batches."""
 
 from __future__ import annotations
 

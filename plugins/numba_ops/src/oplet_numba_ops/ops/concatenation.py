@@ -1,4 +1,4 @@
-"""CONCATENATION, compiled, where it absorbs slices whose lengths only a run tells; the others are copies already."""
+"""CONCATENATION, compiled, when slices of run-time length are fused into it; otherwise it is plain copies already."""
 
 from __future__ import annotations
 

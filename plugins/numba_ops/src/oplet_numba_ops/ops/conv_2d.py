@@ -1,5 +1,5 @@
-"""CONV_2D, compiled, with constant weights: float32, integers in one group, and floats with integer weights where the processor multiplies
-bytes; small layers of other kinds.
+"""CONV_2D, compiled, with constant weights: float32, ungrouped integer convolutions, and hybrid ones (float activations, integer
+weights) if the processor has byte dot products; small layers of other kinds.
 """
 
 from __future__ import annotations

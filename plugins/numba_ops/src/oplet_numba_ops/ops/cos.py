@@ -1,4 +1,4 @@
-"""COS, compiled: few float32."""
+"""COS, compiled: small float32 tensors."""
 
 from __future__ import annotations
 

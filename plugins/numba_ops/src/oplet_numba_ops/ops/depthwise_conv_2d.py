@@ -1,6 +1,6 @@
 """DEPTHWISE_CONV_2D, compiled, with constant weights: float32, integers whose sums float32 holds exactly, and small layers of others.
 
-A PAD before it that nothing else reads is absorbed: its border is that of the windows, and is never written.
+A PAD before it that nothing else reads is fused: its border becomes window padding and is never written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ELU, compiled: quantized numbers by a table."""
+"""ELU, compiled: quantized numbers by look-up table."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""FULLY_CONNECTED, compiled: several rows of float32, and int8 or uint8 activations with weights of 8, 4 or 2 bits, and
-float32 with such weights: few rows, or any number where the processor multiplies bytes; weights and bias constant.
+"""FULLY_CONNECTED, compiled: with constant weights and bias: several rows of float32; int8 or uint8 activations with weights of
+8, 4 or 2 bits; and hybrid layers (few rows, or any number if the processor has byte dot products).
 """
 
 from __future__ import annotations

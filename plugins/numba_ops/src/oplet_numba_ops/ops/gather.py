@@ -1,4 +1,4 @@
-"""GATHER, compiled: of no more bytes than a call of numpy would take long for."""
+"""GATHER, compiled: for so few bytes that a numpy call would take longer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GATHER_ND, compiled: slices of a few numbers."""
+"""GATHER_ND, compiled: slices of a few values."""
 
 from __future__ import annotations
 

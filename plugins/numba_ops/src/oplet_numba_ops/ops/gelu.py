@@ -1,4 +1,4 @@
-"""GELU, compiled: float32, exact or by tanh, and quantized numbers by a table."""
+"""GELU, compiled: float32, exact or by tanh, and quantized numbers by look-up table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HARD_SWISH, compiled: float32, and quantized numbers by a table."""
+"""HARD_SWISH, compiled: float32, and quantized numbers by look-up table."""
 
 from __future__ import annotations
 

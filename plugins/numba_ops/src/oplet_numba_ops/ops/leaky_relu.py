@@ -1,4 +1,4 @@
-"""LEAKY_RELU, compiled: float32, and quantized numbers by a table."""
+"""LEAKY_RELU, compiled: float32, and quantized numbers by look-up table."""
 
 from __future__ import annotations
 

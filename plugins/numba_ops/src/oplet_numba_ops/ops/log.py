@@ -1,4 +1,4 @@
-"""LOG, compiled: few float32, and quantized numbers by a table."""
+"""LOG, compiled: small float32 tensors, and quantized numbers by look-up table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOGICAL_AND, compiled: of bools."""
+"""LOGICAL_AND, compiled: bool."""
 
 from __future__ import annotations
 

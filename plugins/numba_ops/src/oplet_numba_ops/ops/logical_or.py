@@ -1,4 +1,4 @@
-"""LOGICAL_OR, compiled: of bools."""
+"""LOGICAL_OR, compiled: bool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOGISTIC, compiled: float32, and quantized numbers by a table."""
+"""LOGISTIC, compiled: float32, and quantized numbers by look-up table."""
 
 from __future__ import annotations
 

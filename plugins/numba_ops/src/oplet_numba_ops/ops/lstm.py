@@ -1,4 +1,4 @@
-"""LSTM, compiled: float activations, weights of float32 or int8, a few rows."""
+"""LSTM, compiled: float activations, weights of float32 or int8, small batches."""
 
 from __future__ import annotations
 

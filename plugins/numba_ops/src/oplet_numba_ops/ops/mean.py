@@ -1,4 +1,4 @@
-"""MEAN, compiled: quantized numbers and float32 over neighbouring constant axes."""
+"""MEAN, compiled: quantized numbers and float32 over adjacent constant axes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _plan_columns(context: Context, node: Node, outer: int, count: int, inner: i
 
 
 def _plan_blocks(context: Context, node: Node, shape: tuple[int, int, int, int]) -> Bind:
-    """Plan the mean of long float columns as the mean of means of blocks of rows, for any number of threads, so that they can share it.
+    """Plan the mean of long float columns as a mean of block means, so that threads share it; the same for any number of threads.
 
     Args:
         shape: the means, the blocks of each, a block's rows and columns.

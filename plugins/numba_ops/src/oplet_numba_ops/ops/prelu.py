@@ -1,4 +1,4 @@
-"""PRELU, compiled: with an alpha that repeats regularly."""
+"""PRELU, compiled: with an alpha that broadcasts in a supported pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RANDOM_UNIFORM, compiled: the stream of the numpy kernel, bit by bit."""
+"""RANDOM_UNIFORM, compiled: the same stream as the numpy kernel, bit for bit."""
 
 from __future__ import annotations
 

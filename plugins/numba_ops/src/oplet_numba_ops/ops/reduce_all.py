@@ -1,4 +1,4 @@
-"""REDUCE_ALL, compiled: over neighbouring axes that are constant."""
+"""REDUCE_ALL, compiled: over adjacent constant axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REDUCE_ANY, compiled: over neighbouring axes that are constant."""
+"""REDUCE_ANY, compiled: over adjacent constant axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REDUCE_MAX, compiled: over neighbouring axes that are constant."""
+"""REDUCE_MAX, compiled: over adjacent constant axes."""
 
 from __future__ import annotations
 

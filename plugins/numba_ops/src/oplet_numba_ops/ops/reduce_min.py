@@ -1,4 +1,4 @@
-"""REDUCE_MIN, compiled: over neighbouring axes that are constant."""
+"""REDUCE_MIN, compiled: over adjacent constant axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REDUCE_PROD, compiled: over neighbouring axes that are constant."""
+"""REDUCE_PROD, compiled: over adjacent constant axes."""
 
 from __future__ import annotations
 

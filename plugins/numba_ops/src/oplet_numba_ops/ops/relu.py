@@ -1,4 +1,4 @@
-"""RELU, compiled: float32, and quantized numbers by a table."""
+"""RELU, compiled: float32, and quantized numbers by look-up table."""
 
 from __future__ import annotations
 

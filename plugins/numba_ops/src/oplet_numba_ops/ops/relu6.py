@@ -1,4 +1,4 @@
-"""RELU6, compiled: float32, and quantized numbers by a table."""
+"""RELU6, compiled: float32, and quantized numbers by look-up table."""
 
 from __future__ import annotations
 

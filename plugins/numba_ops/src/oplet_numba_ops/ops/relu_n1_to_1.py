@@ -1,4 +1,4 @@
-"""RELU_N1_TO_1, compiled: float32, and quantized numbers by a table."""
+"""RELU_N1_TO_1, compiled: float32, and quantized numbers by look-up table."""
 
 from __future__ import annotations
 

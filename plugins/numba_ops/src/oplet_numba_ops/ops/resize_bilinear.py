@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR, compiled: int8, uint8 and float32 of more than a few channels, to a constant size."""
+"""RESIZE_BILINEAR, compiled: int8, uint8 and float32 with more than a few channels, to a constant size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RNN, compiled: float activations, weights of float32 or int8, a few rows."""
+"""RNN, compiled: float activations, weights of float32 or int8, small batches."""
 
 from __future__ import annotations
 

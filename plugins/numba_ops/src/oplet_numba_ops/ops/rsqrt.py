@@ -1,4 +1,4 @@
-"""RSQRT, compiled: float32, and quantized numbers by a table."""
+"""RSQRT, compiled: float32, and quantized numbers by look-up table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SCATTER_ND, compiled: into a constant shape. Positions of many updates are computed and checked by the numpy kernel."""
+"""SCATTER_ND, compiled: into a constant shape. For many updates the numpy kernel computes and checks the positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SELECT_V2, compiled: numbers of no more bytes than a call of numpy would take long for, which are copied as bits."""
+"""SELECT_V2, compiled: for so few bytes that a numpy call would take longer; numbers are copied as raw bits."""
 
 from __future__ import annotations
 

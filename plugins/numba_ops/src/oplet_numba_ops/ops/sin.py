@@ -1,4 +1,4 @@
-"""SIN, compiled: few float32."""
+"""SIN, compiled: small float32 tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SLICE, compiled: of a constant size, from a place that is known only when it runs."""
+"""SLICE, compiled: a constant size at a run-time position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQRT, compiled: float32, and quantized numbers by a table."""
+"""SQRT, compiled: float32, and quantized numbers by look-up table."""
 
 from __future__ import annotations
 

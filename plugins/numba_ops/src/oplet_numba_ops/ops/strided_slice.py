@@ -1,4 +1,4 @@
-"""STRIDED_SLICE, compiled: one position of some axes, which is known only when it runs, and the others whole."""
+"""STRIDED_SLICE, compiled: a single run-time position of some axes, the other axes whole."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def plan(context: Context, node: Node) -> Bind:
 
 
 def _strides(shape: Shape, nbytes: int) -> list[int]:
-    """The bytes between neighbours along each axis of an array without gaps."""
+    """Return the byte strides of a C-contiguous array."""
     return [nbytes * prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 

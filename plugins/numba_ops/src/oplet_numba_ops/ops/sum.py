@@ -1,4 +1,4 @@
-"""SUM, compiled: float32, quantized numbers, int32 and int64 over neighbouring axes."""
+"""SUM, compiled: float32, quantized numbers, int32 and int64 over adjacent axes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _plan_rows(context: Context, node: Node, columns: int) -> Bind:
 
 
 def _plan_quantized(context: Context, node: Node, outer: int, count: int, inner: int) -> Bind:
-    """Plan sums that are scaled by the factor of the numpy kernel: of uint8 in fixed point, of others in single precision."""
+    """Plan rescaled sums with the numpy kernel's factor: uint8 in fixed point, other types in float32."""
     source, output = node.inputs[0], node.outputs[0]
     bounds = quantized_range(output.type)
     constants: tuple[float, ...]

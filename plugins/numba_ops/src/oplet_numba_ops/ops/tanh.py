@@ -1,4 +1,4 @@
-"""TANH, compiled: float32, and quantized numbers by a table."""
+"""TANH, compiled: float32, and quantized numbers by look-up table."""
 
 from __future__ import annotations
 

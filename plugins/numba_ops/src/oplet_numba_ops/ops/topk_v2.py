@@ -1,4 +1,4 @@
-"""TOPK_V2, compiled: of few numbers, and a constant k."""
+"""TOPK_V2, compiled: small tensors with constant k."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""TRANSPOSE, compiled: large tensors of one- or four-byte numbers with at most four axes, after axes that stay adjacent are
-merged.
+"""TRANSPOSE, compiled: large tensors of one- or four-byte numbers with at most four axes, after merging of axes that stay
+adjacent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FEW = 4
 
 
 def _axes(shape: tuple[int, ...], perm: list[int]) -> list[tuple[int, int]]:
-    """The length and the input's stride of each output axis, with axes that stay adjacent merged."""
+    """Return (length, input stride) of each output axis, with axes that stay adjacent merged."""
     axes: list[tuple[int, int]] = []
     for axis in perm:
         length, stride = shape[axis], prod(shape[axis + 1 :])

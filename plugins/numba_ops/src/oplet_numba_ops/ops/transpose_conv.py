@@ -1,5 +1,5 @@
-"""TRANSPOSE_CONV, compiled: small layers of floats, integers and float activations with integer weights, which are constant; large ones of
-floats whose windows lie side by side.
+"""TRANSPOSE_CONV, compiled: small layers with constant weights (float, integer, hybrid); large float ones without overlap (stride
+= kernel).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_RNN, compiled: float activations, weights of float32 or int8, few sequences at a time."""
+"""UNIDIRECTIONAL_SEQUENCE_RNN, compiled: float activations, weights of float32 or int8, small batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of pools: the nodes that compiled loops serve, and their parts."""
+"""Planning of pools: which nodes compiled loops serve, and their division among threads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TAP = 16
 
 
 def pool_registration(builtin: Registration, averages: bool) -> Registration:
-    """The registration of AVERAGE_POOL_2D or MAX_POOL_2D."""
+    """Build the registration of AVERAGE_POOL_2D or MAX_POOL_2D."""
 
     def plan(context: Context, node: Node) -> Bind:
         source, output = node.inputs[0], node.outputs[0]
@@ -77,15 +77,13 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
 
 
 def _blocks(rows: Axis, columns: Axis) -> int:
-    """The number of blocks of rows into which the average of a whole map is divided, for any number of threads; 1 for other
-    pools.
-    """
+    """Return into how many row blocks a global average pool is divided, independent of the thread count; 1 for other pools."""
     whole = all(axis.out == 1 and axis.filter == axis.size for axis in (rows, columns))
     return next((count for count in (8, 4) if rows.size % count == 0), 1) if whole else 1
 
 
 def _plan_whole(context: Context, node: Node, blocks: int, bounds: tuple[Any, Any]) -> Bind:
-    """Plan the average of a whole map as the average of averages of blocks of rows, so that threads read neighbouring memory."""
+    """Plan a global average pool as an average of row-block averages, so that each thread reads contiguous memory."""
     source, output = node.inputs[0], node.outputs[0]
     batch, height, width, channels = source.shape
     ranges = cut(batch * blocks, source.size // WORTH_VALUES, context.num_threads)
@@ -111,7 +109,7 @@ def _plan_whole(context: Context, node: Node, blocks: int, bounds: tuple[Any, An
 
 
 def _filled(axis: Axis) -> bool:
-    """Whether each window has at least one tap inside of the map."""
+    """Return whether each window has at least one tap inside the map."""
     return axis.before < axis.filter and (axis.out - 1) * axis.stride - axis.before < axis.size
 
 

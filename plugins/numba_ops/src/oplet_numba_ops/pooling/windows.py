@@ -1,4 +1,4 @@
-"""Kernels of MAX_POOL_2D and AVERAGE_POOL_2D: each window is reduced to a row of channels at a time."""
+"""Pooling kernels: each window is reduced one row of channels at a time."""
 
 from __future__ import annotations
 

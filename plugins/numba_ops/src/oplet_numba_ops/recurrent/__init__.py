@@ -1,3 +1,1 @@
-"""Cells of LSTM and RNN: layout of weights, rows, gates, steps. What comes in computes one step, or many, without returning to
-Python.
-"""
+"""LSTM and RNN cells: weight layout, products, gates, steps. A call of machine code computes one time step or many."""

@@ -1,4 +1,4 @@
-"""Sequences that run forwards and backwards: where each direction writes."""
+"""Bidirectional sequences: where each direction writes its output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["output_places"]
 
 
 def output_places(node: Node, rows: int, forward_size: int, merged: bool) -> Callable[[], Sequence[tuple[Array, int]]]:
-    """What returns the output of each direction, as rows, and the column of its first number.
+    """Return a function that gives, for each direction, the output as rows and the first column to write.
 
     Args:
         rows: the steps of all batches.

@@ -1,4 +1,4 @@
-"""Plans of recurrent cells with constant weights, in one direction or two, for LSTM and RNN nodes."""
+"""Planning of recurrent cells with constant weights, for LSTM and RNN nodes of one or two directions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Direction = Callable[[Array, int], tuple[list[Call], list[Step]]]
 
 
 class Cell(NamedTuple):
-    """A cell in one direction.
+    """One cell in one direction: its products, tensors and kernel.
 
     Attributes:
         layout: the layout of the sequence.
@@ -63,13 +63,13 @@ class Cell(NamedTuple):
 
 
 def product_arguments(node: Node, product: Product, quantized: Tensor | None) -> tuple[Any, ...]:
-    """The arguments of a kernel that multiplies rows by the weights of a product."""
+    """Return the kernel arguments for multiplying a row by a product's weights, float or hybrid."""
     weights = stacked(node, product.weights)
     return (weights,) if quantized is None else (weights, product.scales, quantized.data, int(product.asymmetric))
 
 
 def plan_direction(context: Context, node: Node, cell: Cell, source: Tensor, second: Tensor | None = None) -> Direction:
-    """Lay out a cell whose products and tensors are known; one of many batches or long rows is declined.
+    """Plan a cell in one direction; decline many batches or long rows.
 
     Args:
         source: the input.
@@ -124,7 +124,7 @@ def plan_direction(context: Context, node: Node, cell: Cell, source: Tensor, sec
 
 
 def bind_directions(context: Context, directions: Sequence[Direction], places: Callable[[], Sequence[tuple[Array, int]]]) -> Bind:
-    """What binds a node of one direction or two.
+    """Return the bind function of a node with one or two directions.
 
     Args:
         places: returns the output of each direction, as rows, and the column of its first number.

@@ -1,4 +1,4 @@
-"""Steps of LSTM cells with peepholes, layer normalization or a projection, for all batches; rows are ordered as in `steps`."""
+"""Time steps of LSTM cells with peepholes, layer normalization or projection, for all batches; rows ordered as in `steps`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False)
 
 @_inlined
 def _normalize(values, coefficients, bias):  # type: ignore[no-untyped-def]
-    """Layer normalization, in place."""
+    """Layer-normalize in place."""
     share = _ONE / np.float32(values.size)
     mean = _ZERO
     for i in range(values.size):
@@ -47,7 +47,8 @@ def _activated(value, activation, low, high):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _full_lstm(gates, state, peepholes, coefficients, biases, activation, low, high, clip):  # type: ignore[no-untyped-def]
-    """One step of one batch, as `steps._lstm`; the output gate becomes the product with the activated state.
+    """Compute one step of one batch as `steps._lstm` does, with peepholes and normalization; the output gate becomes the output
+    before projection.
 
     Args:
         peepholes: of the gates but that of the cell, in their order; no rows for none.
@@ -88,7 +89,7 @@ def _full_lstm(gates, state, peepholes, coefficients, biases, activation, low, h
 
 @_inlined
 def _shift(values, bias, clip):  # type: ignore[no-untyped-def]
-    """Add the bias of a projection, if there is one, and bound the sums."""
+    """Add the projection bias, if any, and clip the sums."""
     for i in range(values.size):
         value = values[i] + bias[i] if bias.size else values[i]
         values[i] = clamped(value, -clip, clip) if clip > _ZERO else value

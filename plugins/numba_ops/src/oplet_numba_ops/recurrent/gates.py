@@ -1,4 +1,4 @@
-"""Sigmoid and tanh in float32, for whole slices in place, for recurrent cells; within a few ulps."""
+"""Sigmoid and tanh in float32 for slices in place, for recurrent cells; accurate to a few ulps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _contracting: Callable[..., Any] = inlined(error_model="numpy", fastmath={"contr
 
 @_contracting
 def tanh(x):  # type: ignore[no-untyped-def]
-    """tanh(x); NaN is kept."""
+    """Compute tanh(x); NaN stays NaN."""
     size = abs(x)
     square = x * x
     near = x + x * square * ((((_T4 * square + _T3) * square + _T2) * square + _T1) * square + _T0)
@@ -34,7 +34,7 @@ def tanh(x):  # type: ignore[no-untyped-def]
 
 @_inlined
 def sigmoids(values):  # type: ignore[no-untyped-def]
-    """1 / (1 + exp(-x)) of each value, in place; 0 where that is denormal."""
+    """Compute 1 / (1 + exp(-x)) of each value in place; denormal results become 0."""
     for i in range(values.size):
         value = values[i]
         gate = _ONE / (_ONE + exp(-(_LOWEST if value < _LOWEST else value)))
@@ -43,6 +43,6 @@ def sigmoids(values):  # type: ignore[no-untyped-def]
 
 @_inlined
 def tanhs(values):  # type: ignore[no-untyped-def]
-    """tanh(x) of each value, in place."""
+    """Compute tanh(x) of each value in place."""
     for i in range(values.size):
         values[i] = tanh(values[i])

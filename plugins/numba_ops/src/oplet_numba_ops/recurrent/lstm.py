@@ -1,4 +1,4 @@
-"""LSTM cells of floats, compiled: which of their nodes compiled steps serve."""
+"""Float LSTM cells, compiled: which nodes the compiled steps serve."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["lstm_cell", "plan_lstm"]
 
 
 def plan_lstm(context: Context, node: Node) -> Bind:
-    """Lay out an LSTM; one of diagonal weights, or of an uncommon activation, is declined."""
+    """Plan an LSTM node; decline diagonal weights and uncommon activations."""
     if not isinstance(node.prepared, FloatLstm):
         decline("it is no cell of floats.")
     cell, output = lstm_cell(context, node, node.prepared), node.outputs[0]
@@ -33,7 +33,7 @@ def plan_lstm(context: Context, node: Node) -> Bind:
 
 
 def lstm_cell(context: Context, node: Node, prepared: FloatLstm, backward: bool = False) -> Cell:
-    """The cell of an LSTM in one direction, whose kernels are compiled where it is laid out."""
+    """Describe an LSTM in one direction as a `Cell`, whose kernels are compiled when it is planned."""
     lstm, settings, recurrent = prepared.lstm, prepared.settings, prepared.recurrent
     if not isinstance(recurrent, Product) or not all_constant(list(lstm.constants())):
         decline("its weights are no constants, or diagonal matrices.")
@@ -67,7 +67,7 @@ def lstm_cell(context: Context, node: Node, prepared: FloatLstm, backward: bool 
 
 
 def _projection(node: Node, prepared: FloatLstm, quantized: Tensor | None) -> tuple[Any, ...]:
-    """The arguments of the projection, and the zeros that are added to it."""
+    """Return the projection's kernel arguments and its bias, or zeros."""
     nothing: Array = np.zeros(prepared.lstm.outputs, np.float32)
     if prepared.projection is not None:
         return *product_arguments(node, prepared.projection, quantized)[:3], nothing

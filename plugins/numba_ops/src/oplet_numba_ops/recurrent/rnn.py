@@ -1,4 +1,4 @@
-"""Basic recurrent cells of floats, compiled: which of their nodes compiled steps serve."""
+"""Float RNN cells, compiled: which nodes the compiled steps serve."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["plan_rnn", "rnn_cell"]
 
 
 def plan_rnn(context: Context, node: Node) -> Bind:
-    """Lay out a basic cell; one of an uncommon activation is declined."""
+    """Plan an RNN node; decline uncommon activations."""
     cell, output = rnn_cell(node.prepared), node.outputs[0]
     direction = plan_direction(context, node, cell, node.inputs[0])
     rows = cell.layout.steps * cell.layout.batches
@@ -23,7 +23,7 @@ def plan_rnn(context: Context, node: Node) -> Bind:
 
 
 def rnn_cell(prepared: RnnCell, backward: bool = False, passes: int = 1) -> Cell:
-    """A basic cell in one direction."""
+    """Describe an RNN cell in one direction as a `Cell`."""
     tensors, activation = prepared.tensors, prepared.activation
     if not all_constant([tensors.inputs, tensors.recurrent, tensors.bias, tensors.auxiliary]):
         decline("its weights are no constants.")

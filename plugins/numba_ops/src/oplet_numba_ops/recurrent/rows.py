@@ -1,4 +1,4 @@
-"""Products of one row of activations and the weights of a recurrent cell, float32 or int8.
+"""Products of one row of activations with a recurrent cell's weights, float32 or int8.
 
 With int8 weights the row is quantized first, by the arithmetic of the numpy kernels; sums of integers are exact.
 """
@@ -64,7 +64,7 @@ def _largest(bits):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _quantize(values, target):  # type: ignore[no-untyped-def]
-    """Quantize to -127 ... 127; returns the scale, NaN if a value is not finite."""
+    """Quantize a row to -127 .. 127; return the scale, NaN if a value is not finite."""
     most = _largest(values.view(np.int32))
     if most >= _INFINITE:
         target[:] = 0
@@ -96,7 +96,7 @@ def _range(bits):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _quantize_around(values, target):  # type: ignore[no-untyped-def]
-    """Quantize to -128 ... 127 with a zero point, which is subtracted again; returns the scale, NaN if a value is not finite."""
+    """Quantize a row to -128 .. 127 with a zero point, which is subtracted again; return the scale, NaN if a value is not finite."""
     least, most = _range(values.view(np.int32))
     if most >= _INFINITE or least <= ~_INFINITE:
         target[:] = 0
@@ -122,14 +122,14 @@ def _quantize_around(values, target):  # type: ignore[no-untyped-def]
 
 @_inlined
 def multiply_floats(row, weights, added, target):  # type: ignore[no-untyped-def]
-    """Set `target` to the products of a row and all rows of the weights, plus `added`."""
+    """Compute target = weights @ row + added, float32."""
     for column in range(target.size):
         target[column] = _dot(row, weights[column]) + added[column]
 
 
 @_inlined
 def multiply_integers(row, weights, scales, added, quantized, asymmetric, target):  # type: ignore[no-untyped-def]
-    """`multiply_floats` with int8 weights.
+    """Compute `multiply_floats` with int8 weights, quantizing the row at run time.
 
     Args:
         row: the activations, float32.

@@ -1,4 +1,4 @@
-"""Steps of recurrent cells for all batches, each step in one call of machine code.
+"""Time steps of recurrent cells for all batches, one call of machine code per step.
 
 The inputs' contributions to the gates, with the bias, are computed before: one row for each batch of each step. Rows are ordered as
 in the sequence's tensors: the row of a step and a batch is `begin + step * step_rows + batch * batch_rows`, where a sequence that runs backwards
@@ -38,7 +38,7 @@ def copy(source, target):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _lstm(gates, state, hidden, clip):  # type: ignore[no-untyped-def]
-    """One step of one batch, from the sums of the gates in the order input (left out if it is 1 - forget), forget, output, cell."""
+    """Compute one LSTM step of one batch from the gate sums in the order input (absent if 1 - forget), forget, output, cell."""
     cells = state.size
     early = gates.size - cells
     sigmoids(gates[:early])
@@ -55,7 +55,7 @@ def _lstm(gates, state, hidden, clip):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _rnn(sums, state, bounded, low, high):  # type: ignore[no-untyped-def]
-    """One step of one batch, from its sums; the activation is tanh unless `bounded`."""
+    """Compute one RNN step of one batch from its sums; the activation is tanh unless `bounded` (a clamp)."""
     if bounded:
         for i in range(state.size):
             state[i] = clamped(sums[i], low, high)

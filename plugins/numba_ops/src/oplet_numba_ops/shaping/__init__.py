@@ -1,3 +1,3 @@
-"""Kernels that move, resize or choose values: borders, transposes, resizing, boxes, searches. What comes in copies bits or
-selects positions.
+"""Kernels that move, resize or select values: borders, transposes, resizing, boxes, searches. They copy raw bits or find
+positions.
 """

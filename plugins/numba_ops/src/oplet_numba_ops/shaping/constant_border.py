@@ -1,4 +1,4 @@
-"""PAD of maps: a border of one value around rows, columns and channels. Numbers are copied as bits, whatever their type."""
+"""PAD of maps: a constant border around rows, columns and channels. Values are copied as raw bits of any type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies between views: rows or single numbers of up to five axes, as bits, whatever their type."""
+"""Strided copies between views of up to five axes, as raw bits of any type."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _move = emitted("copying:move")
 
 @kernel(f"void({', '.join(['i8'] * COPY_WORDS)})")
 def COPY(source, target, size, n0, n1, n2, n3, n4, s0, s1, s2, s3, s4, t0, t1, t2, t3, t4):  # type: ignore[no-untyped-def]
-    """Copy numbers of `size` bytes; lengths of the axes, then the strides of source and target in bytes."""
+    """Copy numbers of `size` bytes between strided views: axis lengths, then byte strides of source and target."""
     whole = s4 == size and t4 == size
     turned = t4 == size and s3 == size and (size == 1 or size == 4) and n3 >= 4 and n4 >= 4
     for a in range(n0):
@@ -64,7 +64,7 @@ def COPY(source, target, size, n0, n1, n2, n3, n4, s0, s1, s2, s3, s4, t0, t1, t
 
 
 def copy_arguments(target: Array, source: Array) -> tuple[int, ...] | None:
-    """The arguments with which COPY copies one array into another of the same shape; None where it does not serve them."""
+    """Return COPY's arguments for copying one array into another of the same shape; None if it does not support them."""
     size = source.itemsize
     if source.dtype != target.dtype or source.dtype.hasobject or size not in SIZES or source.shape != target.shape:
         return None

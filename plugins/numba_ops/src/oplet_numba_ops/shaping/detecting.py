@@ -1,4 +1,4 @@
-"""Detections: boxes are decoded with their anchors, and of those that overlap the one with the highest score is kept."""
+"""Detection post-processing: boxes are decoded with their anchors, then suppressed by overlap."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _inlined: Callable[..., Any] = inlined(error_model="numpy")
 def DECODE(  # type: ignore[no-untyped-def]
     boxes, anchors, y_scale, x_scale, height_scale, width_scale, corners, crossed, first, last
 ):
-    """Compute the corners of boxes.
+    """Compute the corners of boxes from centres and sizes relative to anchors.
 
     Args:
         boxes: centre (y, x) and size (height, width) of each box, relative to its anchor; what follows is not read.
@@ -55,7 +55,7 @@ def DECODE(  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[:,::1], i4[:,::1], i8, f4[::1], i8[::1], i8, i8)")
 def BEST(scores, bits, skipped, best, kinds, first, last):  # type: ignore[no-untyped-def]
-    """Find the best class of boxes, the first one of equal scores; NaN only if there is nothing else.
+    """Find each box's best class, the first of equal scores; NaN only if nothing else.
 
     Args:
         scores: a row of scores for each box.
@@ -91,7 +91,7 @@ def BEST(scores, bits, skipped, best, kinds, first, last):  # type: ignore[no-un
 
 @_inlined
 def _sink(scores, heap, hole, size):  # type: ignore[no-untyped-def]
-    """Move the box at a position of the heap down below all better ones; of equal ones the first is better."""
+    """Sift a box down the heap below all better ones; of equal scores the lower number is better."""
     box = heap[hole]
     score = scores[box]
     child = 2 * hole + 1
@@ -112,7 +112,7 @@ def _sink(scores, heap, hole, size):  # type: ignore[no-untyped-def]
 def PICK(  # type: ignore[no-untyped-def]
     corners, scores, threshold, most_overlap, heap, found, most, place, again
 ):
-    """Choose boxes by descending score, the first of equal ones, that do not overlap one that is chosen.
+    """Choose boxes by descending score, skipping those that overlap a chosen one; resumable between checkpoints.
 
     Args:
         corners: as of DECODE.

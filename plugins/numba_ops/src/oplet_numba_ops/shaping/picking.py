@@ -1,4 +1,4 @@
-"""GATHER_ND, SCATTER_ND and ONE_HOT: numbers at positions that are checked as they are read."""
+"""GATHER_ND, SCATTER_ND and ONE_HOT: indices are checked as they are read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["one_hot_kernel", "pick_kernel", "scatter_kernel"]
 
 @inlined(error_model="numpy", boundscheck=False)
 def _position(indices, row, depth, bounds, strides):  # type: ignore[no-untyped-def]
-    """The first number of a slice; -1 if an index is out of bounds."""
+    """Return the flat position of an index vector's slice; -1 if an index is out of bounds."""
     position = 0
     for axis in range(depth):
         index = indices[row * depth + axis]
@@ -22,7 +22,7 @@ def _position(indices, row, depth, bounds, strides):  # type: ignore[no-untyped-
 
 @family
 def pick_kernel(index: str, value: str) -> Kernel:
-    """The kernel of GATHER_ND: copies `count` slices of `size` numbers; `failed` is set to 1 at an index out of bounds.
+    """Build the GATHER_ND kernel: copy `count` slices of `size` numbers; `failed` is set to 1 at an out-of-bounds index.
 
     Args:
         index: numba's name of the type of indices.
@@ -44,7 +44,7 @@ def pick_kernel(index: str, value: str) -> Kernel:
 
 @family
 def scatter_kernel(index: str, value: str) -> Kernel:
-    """The kernel of SCATTER_ND: adds `count` slices of `size` numbers to zeros, one after the other; arguments as for `pick_kernel`."""
+    """Build the SCATTER_ND kernel: add `count` slices of `size` numbers to zeros in order; arguments as for `pick_kernel`."""
 
     def scatter(slices, indices, out, bounds, strides, failed, count, depth, size):  # type: ignore[no-untyped-def]
         for i in range(out.size):
@@ -63,7 +63,7 @@ def scatter_kernel(index: str, value: str) -> Kernel:
 
 @family
 def one_hot_kernel(index: str, value: str) -> Kernel:
-    """The kernel of ONE_HOT: `outer` tables of `depth` rows, of `inner` numbers each; indices count by their lower 32 bits."""
+    """Build the ONE_HOT kernel: `outer` tables of `depth` rows of `inner` numbers; only indices' lower 32 bits count."""
 
     def one_hot(indices, on, off, out, outer, depth, inner):  # type: ignore[no-untyped-def]
         hot, cold = on[0], off[0]

@@ -1,4 +1,4 @@
-"""Reductions of neighbouring axes by a comparison, a product of integers, or logic: arrays (outer, reduced, inner) become (outer, inner)."""
+"""Reductions over adjacent axes by comparison, integer product or logic: (outer, reduced, inner) becomes (outer, inner)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _both(op, x, y):  # type: ignore[no-untyped-def]
 
 @family
 def reduction_kernel(op: int, code: str) -> Kernel:
-    """The kernel of a reduction of a type of at least one number."""
+    """Build the reduction kernel for a type; the reduced axis must not be empty."""
 
     def reduce(x, out, reduced, inner, first, last):  # type: ignore[no-untyped-def]
         for outer in range(first, last):
@@ -83,7 +83,7 @@ def reduction_kernel(op: int, code: str) -> Kernel:
 
 
 def folded_shape(node: Node) -> tuple[int, int, int]:
-    """The lengths before, along and after the axes that are reduced; a node whose axes are no neighbours, or that is empty, is declined."""
+    """Return the lengths before, along and after the reduced axes; decline non-adjacent axes and empty nodes."""
     source, output = node.inputs[0], node.outputs[0]
     if not source.size or output.is_dynamic:
         decline("there is nothing to compute.")
@@ -98,7 +98,7 @@ def folded_shape(node: Node) -> tuple[int, int, int]:
 
 
 def plan_reduction(context: Context, node: Node, op: int, code: str) -> Bind:
-    """Plan a reduction of neighbouring axes that are constant; `code` is the type in numba's notation."""
+    """Plan a reduction over adjacent constant axes; `code` is the type in numba's notation."""
     source, output = node.inputs[0], node.outputs[0]
     outer, count, inner = folded_shape(node)
     if inner == 1 and count > _LONGEST:
@@ -117,7 +117,7 @@ def plan_reduction(context: Context, node: Node, op: int, code: str) -> Bind:
 
 
 def reduction_registration(builtin: Registration, op: int, codes: Mapping[TensorType, str]) -> Registration:
-    """The registration of a reduction of neighbouring axes that are constant.
+    """Build the registration of a reduction over adjacent constant axes.
 
     Args:
         builtin: the numpy kernel's registration.

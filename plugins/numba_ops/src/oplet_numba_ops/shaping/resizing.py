@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR of floats and 8-bit numbers: first interpolates between two rows, then between two columns of the result.
+"""RESIZE_BILINEAR of float and 8-bit maps: interpolates between two rows, then between two columns of the result.
 
 A call computes the rows `begin` to `end` of all outputs together.
 """
@@ -23,7 +23,7 @@ _between = emitted("resizing:between")
 
 @kernel(f"void(i1[:,:,:,::1], i1[:,:,:,::1], i8, i8, i4[::1], {_AXIS}, i4[::1], i4, {_AXIS}, i4[::1], i4, i4)")
 def RESIZE_INT8(x, out, begin, end, row, top, bottom, down, one_down, left, right, across, one_across, bits):  # type: ignore[no-untyped-def]
-    """Interpolate with integer weights; the products of both axes' ones have `bits` bits. Halves are rounded away from zero."""
+    """Interpolate with integer weights whose products have `bits` fraction bits; ties round away from zero."""
     batch, height, width, channels = x.shape
     rows = shaped(x, (batch, height, width * channels))
     half = np.int32((1 << bits) >> 1)
@@ -47,7 +47,7 @@ def RESIZE_INT8(x, out, begin, end, row, top, bottom, down, one_down, left, righ
 
 @kernel(f"void(u1[:,:,:,::1], u1[:,:,:,::1], i8, i8, f4[::1], f4[::1], {_AXIS}, f4[::1], {_AXIS}, f4[::1])")
 def RESIZE_UINT8(x, out, begin, end, high, low, top, bottom, down, left, right, across):  # type: ignore[no-untyped-def]
-    """Interpolate in the reference kernel's order of operations."""
+    """Interpolate uint8 in the reference kernel's order of operations."""
     batch, height, width, channels = x.shape
     rows = shaped(x, (batch, height, width * channels))
     for number in range(begin, end):
@@ -72,7 +72,7 @@ def RESIZE_UINT8(x, out, begin, end, high, low, top, bottom, down, left, right, 
 
 @kernel(f"void(f4[:,:,:,::1], f4[:,:,:,::1], i8, i8, f4[::1], {_AXIS}, f4[::1], {_AXIS}, f4[::1])")
 def RESIZE_FLOATS(x, out, begin, end, row, top, bottom, down, left, right, across):  # type: ignore[no-untyped-def]
-    """Interpolate between two rows, then between the columns of the result."""
+    """Interpolate floats between two rows, then between the columns of the result."""
     batch, height, width, channels = x.shape
     rows = shaped(x, (batch, height, width * channels))
     for number in range(begin, end):

@@ -1,4 +1,4 @@
-"""Running sums along an axis."""
+"""Cumulative sums along an axis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["CUMSUM"]
 
 
 def _cumsum(x, out, exclusive, reverse, first, last):  # type: ignore[no-untyped-def]
-    """Sum each block of `x`, (blocks, length, parallel sums), from `first` to `last`; the order of additions is numpy's."""
+    """Sum cumulatively the blocks `first` to `last` of x (blocks, length, parallel sums), in numpy's order of additions."""
     length, across = x.shape[1], x.shape[2]
     step = -1 if reverse else 1
     start = length - 1 if reverse else 0

@@ -40,7 +40,7 @@ def _scatter(places, slices, out, first, last):  # type: ignore[no-untyped-def]
 
 @family
 def search_kernel(least: bool, code: str, at: str) -> Kernel:
-    """The kernel of ARG_MIN or ARG_MAX along any axis: arrays (outer, length, inner) become (outer, inner)."""
+    """Build the ARG_MIN or ARG_MAX kernel along any axis: (outer, length, inner) becomes (outer, inner)."""
 
     def search(x, out, length, inner):  # type: ignore[no-untyped-def]
         for place in range(out.size):
@@ -61,7 +61,7 @@ def search_kernel(least: bool, code: str, at: str) -> Kernel:
 
 @family
 def top_kernel(code: str, at: str) -> Kernel:
-    """The kernel of TOPK_V2: the largest values of each row, in descending order, and their positions."""
+    """Build the TOPK_V2 kernel: each row's largest values in descending order, and their positions."""
 
     def top(x, values, places, length, k):  # type: ignore[no-untyped-def]
         for row in range(x.size // length):
@@ -109,7 +109,7 @@ _FEW = 1 << 12
 
 
 def plan_search(node: Node, least: bool) -> Bind:
-    """Plan an ARG_MIN, or an ARG_MAX, of few numbers."""
+    """Plan an ARG_MIN or ARG_MAX of few numbers."""
     source, output = node.inputs[0], node.outputs[0]
     if not 0 < source.size <= _FEW or source.type not in VALUES or output.type not in POSITIONS:
         decline("numpy is faster for so many numbers, or they are of another kind.")

@@ -1,7 +1,6 @@
-"""Slices that are selected by positions that may be known only when the kernel runs, of GATHER, SLICE and STRIDED_SLICE; and numbers that are
-selected by a condition, of SELECT_V2.
+"""Slices at run-time positions (GATHER, SLICE, STRIDED_SLICE), and values selected by a condition (SELECT_V2).
 
-A position that leaves its axis is written into the kernel's mark (`threads.failing`), and nothing is copied.
+An out-of-range position is written to the kernel's error flag (`threads.failing`), and nothing is copied.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ def _copy(source, target, nbytes):  # type: ignore[no-untyped-def]
 
 @family
 def gather_kernel(code: str) -> Kernel:
-    """The kernel of GATHER by positions of a type: from an array (batches, before, length, nbytes) at an address, into an array (batches,
-    before, count, nbytes).
+    """Build the GATHER kernel for an index type: from (batches, before, length, nbytes) to (batches, before, count, nbytes), by
+    address.
     """
 
     def gather(source, positions, target, mark, batches, before, length, count, nbytes):  # type: ignore[no-untyped-def]
@@ -65,8 +64,8 @@ def gather_kernel(code: str) -> Kernel:
 
 @family
 def slice_kernel(code: str) -> Kernel:
-    """The kernel of SLICE by `begins` of a type, none below 0 or above the axis' last one in `most`, of steps in bytes; then the address of the
-    source, and that of the target, the lengths of four axes and the bytes of the fifth, and the strides of both.
+    """Build the SLICE kernel for an index type. Arguments: `begins`, their upper bounds `most`, byte steps, error mark;
+    addresses, four lengths and the innermost bytes; strides of both.
     """
 
     # fmt: off
@@ -96,7 +95,7 @@ def slice_kernel(code: str) -> Kernel:
 
 @_inlined
 def _number(where, nbytes, word):  # type: ignore[no-untyped-def]
-    """The integer of 4 or 8 bytes at an address; `word` is the address of scratch memory."""
+    """Load the integer of 4 or 8 bytes at an address; `word` is the address of scratch memory."""
     if nbytes == 8:
         return _load(where)
     _store(word, 0)
@@ -106,10 +105,10 @@ def _number(where, nbytes, word):  # type: ignore[no-untyped-def]
 
 @kernel("void(i8[::1], i8[::1], i8[::1], i8, i8, i8, i8, i8, i8)")
 def JOIN_SLICES(pieces, shape, mark, source, target, word, axis, outer, nbytes):  # type: ignore[no-untyped-def]
-    """Join pieces along an axis, if the whole has the shape of `source`, of (outer, length, nbytes).
+    """Concatenate pieces along an axis, if the whole has the shape of `source`, (outer, length, nbytes).
 
-    `pieces` has six words for each: its length and address; or for a slice -1, then of `begin` and of `size` the address and the bytes of
-    a number, and room for the place where it begins.
+    `pieces` has six words for each piece: its length and address; for a slice instead -1, the address and byte width of `begin`,
+    the same of `size`, and a word in which the start position is stored.
     """
     total = 0
     for place in range(0, pieces.size, 6):
@@ -154,8 +153,8 @@ def JOIN_SLICES(pieces, shape, mark, source, target, word, axis, outer, nbytes):
 def TAKE_POSITIONS(  # type: ignore[no-untyped-def]
     begins, taken, mark, source, target, n0, n1, n2, n3, nbytes, s0, s1, s2, s3, t0, t1, t2, t3
 ):
-    """Copy what is left of an array when one position is taken of some axes, each of which has three words in `taken`: the number of its
-    position, which counts from the end below 0, the length and the step in bytes; then as `slice_kernel`.
+    """Copy what remains when single positions of some axes are taken; `taken` has three words for each: index into `begins`
+    (negative positions count from the end), axis length, byte step; the rest as in `slice_kernel`.
     """
     start = source
     for number in range(begins.size):
@@ -178,7 +177,7 @@ def TAKE_POSITIONS(  # type: ignore[no-untyped-def]
 
 @family
 def _choice_kernel(size: int) -> Kernel:
-    """The kernel of SELECT_V2 of numbers of so many bytes: the lengths of five axes, and the steps of condition, x and y along each, in numbers."""
+    """Build the SELECT_V2 kernel for numbers of `size` bytes: five axis lengths, then the element strides of condition, x and y."""
 
     def choose(  # type: ignore[no-untyped-def]
         condition, x, y, out, n0, n1, n2, n3, n4, c0, c1, c2, c3, c4, x0, x1, x2, x3, x4, y0, y1, y2, y3, y4
@@ -215,7 +214,7 @@ def _choice_kernel(size: int) -> Kernel:
 
 
 def _steps(shape: Shape, small: Shape) -> list[int]:
-    """The steps of an operand along the axes of the output, in numbers; 0 where it repeats."""
+    """Return an operand's element strides along the output's axes; 0 where it broadcasts."""
     steps, step = [0] * len(shape), 1
     for axis in range(1, min(len(small), len(shape)) + 1):
         if small[-axis] != 1:
@@ -225,7 +224,7 @@ def _steps(shape: Shape, small: Shape) -> list[int]:
 
 
 def plan_choice(node: Node, *shapes: Shape) -> Bind:
-    """Plan a node whose inputs have these shapes, which broadcast to that of its output."""
+    """Plan a SELECT node whose inputs have these shapes, which broadcast to its output's."""
     output = node.outputs[0]
     size = output.dtype.itemsize
     if not output.size or output.is_dynamic or output.dtype.hasobject or size not in _SIZES or output.nbytes > _MOST:

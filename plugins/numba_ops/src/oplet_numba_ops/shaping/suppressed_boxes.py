@@ -1,4 +1,4 @@
-"""NON_MAX_SUPPRESSION_V4 and _V5: the registrations, and the runs that a compiled loop serves."""
+"""NON_MAX_SUPPRESSION_V4 and _V5: registrations, and the runs that a compiled loop serves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BOX_BYTES = 44
 
 
 def suppression_registration(builtin: Registration) -> Registration:
-    """The registration of either op."""
+    """Build the registration of NON_MAX_SUPPRESSION_V4 or _V5."""
 
     def plan(context: Context, node: Node) -> Bind:
         charge(_BOX_BYTES * node.inputs[1].size)

@@ -1,4 +1,4 @@
-"""Non-maximum suppression: of boxes that overlap, the one with the highest score is kept."""
+"""Non-maximum suppression: of overlapping boxes, the one with the highest score is kept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _inlined: Callable[..., Any] = inlined(error_model="numpy")
 
 @_inlined
 def _rise(priorities, entries, hole, priority, box, begin):  # type: ignore[no-untyped-def]
-    """Move the hole up to the entry's position in the heap, and put the entry in, as the C++ library's push_heap does."""
+    """Sift an entry up the heap from the hole, as C++'s push_heap does."""
     while hole > 0:
         parent = (hole - 1) >> 1
         if not priorities[parent] < priority:
@@ -37,7 +37,7 @@ def _rise(priorities, entries, hole, priority, box, begin):  # type: ignore[no-u
 
 @_inlined
 def _sink(priorities, entries, size):  # type: ignore[no-untyped-def]
-    """Move the hole at the top of the heap down to its end, each time to the larger child, the second of equal ones."""
+    """Sift the heap's root hole down to the end, each time to the larger child (the second if equal), as C++'s pop_heap does."""
     hole, child = 0, 2
     while child <= size:
         if child == size or priorities[child] < priorities[child - 1]:
@@ -50,7 +50,7 @@ def _sink(priorities, entries, size):  # type: ignore[no-untyped-def]
 
 @_inlined
 def intersection_over_union(edges, a, b):  # type: ignore[no-untyped-def]
-    """The intersection over union of two boxes; 0 if one has no area."""
+    """Compute the intersection over union of two boxes; 0 if one has no area."""
     if (edges[a, 4] <= _ZERO) | (edges[b, 4] <= _ZERO):
         return _ZERO
     height = max(min(edges[a, 2], edges[b, 2]) - max(edges[a, 0], edges[b, 0]), _ZERO)
@@ -63,7 +63,7 @@ def intersection_over_union(edges, a, b):  # type: ignore[no-untyped-def]
 def SUPPRESS(  # type: ignore[no-untyped-def]
     boxes, scores, edges, priorities, entries, most_overlap, threshold, scale, found, kept, number, place, again
 ):
-    """Choose as many boxes as `found` has room for, from a priority queue as the C++ library keeps it.
+    """Choose as many boxes as `found` has room for, from a priority queue with the order of C++'s std::priority_queue.
 
     Args:
         boxes: two opposite corners each (y, x, y, x), in any order.

@@ -1,4 +1,4 @@
-"""TRANSPOSE: rows that stay whole are copied; where the last axis changes, squares of 16 x 16 numbers are transposed in registers.
+"""TRANSPOSE: whole rows are copied; if the last axis changes, 16 x 16 blocks are transposed in registers.
 
 Numbers are copied as bits, whatever their type. All strides and lengths are in numbers.
 """

@@ -1,3 +1,1 @@
-"""exp and what is computed from it: LOGISTIC, SOFTMAX and LOG_SOFTMAX; and rows divided by their norms. What comes in computes with floats,
-or with tables for integers.
-"""
+"""exp and what builds on it: LOGISTIC, SOFTMAX, LOG_SOFTMAX. Normalizations of rows are here, too."""

@@ -1,4 +1,4 @@
-"""exp, LOGISTIC and the softmaxes in float32.
+"""exp, LOGISTIC, SOFTMAX and LOG_SOFTMAX in float32.
 
 exp(x) is 2**n * exp(r) with x = n * ln 2 + r and a polynomial for exp(r), within 2 units in the last place. The compiler vectorizes
 it, which it cannot do with calls of the C library.
@@ -53,7 +53,7 @@ def _total(x):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1])")
 def LOGISTIC(x, out):  # type: ignore[no-untyped-def]
-    """1 / (1 + exp(-x)); 0 where that is denormal, as processors take a hundred times as long for denormals."""
+    """Compute 1 / (1 + exp(-x)); denormal results become 0, as denormals are a hundred times slower."""
     for i in range(out.size):
         value = x[i]
         gate = _ONE / (_ONE + exp(-(_LOWEST if value < _LOWEST else value)))
@@ -62,7 +62,7 @@ def LOGISTIC(x, out):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1], i8, f4)")
 def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
-    """exp(beta * x) / sum(exp(beta * x)) of each row."""
+    """Compute exp(beta * x) / sum(exp(beta * x)) of each row."""
     first = x.ctypes.data
     for start in range(0, out.size, columns):
         # Slices have indices from 0 on: the compiler does not vectorize where an index might be negative.
@@ -80,7 +80,7 @@ def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1], i8)")
 def LOG_SOFTMAX(x, out, columns):  # type: ignore[no-untyped-def]
-    """x - log(sum(exp(x))) of each row."""
+    """Compute x - log(sum(exp(x))) of each row."""
     first = x.ctypes.data
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]

@@ -1,4 +1,4 @@
-"""L2_NORMALIZATION and LOCAL_RESPONSE_NORMALIZATION: rows divided by what the sum of their squares tells."""
+"""L2_NORMALIZATION and LOCAL_RESPONSE_NORMALIZATION: rows divided by functions of their sums of squares."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _squares(x):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1], i8)")
 def NORM(x, out, columns):  # type: ignore[no-untyped-def]
-    """Each row divided by its norm, which is at least 1e-6; NaN is kept."""
+    """Divide each row by its L2 norm, at least 1e-6; NaN stays NaN."""
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]
         norm = np.sqrt(_squares(row))
@@ -47,7 +47,7 @@ def _product(a, b):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _inverse_root(x):  # type: ignore[no-untyped-def]
-    """1 / sqrt(x) as a multiplier and a shift, by five Newton steps; the largest number below 1 for numbers up to 1."""
+    """Compute 1 / sqrt(x) as multiplier and shift, by five Newton steps; x <= 1 gives the largest number below 1."""
     if x <= 1:
         return np.int64((1 << 31) - 1), np.int64(0)
     large = 1 if x >> 29 else 0
@@ -63,7 +63,7 @@ def _inverse_root(x):  # type: ignore[no-untyped-def]
 
 
 def _quantized_norm(x, out, columns, offset, zero, early, late, low, high):  # type: ignore[no-untyped-def]
-    """Each row of integers less an offset; the output's scale takes bits before and after the multiplication."""
+    """L2-normalize rows of integers minus an offset; rescaling shifts come before and after the multiplication."""
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]
         total = np.int32(0)
@@ -82,7 +82,9 @@ def _quantized_norm(x, out, columns, offset, zero, early, late, low, high):  # t
 
 @kernel("void(f4[::1], f4[::1], f8[::1], i8, i8, f8, f8, f8)")
 def NEIGHBOURS(x, out, sums, columns, radius, alpha, bias, beta):  # type: ignore[no-untyped-def]
-    """Each value divided by a power of a sum of the squares of its neighbours in the row; `sums` is memory of a row and a number."""
+    """Divide each value by a power of its neighbours' sum of squares (local response normalization); `sums` is scratch of columns
+    + 1.
+    """
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]
         sums[0] = 0.0

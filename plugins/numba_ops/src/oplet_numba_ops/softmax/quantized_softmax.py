@@ -32,7 +32,7 @@ def _bit_length(x):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _one_over(half_denominator):  # type: ignore[no-untyped-def]
-    """1 / (2 * half_denominator) for denominators from 1 to 2, without integer bits, by three Newton steps."""
+    """Compute 1 / (2 * half_denominator) for denominators in [1, 2], 0 integer bits, by three Newton steps."""
     estimate = 1515870810 + _product(half_denominator, -1010580540)
     for _ in range(3):
         error = (1 << 29) - _product(half_denominator, estimate)
@@ -42,14 +42,14 @@ def _one_over(half_denominator):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _reciprocal(total):  # type: ignore[no-untyped-def]
-    """1 / total: its 31 bits, and the number of the 12 integer bits that total has above 1."""
+    """Compute 1 / total, which has 12 integer bits: return 31 bits of mantissa, and the number of bits that total has above 1."""
     headroom = 32 - _bit_length(total)
     return _one_over((total << headroom) >> 1), 12 - headroom
 
 
 @_inlined
 def _logarithm(x):  # type: ignore[no-untyped-def]
-    """The natural logarithm of a number of at least 1 with 12 integer bits; the result has 5.
+    """Compute the natural logarithm of a fixed-point number >= 1 with 12 integer bits; the result has 5.
 
     A power of two is split off; the logarithm of the rest, which is near 1, is a rational function.
     """
@@ -72,7 +72,7 @@ def _logarithm(x):  # type: ignore[no-untyped-def]
 
 @kernel("void(u1[::1], u1[::1], i8, i8[::1], i8[::1], i8)")
 def SOFTMAX_8(x, out, columns, exponentials, summands, sign_bit):  # type: ignore[no-untyped-def]
-    """SOFTMAX of each row; `sign_bit` is 128 if the bits are those of int8 numbers, else 0."""
+    """Compute SOFTMAX of each 8-bit row; `sign_bit` is 128 for int8 bits, 0 for uint8."""
     turn = np.uint8(sign_bit)
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]
@@ -93,7 +93,7 @@ def SOFTMAX_8(x, out, columns, exponentials, summands, sign_bit):  # type: ignor
 
 @kernel("void(u1[::1], u1[::1], i8, i8[::1], i8[::1], i8)")
 def LOG_SOFTMAX_8(x, out, columns, distances, summands, sign_bit):  # type: ignore[no-untyped-def]
-    """LOG_SOFTMAX of each row; `sign_bit` is 128 if the bits are those of int8 numbers, else 0."""
+    """Compute LOG_SOFTMAX of each 8-bit row; `sign_bit` is 128 for int8 bits, 0 for uint8."""
     turn = np.uint8(sign_bit)
     half = (1 << 21) - 1  # half of the output's step, 1/16, below zero
     for start in range(0, out.size, columns):
@@ -112,7 +112,7 @@ def LOG_SOFTMAX_8(x, out, columns, distances, summands, sign_bit):  # type: igno
 
 @_inlined
 def _reciprocal_16(total, lines):  # type: ignore[no-untyped-def]
-    """1 / total of a sum in 2**-15ths: a factor in 2**-15ths, from 513 samples, and a shift to the right."""
+    """Compute 1 / total of a sum in units of 2**-15, from 513 samples; return a factor in the same units and a right shift."""
     headroom = 32 - _bit_length(total)
     shifted = ((total << max(headroom - 1, 0)) + (1 << 13)) >> 14
     place = min(max(shifted - ((1 << 15) + (1 << 16)), -32768), 32767)
@@ -124,7 +124,7 @@ def _reciprocal_16(total, lines):  # type: ignore[no-untyped-def]
 
 @kernel("void(i2[::1], i2[::1], i8, i8[::1], i2[::1])")
 def SOFTMAX_16(x, out, columns, exponentials, lines):  # type: ignore[no-untyped-def]
-    """SOFTMAX of each row of int16 numbers."""
+    """Compute SOFTMAX of each int16 row."""
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]
         most = np.int64(row[0])

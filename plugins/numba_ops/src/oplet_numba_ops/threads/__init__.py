@@ -1,3 +1,1 @@
-"""Threads that share a kernel's work: how it is divided, atomic operations, the team of threads. What comes in knows kernels and
-no operator.
-"""
+"""Worker threads that share a kernel's work: division into parts, atomics, the thread pool. It knows kernels, no operators."""

@@ -1,7 +1,7 @@
-"""Jobs that may fail, since a value that is known only when they run is out of bounds.
+"""Error flags of kernels that may fail at run time, e.g. for an index out of bounds.
 
-Machine code raises nothing: the kernel writes what is wrong into words of memory, its *mark*, and computes nothing. What runs jobs looks at
-the marks afterwards, and raises.
+Machine code cannot raise: the kernel writes what is wrong into words of memory, its error flag (*mark*), and computes nothing. The
+code that runs jobs checks the flags afterwards, and raises.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ __all__ = ["Failure", "failing", "raise_first", "with_failures"]
 
 
 class Failure(NamedTuple):
-    """How a node fails.
+    """How a node fails: its error flag, and the function that raises its error.
 
     Attributes:
-        mark: int64 words; the first one is not 0 if it has failed.
-        fail: raises the error that the mark tells of.
-        position: the node's position among the thunks that run together.
+        mark: the error flag: int64 words, the first of which is not 0 if the node has failed.
+        fail: raises the error that the flag's words describe.
+        position: the node's position in the fused step.
     """
 
     mark: Array
@@ -30,7 +30,7 @@ class Failure(NamedTuple):
 
 
 def raise_first(runner: Any, failures: Sequence[Failure]) -> None:
-    """Raise the error of the first node that has failed, if any, clear all marks, and note its position as the runner's `failed_at`."""
+    """Raise the error of the first node whose flag is set, clear all flags, and store its position as the runner's `failed_at`."""
     for failure in failures:
         if failure.mark[0]:
             found = failure.mark.copy()
@@ -41,7 +41,7 @@ def raise_first(runner: Any, failures: Sequence[Failure]) -> None:
 
 
 class _Checked:
-    """A thunk of joined nodes, some of which may fail."""
+    """A fused step of several nodes, some of which may fail."""
 
     def __init__(self, call: Thunk, failures: Sequence[Failure]) -> None:
         self._call, self._failures = call, failures
@@ -55,17 +55,17 @@ class _Checked:
 
 
 def with_failures(call: Thunk, failures: Sequence[Failure]) -> Thunk:
-    """The thunk, which raises when one of the nodes has failed."""
+    """Wrap a function to raise after it ran if one of the nodes has set its error flag."""
     return _Checked(call, failures) if failures else call
 
 
 def failing(call: Any, mark_words: Array, fail: Callable[[Array], None]) -> Thunk:
-    """The thunk of a node that may fail, to be joined with its neighbours.
+    """Wrap a node's function that may fail, so that it can still be fused with its neighbours.
 
     Args:
-        call: the thunk of its kernel, of one step.
-        mark_words: its mark.
-        fail: raises the error that a mark tells of.
+        call: the function that runs its kernel, of one step.
+        mark_words: its error flag.
+        fail: raises the error that the flag's words describe.
     """
     failures = (Failure(mark_words, fail),)
     result: Any = _Checked(call, failures)

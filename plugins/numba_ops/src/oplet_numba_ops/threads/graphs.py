@@ -1,4 +1,4 @@
-"""Graphs of jobs: which of a joined thunk's jobs wait for which, from the memory that each node reads and writes.
+"""Dependency graph of a fused step's jobs, derived from the memory that each node reads and writes.
 
 A job waits for the earlier ones that write what it reads or writes, or read what it writes: for the values that it takes, and where
 tensors share memory also for those that have to be done with it. Whatever the threads do, each job then reads what it would read one
@@ -23,7 +23,7 @@ _MOST = 1024
 
 
 class Work(NamedTuple):
-    """The jobs of a thunk and the memory that they touch.
+    """The jobs of one node and the memory that they read and write.
 
     Attributes:
         jobs: the jobs' addresses, in order; each waits for the one before.
@@ -39,7 +39,7 @@ class Work(NamedTuple):
 
 
 class Task(NamedTuple):
-    """Jobs that one thread runs one after the other, or one job that several threads share.
+    """Jobs that one thread runs in sequence, or a single job whose parts several threads share.
 
     Attributes:
         jobs: the jobs' addresses.
@@ -53,7 +53,7 @@ class Task(NamedTuple):
 
 
 def tasks(works: Sequence[Work]) -> list[Task] | None:
-    """The tasks of thunks that would run in this order, each after those it waits for; None if there is nothing to gain over that order."""
+    """Build the task graph of nodes that would otherwise run in this order; None if parallel execution gains nothing."""
     works = [work for work in works if work.jobs]
     if len(works) > _MOST:
         return None
@@ -72,7 +72,7 @@ def tasks(works: Sequence[Work]) -> list[Task] | None:
 
 
 def _needed(touched: Sequence[tuple[Spans, Spans]]) -> list[list[int]]:
-    """For each of several works the earlier ones that it waits for, without those that others of them wait for."""
+    """Return for each work the earlier works that it depends on (memory conflicts), transitively reduced."""
     reads, readers = _table([reads for reads, _ in touched])
     writes, writers = _table([writes for _, writes in touched])
     count = len(touched)
@@ -99,13 +99,13 @@ def _needed(touched: Sequence[tuple[Spans, Spans]]) -> list[list[int]]:
 
 
 def _table(spans: Sequence[Spans]) -> tuple[Array, Array]:
-    """All spans as rows, and the number of the work of each."""
+    """Flatten all memory spans to a table; return it and the owning work of each row."""
     rows = np.array([span for some in spans for span in some], np.int64).reshape(-1, 2)
     return rows, np.repeat(np.arange(len(spans)), [len(some) for some in spans])
 
 
 def _chained(jobs: Sequence[tuple[int, bool, list[int]]]) -> list[Task]:
-    """Jobs as tasks: one that waits for a single job which nothing else waits for belongs to that one's task, unless either is shared."""
+    """Merge chains of unshared jobs, each the sole dependency and sole dependent of the next, into tasks."""
     followers = [0] * len(jobs)
     for _, _, needs in jobs:
         for number in needs:
@@ -123,7 +123,7 @@ def _chained(jobs: Sequence[tuple[int, bool, list[int]]]) -> list[Task]:
 
 
 def links(needs: Sequence[Sequence[int]]) -> list[list[int]]:
-    """For each task the tasks that wait for it."""
+    """Invert dependencies: return for each task the tasks that wait for it."""
     following: list[list[int]] = [[] for _ in needs]
     for number, some in enumerate(needs):
         for other in some:

@@ -1,4 +1,4 @@
-"""Jobs that several threads share: the machine code of `team`, which posts, runs and finishes them.
+"""Machine code of the thread pool: posts, runs and finishes jobs that several threads share.
 
 Jobs run one after the other (`RUN`), or as a graph (`RUN_GRAPH`, made by `graphs`): there a job is posted by the thread that finishes
 the last of those it waits for, so that no thread waits for another between two jobs, and independent ones run side by side.
@@ -6,7 +6,7 @@ the last of those it waits for, so that no thread waits for another between two 
 Why this is correct: a job has one word with a bit for each part that is free, and one that counts the parts that are not done. The
 posting thread writes both, the free parts last; a part belongs to the thread that clears its bit. A thread that comes late, with
 the address of an old job, either finds no bit, or a bit of the job that is there now: it reads kernel and arguments after it has
-cleared the bit, and they cannot change then, since the posting thread waits until the part is done and keeps the thunk with its
+cleared the bit, and they cannot change then, since the posting thread waits until the part is done and keeps the step with its
 arrays alive. What a job of a graph says of its graph is read before the part is counted as done, and the graph's jobs stay as they
 are until each of them was counted by the thread that finished it, after it posted the next ones. The memory of jobs and of graphs'
 lists of jobs is never freed, only reused for other jobs, so that a late thread always reads a job. Threads
@@ -115,7 +115,7 @@ def _share(job, number):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _ready(graph, first):  # type: ignore[no-untyped-def]
-    """A job with a free part, among those of a graph from a position on; 0 if there is none."""
+    """Return a job of the graph that still has unclaimed parts, searching from position `first`; 0 if none."""
     for position in range(first, min(first + _AHEAD, load(graph + _JOBS))):
         job = load(graph + _LIST + 8 * position)
         if load(job + _FREE) != 0:
@@ -134,7 +134,7 @@ def _wake(team, helpers):  # type: ignore[no-untyped-def]
 
 @kernel("void(i8, i8, i8)")
 def RUN(team, jobs, count):  # type: ignore[no-untyped-def]
-    """Run jobs, whose addresses are at `jobs`, one after the other."""
+    """Run jobs one after the other with the pool's help; their addresses are at `jobs`."""
     for step in range(count):
         job = load(jobs + 8 * step)
         parts, threads = load(job + _COUNT), load(job + _THREADS)
@@ -165,7 +165,7 @@ def RUN(team, jobs, count):  # type: ignore[no-untyped-def]
 
 @_inlined
 def run_alone(jobs, count):  # type: ignore[no-untyped-def]
-    """Run jobs, whose addresses are at `jobs`, one after the other and without help."""
+    """Run jobs one after the other on this thread only; their addresses are at `jobs`."""
     for step in range(count):
         job = load(jobs + 8 * step)
         for part in range(load(job + _COUNT)):
@@ -174,13 +174,13 @@ def run_alone(jobs, count):  # type: ignore[no-untyped-def]
 
 @kernel("void(i8, i8)")
 def CHAIN(jobs, count):  # type: ignore[no-untyped-def]
-    """Run jobs alone: a job of a graph."""
+    """Run jobs on this thread only: the body of a graph's job."""
     run_alone(jobs, count)
 
 
 @kernel("void(i8, i8)")
 def RUN_GRAPH(team, graph):  # type: ignore[no-untyped-def]
-    """Run the jobs of a graph, each as soon as those that it waits for are done."""
+    """Run a graph's jobs, each as soon as its dependencies are done."""
     count, helpers = load(graph + _JOBS), load(graph + _HELPERS)
     store(graph + _LEFT, count)
     store(graph + _LOW, 0)
@@ -230,10 +230,10 @@ def RUN_GRAPH(team, graph):  # type: ignore[no-untyped-def]
 
 @kernel("void(i8, i8, i8, i8, i8)")
 def SERVE(team, box, number, patience, sleeps):  # type: ignore[no-untyped-def]
-    """Run parts of the jobs that come into a mailbox, alone or in a graph. After `patience` rounds without a job, return, or sleep until a job is
-    posted.
+    """Worker loop: run parts of jobs posted to a mailbox, single or in a graph. After `patience` idle rounds return, or sleep
+    until woken.
 
-    A job that is posted just before the helper marks itself as asleep does not wake it; the next job does.
+    A job that is posted just before the worker flags itself as asleep does not wake it; the next job does.
     """
     idle = 0
     while load(box + _END) == 0:

@@ -1,4 +1,4 @@
-"""Joined thunks: the jobs of neighbouring nodes, run by one call of machine code, and copies of numpy's between them.
+"""Fusion of neighbouring nodes' jobs into one call of machine code, with numpy's plain copies in between.
 
 With several threads the call runs a graph of the jobs (`graphs`), in which independent ones run side by side.
 """
@@ -32,16 +32,16 @@ _MOST = 1 << 20
 
 
 class Jobs(NamedTuple):
-    """The jobs of a thunk.
+    """The jobs of a function that runs a node: their addresses, and what keeps their memory alive.
 
     Attributes:
-        run: runs jobs; it takes the address of words: the address of the team, that of the jobs' addresses, and their number.
-        team: the address of the team.
+        run: runs jobs, given the address of three words: the pool, the array of the jobs' addresses, and their number.
+        team: the address of the thread pool.
         addresses: the addresses of the jobs.
-        helpers: the helpers that share them.
-        crew: the team, as `Crew`.
+        helpers: the worker threads that share them.
+        crew: the thread pool, as `Crew`.
         failures: how the node fails.
-        kept: what the thunk keeps alive.
+        kept: objects that the function keeps alive.
     """
 
     run: Callable[[int], None]
@@ -54,36 +54,36 @@ class Jobs(NamedTuple):
 
 
 class Crew(Protocol):
-    """What a graph of jobs takes of the team; a protocol, as `team` imports this module."""
+    """What a job graph needs of the thread pool; a protocol, as `team` imports this module."""
 
     address: int
 
     @property
     def helpers(self) -> Sequence[Any]:
-        """The helper threads."""
+        """The worker threads."""
 
     def take(self) -> int:
-        """The address of an unused job."""
+        """Allocate a job slot; return its address."""
 
     def give_back(self, jobs: list[int]) -> None:
-        """Return jobs that nobody will run again."""
+        """Free job slots that nobody will run again."""
 
     def take_list(self, count: int) -> int:
-        """The address of an unused graph of up to `count` jobs."""
+        """Allocate a graph of up to `count` jobs; return its address."""
 
     def give_back_list(self, count: int, graph: int) -> None:
-        """Return a graph that nobody will run again."""
+        """Free a graph that nobody will run again."""
 
 
 def mark(thunk: Any, jobs: Jobs) -> Thunk:
-    """The thunk, to be joined with its neighbours."""
+    """Attach jobs to a function, so that it can be fused with its neighbours; return it."""
     thunk.joiner, thunk.jobs = JOINER, jobs
     result: Thunk = thunk
     return result
 
 
 class _Copied:
-    """Copies as jobs; called alone, they are numpy's.
+    """Copies as jobs; called unfused, they are numpy's.
 
     Args:
         copies: numpy's copies.
@@ -105,7 +105,7 @@ class _Copied:
 
 
 class _Joiner:
-    """The `oplet.Joiner` of compiled thunks."""
+    """The `oplet.Joiner` that fuses compiled steps."""
 
     def adopt(self, thunk: Thunk) -> Thunk | None:
         if type(thunk) is not Copies or not COPY.has_entry:
@@ -163,12 +163,12 @@ class _Joiner:
 
 
 def _addresses(thunks: Sequence[Any]) -> list[int]:
-    """The addresses of the jobs of thunks."""
+    """Return the addresses of all jobs of these functions."""
     return [where for thunk in thunks for where in (thunk if isinstance(thunk, _Copied) else thunk.jobs).addresses]
 
 
 def _failures(thunks: Sequence[Any]) -> list[Failure]:
-    """How thunks fail, each with its position."""
+    """Return how the functions may fail, each with its position in the fused step."""
     return [
         failure._replace(position=position)
         for position, thunk in enumerate(thunks)
@@ -178,7 +178,7 @@ def _failures(thunks: Sequence[Any]) -> list[Failure]:
 
 
 def _work(thunk: Any, touched: Any) -> Work:
-    """A thunk's jobs and the memory that they touch."""
+    """Return a function's jobs and the memory that they read and write."""
     if isinstance(thunk, _Copied):
         pairs = thunk.copies.pairs
         reads, writes = spans(source for _, source in pairs), spans(target for target, _ in pairs)
@@ -188,7 +188,7 @@ def _work(thunk: Any, touched: Any) -> Work:
 
 
 def _graph(found: Sequence[Task], known: Jobs, thunks: Sequence[Any]) -> Thunk:
-    """A thunk that runs tasks as a graph of jobs."""
+    """Return a function that runs the tasks as a job graph."""
     crew, run = known.crew, RUN_GRAPH.compiled()
     own = [crew.take() for _ in found]
     graph = crew.take_list(len(own))
@@ -233,9 +233,9 @@ def _give_back(crew: Crew, jobs: list[int], graph: int) -> None:
 
 
 def _gathered(addresses: Sequence[int]) -> tuple[Array, Array]:
-    """The addresses of copies of jobs, each followed by its arguments, so that a run reads memory from its start to its end; and their memory.
+    """Copy jobs and their arguments into contiguous memory in run order; return the copies' addresses and the memory.
 
-    Jobs of several threads stay where they are, since helpers may know their addresses.
+    Jobs of several threads stay where they are, since workers may know their addresses.
     """
     pieces: list[Array | None] = []
     for where in addresses:

@@ -1,4 +1,4 @@
-"""Loops: rounds of jobs as one call of machine code, as long as a byte that some of them write is not 0."""
+"""Loops (WHILE) as one call of machine code: iterations of jobs run as long as a byte that a job writes is not 0."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def _failed(marks, count):  # type: ignore[no-untyped-def]
 
 @kernel("void(i8, i8, i8, i8, i8)")
 def LOOP(lists, flag, most, first, state):  # type: ignore[no-untyped-def]
-    """Run rounds, at most `most`.
+    """Run iterations, at most `most`, while the flag byte is not 0.
 
-    `lists` has addresses and numbers of jobs: before the first round, condition, body, step, after the last round; and of marks, words
-    that are not 0 when a job has failed, which ends the loop.
+    `lists` has (address, count) pairs of jobs: before the first iteration, condition, body, step, after the last iteration; and
+    one of error flags, of which any non-zero one ends the loop.
     """
     if first != 0:
         run_alone(load(lists), load(lists + 8))
@@ -59,7 +59,7 @@ def LOOP(lists, flag, most, first, state):  # type: ignore[no-untyped-def]
 
 
 class _Rounds:
-    """The rounds of a loop; see `oplet.LoopJoiner`."""
+    """The iterations of a compiled loop; see `oplet.LoopJoiner`."""
 
     def __init__(self, lists: Sequence[Sequence[int]], flag: int, failures: Sequence[Failure], keep: object) -> None:
         state = np.zeros(_STATE_WORDS, np.int64)
@@ -82,7 +82,7 @@ class _Rounds:
 
 
 def rounds(lists: Sequence[Sequence[int]], flag: int, failures: Sequence[Failure], keep: object) -> Callable[[int, bool], int]:
-    """The rounds of a loop.
+    """Return a function that runs the iterations of a loop from its job lists.
 
     Args:
         lists: the addresses of jobs of one thread: before, condition, body, step, after.

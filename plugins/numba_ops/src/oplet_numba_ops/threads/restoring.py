@@ -1,4 +1,4 @@
-"""Stored thunks become thunks again, without the kernels that made them: nothing else of this package is imported."""
+"""Restores stored (serialized) steps as callables, without importing the kernels that made them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["restore"]
 
 
 def restore(facts: Mapping[str, Any], memory: NDArray[np.uint8], places: Places) -> list[Callable[[], None]] | None:
-    """The thunks of what `storing` has stored; None where they cannot run.
+    """Rebuild callables from what `storing` serialized; None if they cannot run here.
 
     Args:
-        facts: what it has told of them.
+        facts: the serialized data.
         memory: a private copy of the memory that it has stored, which is changed and kept.
         places: the arena and the model's bytes.
     """
@@ -49,10 +49,10 @@ def restore(facts: Mapping[str, Any], memory: NDArray[np.uint8], places: Places)
 
 
 def _checked(call: Callable[[], None], marks: Sequence[NDArray[np.int64]]) -> None:
-    """Run jobs, some of which may fail: each has a mark, a word that is not 0 then.
+    """Run jobs that may fail; raise if one has set its error flag.
 
     Raises:
-        RunAnew: one has failed; the nodes' own thunks tell how.
+        RunAnew: one has failed; running the nodes unfused then raises the error.
     """
     call()
     if any(mark[0] for mark in marks):

@@ -1,6 +1,4 @@
-"""Division of work into parts: a few for each thread, so that a delayed thread does not hold up the others, and for long work so
-many that a run can be stopped between them.
-"""
+"""Division of work into parts: a few per thread for balance, and more for long work, so that a run can be stopped between parts."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ _LONGEST = 4096
 
 
 class Many(Sequence[Item]):
-    """The parts of long work, each made when it is needed, as there may be very many.
+    """A lazy sequence of the parts of long work, since there may be very many.
 
     Args:
         count: the number of parts.
@@ -55,17 +53,17 @@ class Many(Sequence[Item]):
 
 
 def together(threads: int) -> int:
-    """The number of parts that are done between two checkpoints: the most that short work has."""
+    """Return how many parts run between two checkpoints."""
     return 1 if threads == 1 else min(threads * _EACH, MOST_PARTS)
 
 
 def slots(parts: Sequence[Any]) -> int:
-    """The number of parts that may be done at a time, and need memory of their own."""
+    """Return how many parts may run at once, each with scratch memory (a slot) of its own."""
     return len(parts) if parts.__class__ is list or not isinstance(parts, Many) else parts.slots
 
 
 def each(parts: Sequence[Item], make: Callable[[Item, int], Other]) -> Sequence[Other]:
-    """The results of `make` for each part and its slot's number; parts of the same slot are never done at the same time."""
+    """Call `make(part, slot)` for each part; parts with the same slot never run at the same time."""
     if parts.__class__ is list or not isinstance(parts, Many):  # `Many` is an abstract class, which takes long to ask
         return [make(part, number) for number, part in enumerate(parts)]
     several = parts.slots
@@ -73,7 +71,7 @@ def each(parts: Sequence[Item], make: Callable[[Item, int], Other]) -> Sequence[
 
 
 def in_turn(count: int, step: int) -> Sequence[Range]:
-    """Ranges of `step` that cover `count`; each is done after the one before."""
+    """Return ranges of `step` that cover `count`, to be run one after the other."""
     return [(0, count)] if count <= step else _ranges(count, step, 1)
 
 
@@ -82,13 +80,13 @@ def _ranges(count: int, step: int, slots: int) -> Many[Range]:
 
 
 def _pieces(length: int, threads: int) -> int:
-    """The number of parts to divide work of this length into."""
+    """Return into how many parts to divide work of this length."""
     least, several = -(-length // _LONGEST), together(threads)
     return least if least <= 1 else -(-least // several) * several
 
 
 def _even(count: int, most: int, threads: int, multiple: int = 1) -> list[Range]:
-    """Ranges that cover `count`, as many up to `most` as balance the work best, all but the last of a multiple of `multiple`."""
+    """Return balanced ranges over `count`, at most `most`, all but the last a multiple of `multiple`."""
     units = -(-count // multiple)
     best = [(0, count)]
     least = float(units)
@@ -104,7 +102,7 @@ def _even(count: int, most: int, threads: int, multiple: int = 1) -> list[Range]
 
 
 def cut(count: int, worth: int, threads: int, multiple: int = 1, length: int | None = None) -> Sequence[Range]:
-    """Divide `count` rows into ranges for several threads, and long work into more of them.
+    """Divide `count` rows into ranges for several threads; long work into more of them.
 
     Args:
         count: the rows.
@@ -132,7 +130,7 @@ def grid(
     length: int | None = None,
     least: int = 1,
 ) -> Sequence[tuple[Range, Range]]:
-    """Divide a table into blocks, each a range of rows and one of columns.
+    """Divide a table into blocks, each a range of rows and a range of columns.
 
     Args:
         rows: the rows.
@@ -177,8 +175,7 @@ def _long_grid(
 
 
 def cut_pair(how: Repetition, threads: int, worth: int) -> list[tuple[Repetition, Range, Range]]:
-    """Divide an elementwise op with a broadcast operand: each part's broadcasting pattern, and its slices of the large and the
-    small operand.
+    """Divide a broadcasting elementwise op: each part's pattern, and its slices of the large and the small operand.
 
     Args:
         how: the broadcasting pattern.

@@ -1,8 +1,9 @@
-"""Joined thunks in a form that another process can run: their jobs, all memory that these point to, and the machine code.
+"""Serializes fused steps for another process: jobs, the memory that they point to, and the machine code.
 
-What a job reads is words, among them addresses. Each is found by the piece of memory that it lies in: the arena, the model's bytes, an
-array that the thunk keeps alive, or machine code. It is stored as an offset in that piece, and becomes an address again in `restoring`.
-An address that lies nowhere is the end of it: such thunks are not stored.
+A job's arguments are words, among them pointers. Each pointer is identified by the memory region that it points into: the arena, the
+model's bytes, an array that the step keeps alive, or machine code. It is stored as an offset in that region, and `restoring` turns it
+into a pointer again.
+Steps with a pointer to any other memory are not stored.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ _LINE = 64
 
 
 class _NotStored(Exception):
-    """Something cannot be stored, with the reason."""
+    """Raised when something cannot be serialized, with the reason."""
 
 
 class _Region:
-    """A piece of memory that words may point to.
+    """A piece of memory that pointers in jobs may point into.
 
     Args:
         kind: "arena", "model", "code" or "own"; the last is stored.
@@ -50,11 +51,11 @@ class _Region:
 
 
 class _Run(NamedTuple):
-    """What becomes one thunk.
+    """What becomes one restored step: its jobs, error flags and machine code.
 
     Attributes:
         jobs: the addresses of its jobs.
-        marks: the marks of nodes that may fail (`failing`).
+        marks: the error flags of nodes that may fail (`failing`).
     """
 
     jobs: Sequence[int]
@@ -62,10 +63,10 @@ class _Run(NamedTuple):
 
 
 def store_thunks(runs: Sequence[Sequence[Any]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
-    """Thunks as data, which `restoring.restore` makes thunks again; None where that is impossible.
+    """Serialize steps to data that `restoring.restore` rebuilds; None if that is impossible.
 
     Args:
-        runs: the thunks, of which each run becomes one; one that runs in turns becomes several.
+        runs: sequences of functions, each of which becomes one step; a function that runs in portions becomes several.
         places: the arena and the model's bytes.
         arrays: further arrays to store.
     """
@@ -78,7 +79,7 @@ def store_thunks(runs: Sequence[Sequence[Any]], places: Places, arrays: Sequence
 
 
 def _found(thunks: Sequence[Any], kept: list[Any]) -> list[_Run]:
-    """What becomes of thunks; `kept` gets what they keep alive, among it all arrays that their jobs read or write."""
+    """Collect the jobs of functions; add to `kept` what they keep alive, including all arrays that their jobs access."""
     jobs: list[int] = []
     marks: list[Array] = []
     for thunk in thunks:
@@ -173,18 +174,20 @@ class _Storing:
         return StoredThunks("oplet_numba_ops.threads.restoring:restore", facts, bytes(memory), offsets)
 
     def _place(self, nbytes: int, residue: int) -> int:
-        """The offset of a new piece of stored memory, of the same alignment as it has now."""
+        """Reserve `nbytes` in the stored memory at the original alignment; return the offset."""
         place = self._size + (residue - self._size) % _LINE
         self._size = place + nbytes
         return place
 
     def _find(self, words: Array) -> tuple[Array, Array]:
-        """For each word the number of the region that it may lie in, and whether it does. An address behind a region's last byte belongs to it."""
+        """Return for each word the number of the region that it may point into, and whether it does; one past the end belongs to
+        the region.
+        """
         numbers = np.maximum(np.searchsorted(self._starts, words, "right") - 1, 0)
         return numbers, (words >= self._starts[numbers]) & (words <= self._ends[numbers])
 
     def _resolve(self, words: Array, positions: Array, first: int) -> None:
-        """Replace the addresses among words by offsets, and note where they are.
+        """Replace pointers among the words by offsets, and record where they are.
 
         Args:
             words: the words, which are changed.
@@ -203,7 +206,7 @@ class _Storing:
             self._moved[region.kind].append(here + first)
 
     def _offset_in(self, region: _Region) -> int:
-        """The offset at which a region begins in what it is restored to."""
+        """Return the offset at which a region will begin when restored, placing it if necessary."""
         if region.kind in ("arena", "model"):
             return 0
         if region.place < 0:
@@ -224,7 +227,7 @@ class _Storing:
         return where - region.start + self._offset_in(region)
 
     def _offset(self, array: Array) -> int:
-        """The offset of an array in stored memory."""
+        """Return an array's offset in the stored memory."""
         where = address(array)
         [number], [inside] = self._find(np.array([where], np.int64))
         if not inside or self._regions[number].kind != "own":
@@ -232,7 +235,7 @@ class _Storing:
         return self._offset_of(where)
 
     def _machine_code(self) -> dict[str, Any]:
-        """The machine code that is used, in one piece, without its present address."""
+        """Return the machine code in use as one relocatable blob."""
         code = bytearray(self._code_size)
         own: list[Array] = []
         library: dict[str, list[Array]] = {}
@@ -254,7 +257,7 @@ class _Storing:
 
 
 def _mapped() -> Array:
-    """The memory of this process: in turn the address at which a piece begins and that at which it ends."""
+    """Return the process's memory map as alternating start and end addresses."""
     found: list[int] = []
     try:
         with open("/proc/self/maps", "rb") as file:
@@ -273,7 +276,7 @@ def _joined(found: Sequence[Array]) -> bytes:
 
 
 def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[int]]:
-    """All jobs as words, the positions of those that are offsets in these words, and for each run the offset of the arguments of RUN."""
+    """Return all jobs as words, the positions of those words that are offsets, and each run's offset of RUN's arguments."""
     words: list[int] = []
     own: list[int] = []
     calls = []
@@ -295,7 +298,7 @@ def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[int
 
 
 def _arrays(kept: Iterable[Any]) -> Iterator[Array]:
-    """The arrays among what thunks keep alive."""
+    """Yield the arrays among the objects that steps keep alive."""
     waiting = list(kept)
     while waiting:
         found = waiting.pop()
@@ -308,7 +311,7 @@ def _arrays(kept: Iterable[Any]) -> Iterator[Array]:
 
 
 def _root(array: Array) -> Array:
-    """The array that owns the memory of a view."""
+    """Return the array that owns a view's memory."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array

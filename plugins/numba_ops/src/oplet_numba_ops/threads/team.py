@@ -1,15 +1,15 @@
-"""The team of threads that run parts of kernels in parallel, and stay in machine code between one kernel and the next.
+"""The thread pool: workers run parts of kernels in parallel, and stay in machine code (spinning, then sleeping) between kernels.
 
-A step of a thunk is a job: a kernel and as many blocks of arguments as the work has parts. The thread that invokes posts the job to
-its helpers and runs parts itself until none is left, then waits for those that helpers still run. A helper spins, without the GIL,
+A step is a job: a kernel and as many blocks of arguments as the work has parts. The thread that invokes posts the job to the workers
+(`_Helper`) and runs parts itself until none is left, then waits for those that workers still run. A worker spins, without the GIL,
 until there is a job. After about a millisecond without one it sleeps: in machine code where the C library has semaphores, since a
-helper that needs the GIL to wake up would miss much of a model's run, as the thread that invokes releases the GIL only while a
-kernel runs. A sleeping helper is woken when a job is posted, but nothing waits for it: parts that helpers do not take are run by
+worker that needs the GIL to wake up would miss much of a model's run, as the thread that invokes releases the GIL only while a
+kernel runs. A sleeping worker is woken when a job is posted, but nothing waits for it: parts that workers do not take are run by
 the thread that invokes.
 
 A step of many parts is long: it is posted a few parts at a time, and the run can be stopped between them (`oplet.checkpoint`).
 
-So nothing depends on helpers: not in a forked process, which has none of its parent's threads, not while another interpreter has
+So nothing depends on the workers: not in a forked process, which has none of its parent's threads, not while another interpreter has
 posted its job over this one, not when Python ends. `jobs` explains why this is correct.
 """
 
@@ -55,10 +55,10 @@ _NUMBERS = frozenset((int, float, bool))
 
 
 class _Helper:
-    """A helper thread.
+    """A worker thread with its mailbox.
 
     Args:
-        team: the team's address.
+        team: the thread pool's address.
         number: 1 and up.
     """
 
@@ -69,7 +69,7 @@ class _Helper:
         self.forget()
 
     def forget(self) -> None:
-        """Reset: at construction and after a fork."""
+        """Reset the worker's state: at construction and after a fork."""
         self.asleep = True
         self._thread: threading.Thread | None = None
         self._bell = threading.Lock()
@@ -80,11 +80,11 @@ class _Helper:
 
     @property
     def sleeps(self) -> bool:
-        """Whether the helper sleeps, in machine code or in Python, and has to be woken."""
+        """Return whether the worker sleeps, in machine code or in Python, and has to be woken."""
         return self.asleep or bool(_word(self._box + BOX["sleeps"]))
 
     def wake(self) -> None:
-        """Wake the helper without waiting until it is awake."""
+        """Wake the worker without waiting until it is awake."""
         self.asleep = False
         if self._thread is not None:
             with suppress(RuntimeError):  # another thread has woken it already
@@ -98,7 +98,7 @@ class _Helper:
                     self._thread = thread
 
     def end(self) -> None:
-        """Have the helper leave machine code for good, and wait for it, before Python unloads the code."""
+        """Make the worker leave machine code for good and wait for it, before Python unloads the code."""
         _set_word(self._box + BOX["end"], 1)
         if self._thread is not None:
             with suppress(RuntimeError):
@@ -121,7 +121,7 @@ class _Helper:
             self._bell.acquire()
 
     def _patience(self, serve: Callable[..., None]) -> int:
-        """The number of rounds of a spin loop that last about `_PATIENCE`."""
+        """Measure how many rounds of the spin loop last about `_PATIENCE` seconds."""
         rounds, seconds = 1000, 1.0
         for _ in range(3):
             start = time.perf_counter()
@@ -130,9 +130,7 @@ class _Helper:
         return min(max(rounds, int(rounds * _PATIENCE / seconds)), 10**7)
 
     def _move(self, home: set[int]) -> None:
-        """Move to another processor than the posting thread's: some systems pack threads onto few processors, where they would
-        never run in parallel.
-        """
+        """Pin the worker to another processor than the posting thread's: some systems pack threads onto few processors."""
         _set_word(self._box + BOX["moves"], 0)
         elsewhere = home - {_word(self._box + BOX["processor"])}
         try:
@@ -154,27 +152,25 @@ def _set_word(address: int, value: int) -> None:
 
 
 def _symbol(name: str) -> int:
-    """The address of a function of the C library, or 0."""
+    """Return the address of a C library function, or 0."""
     return address_of(name)
 
 
 def _make_semaphore(where: int) -> bool:
-    """Initialize a semaphore at zero; False if the C library has none."""
+    """Initialize a semaphore at zero; return False if the C library has none."""
     make = _symbol("sem_init")
     return bool(make) and ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint)(make)(where, 0, 0) == 0
 
 
 def _for_ever(words: int) -> int:
-    """The address of zeros that are never freed, as helpers may read them until Python's end."""
+    """Allocate zeroed words that are never freed, as workers may read them until Python ends; return the address."""
     memory = aligned((words,), np.int64)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
     return int(memory.ctypes.data)
 
 
 class _Team:
-    """All helpers of this process. The first one serves thunks of two threads and more, the second one those of three and more,
-    and so on.
-    """
+    """The process's worker threads. Worker 1 serves steps of two threads and more, worker 2 those of three and more, and so on."""
 
     def __init__(self) -> None:
         self.address = _for_ever((TEAM["boxes"] + _MOST_HELPERS * BOX["size"]) // 8)
@@ -191,7 +187,7 @@ class _Team:
             os.register_at_fork(after_in_child=self._forget)
 
     def take(self) -> int:
-        """The address of an unused job."""
+        """Allocate a job slot; return its address."""
         try:
             return self._free.pop()
         except IndexError:
@@ -201,11 +197,13 @@ class _Team:
             return start
 
     def give_back(self, jobs: list[int]) -> None:
-        """Return the jobs of a thunk that is gone."""
+        """Free the job slots of a step that is gone."""
         self._free += jobs
 
     def take_list(self, count: int) -> int:
-        """The address of an unused graph of up to `count` jobs: one that there was, as helpers may still read its jobs' addresses."""
+        """Allocate a graph of up to `count` jobs, reusing freed ones, whose job addresses workers may still read; return its
+        address.
+        """
         size = 1 << count.bit_length()
         try:
             return self._lists.setdefault(size, []).pop()
@@ -213,7 +211,7 @@ class _Team:
             return _for_ever(GRAPH_WORDS[-1] + size)
 
     def give_back_list(self, count: int, graph: int) -> None:
-        """Return the graph of a thunk that is gone."""
+        """Free the graph of a step that is gone."""
         self._lists.setdefault(1 << count.bit_length(), []).append(graph)
 
     def _forget(self) -> None:
@@ -231,7 +229,7 @@ def _team() -> _Team:
 
 
 class Step(NamedTuple):
-    """A kernel and the arguments of each part of its work; no part may access what another one writes.
+    """A kernel and the arguments of each part of its work; parts may not access what another part writes.
 
     Parts of the same slot of `splitting.Many` are run one after the other, and may share scratch memory, or continue where the one
     before stopped.
@@ -246,11 +244,11 @@ _common = [RUN, RUN_GRAPH, SERVE, CHAIN, COPY]
 
 
 class Turns(NamedTuple):
-    """What a thunk runs that can be stopped in between; it has it as its attribute `turns`.
+    """How a long step runs in portions that can be stopped in between; stored as the function's attribute `turns`.
 
     Attributes:
         entry: the kernel's machine code.
-        turns: the arguments of the parts that are run together, turn by turn.
+        turns: for each portion the arguments of its parts, which run together.
         kept: further arrays that they read.
     """
 
@@ -260,7 +258,7 @@ class Turns(NamedTuple):
 
 
 def ready(*kernels: Kernel) -> None:
-    """Load or compile, in a plan, the kernels of its thunk, or have them compiled in the background.
+    """Load or compile a plan's kernels, or queue them for background compilation.
 
     Raises:
         CompileError: numba or LLVM refuses one.
@@ -276,7 +274,8 @@ def ready(*kernels: Kernel) -> None:
 
 
 def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:
-    """A thunk that runs the steps in order, and the parts of a step in parallel on `threads` threads; it keeps the arguments alive.
+    """Return a function that runs the steps in order, each step's parts in parallel on `threads` threads; it keeps the arrays
+    alive.
 
     Args:
         steps: the steps. A step with more parts than short work has can be stopped between them.
@@ -309,7 +308,7 @@ def _one_by_one(calls: Sequence[Thunk]) -> None:
 
 
 def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Thunk:
-    """A thunk of steps that are run in one call of machine code."""
+    """Return a function that runs all steps in one call of machine code."""
     run = RUN.by_words()
     team = _team()
     shared = threads > 1 and any(len(step.parts) > 1 for step in steps)
@@ -341,7 +340,7 @@ def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Th
 
 
 class _Call(partial[None]):
-    """A call of machine code with what it reads; with slots, as there is one for each node, and dictionaries take more."""
+    """A call of machine code and the memory that it reads; with __slots__ to save memory, as each node has one."""
 
     __slots__ = ("jobs", "joiner", "keep")
     jobs: Jobs
@@ -350,9 +349,7 @@ class _Call(partial[None]):
 
 
 def _alone(steps: Sequence[Step], run: Callable[[int], None], team: _Team, arrays: tuple[Array, ...]) -> Thunk:
-    """A thunk of steps whose parts run one after the other. Their jobs, the addresses of these, all arguments and those of `run` are in one piece
-    of memory.
-    """
+    """Return a function that runs the steps' parts one after the other; jobs and arguments are in one piece of memory."""
     passed: list[Array] = []
     rows: list[tuple[Entry, list[int], int]] = []
     for kernel, parts in steps:
@@ -383,7 +380,7 @@ def _alone(steps: Sequence[Step], run: Callable[[int], None], team: _Team, array
 
 
 def _single(kernel: Kernel, parts: Sequence[tuple[Any, ...]], arrays: tuple[Array, ...]) -> Thunk:
-    """What `_alone` makes of one step of one part, with fewer calls: the job, its address, the arguments of `run`, and its own."""
+    """Return a function for one step of one part, as `_alone` does but built faster."""
     run, team, entry = RUN.by_words(), _team(), kernel.entry()
     words = entry.pack(parts[0])
     memory = array("q", (entry.address, 0, 8 * len(words), 1, 1, *_NO_LINKS, 0, team.address, 0, 1))
@@ -396,7 +393,7 @@ def _single(kernel: Kernel, parts: Sequence[tuple[Any, ...]], arrays: tuple[Arra
 
 
 def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> Thunk:
-    """A thunk of a step that is run `several` parts at a time, by a job that is posted again and again."""
+    """Return a function that runs a long step `several` parts at a time, by posting one job repeatedly."""
     entry, parts = step.kernel.entry(), step.parts
     turns = [parts[start : start + several] for start in range(0, len(parts), several)]
     team = _team()
@@ -426,7 +423,7 @@ def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> 
 
 
 def _fields(entry: Entry, words: Array, threads: int) -> tuple[int, ...]:
-    """The words of a job that its maker writes; `words` has one row of arguments for each part."""
+    """Return the words of a job that its creator writes; `words` has one row of arguments per part."""
     return entry.address, words.ctypes.data, words.strides[0], len(words), min(threads, len(words))
 
 

@@ -1,1 +1,1 @@
-"""One module per operator; `oplet_openvino_delegate.translators` finds them by the operator's name."""
+"""One module per operator, which `oplet_openvino_delegate.translators` finds by name."""

@@ -13,7 +13,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     planes, values = operands(graph, node.inputs, node.outputs[0])
     graph.put_as(planes, node.outputs[0], reduce(ov.add, values))
 

@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D on float32: what is padded does not count."""
+"""AVERAGE_POOL_2D on float32; padding is not counted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from oplet_openvino_delegate.pools import pooling
 
 
 def make(value: Value, strides: list[int], begin: list[int], end: list[int], taps: list[int]) -> Value:
-    """The operator's result."""
+    """Return the OpenVINO node for this pool."""
     return ov.avg_pool(value, strides, begin, end, taps, True)
 
 

@@ -1,4 +1,4 @@
-"""CAST among float32, int32 and bool, where no number has to be cut."""
+"""CAST among float32, int32 and bool, where no value overflows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.BOOL)
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     data, out = node.inputs[0], node.outputs[0]
     if data.type is TensorType.FLOAT32 and out.type is TensorType.INT32:
         return "OpenVINO cuts floats that do not fit INT32 otherwise"
@@ -21,7 +21,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     data, out = node.inputs[0], node.outputs[0]
     value = graph.value(data)
     if out.type is TensorType.BOOL:

@@ -1,4 +1,4 @@
-"""MediaPipe's Convolution2DTransposeBias on float32: padding and strides are in the custom options, as numbers of 32 bits."""
+"""MediaPipe's Convolution2DTransposeBias on float32; its custom options hold padding and strides as int32."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def _strides(node: Node) -> tuple[int, int]:
-    """The strides along rows and columns; 0 if the options are too short."""
+    """Return the strides along rows and columns; 0 if the options are too short."""
     if len(node.custom_options) < 12:
         return 0, 0
     _, across, down = struct.unpack("<3i", bytes(node.custom_options[:12]))
@@ -19,7 +19,7 @@ def _strides(node: Node) -> tuple[int, int]:
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     (data, weights, bias), out = node.inputs, node.outputs[0]
     reason = refuses_filter(data, weights, bias, weights.shape[0] if weights.shape else 0)
     if reason:
@@ -33,7 +33,7 @@ def refuses(node: Node) -> str:
 
 
 def _padding(node: Node) -> tuple[list[int], list[int]]:
-    """Rows and columns of the whole result that are cut off before, and behind, where the odd one is."""
+    """Return the rows and columns to crop at the beginning, and at the end (which gets the odd one)."""
     (data, weights, _), out = node.inputs, node.outputs[0]
     sizes = zip(data.shape[1:3], weights.shape[1:3], out.shape[1:3], _strides(node))
     surplus = [(size - 1) * stride + taps - wanted for size, taps, wanted, stride in sizes]
@@ -42,7 +42,7 @@ def _padding(node: Node) -> tuple[list[int], list[int]]:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     data, weights, bias = node.inputs
     graph.put_planes(node.outputs[0], transposed_convolution(graph, (data, weights, bias), _strides(node), *_padding(node)))
 

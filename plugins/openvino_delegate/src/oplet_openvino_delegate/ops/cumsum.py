@@ -13,13 +13,13 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     data, axis = node.inputs
     return "" if axis.size == 1 and axes_of(integers(axis), data.ndim) else f"the axis {axis} is not in {data}"
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     options, data = node.options(CumsumOptions), node.inputs[0]
     axis = graph.constant(np.int64(integers(node.inputs[1])[0] % data.ndim))
     graph.put(node.outputs[0], ov.cum_sum(graph.value(data), axis, options.exclusive, options.reverse))

@@ -1,4 +1,4 @@
-"""DEPTH_TO_SPACE: blocks out of channels."""
+"""DEPTH_TO_SPACE: channel blocks become spatial blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     if node.inputs[0].ndim != 4:
         return f"it wants four dimensions, not {node.inputs[0]}"
     size = node.options(DepthToSpaceOptions).block_size
@@ -19,7 +19,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     made = ov.depth_to_space(graph.planes(node.inputs[0]), "blocks_first", node.options(DepthToSpaceOptions).block_size)
     graph.put_planes(node.outputs[0], made)
 

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D on float32: a convolution of as many groups as there are channels."""
+"""DEPTHWISE_CONV_2D on float32: a convolution with one group per channel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oplet_openvino_delegate.windows import padding_of, refuses_window
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     options, (data, weights), bias = node.options(DepthwiseConv2DOptions), node.inputs[:2], node.optional_input(2)
     reason = refuses_filter(data, weights, bias, weights.shape[-1] if weights.shape else 0)
     if reason:
@@ -26,7 +26,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     options, (data, weights), out = node.options(DepthwiseConv2DOptions), node.inputs[:2], node.outputs[0]
     strides = [options.stride_h, options.stride_w]
     dilations = [options.dilation_h_factor, options.dilation_w_factor]

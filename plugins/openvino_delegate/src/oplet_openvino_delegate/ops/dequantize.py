@@ -8,7 +8,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     data, out = node.inputs[0], node.outputs[0]
     if data.type is TensorType.FLOAT32 or out.type is not TensorType.FLOAT32:
         return f"it is to make {out} of {data}"
@@ -16,7 +16,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     data = node.inputs[0]
     planes = graph.in_planes([data])
     graph.put_as(planes, node.outputs[0], graph.planes(data) if planes else graph.value(data))

@@ -1,4 +1,4 @@
-"""EXPAND_DIMS: the same values in the shape that the runtime has worked out."""
+"""EXPAND_DIMS: a reshape to the shape that the runtime computed."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from oplet_openvino_delegate.graph import Value
 
 
 def make(x: Value, y: Value) -> Value:
-    """The operator's result."""
+    """Return the OpenVINO node for the operator."""
     return ov.floor(ov.divide(x, y))
 
 

@@ -1,4 +1,4 @@
-"""FLOOR_MOD: what is left of a division, with the divisor's sign."""
+"""FLOOR_MOD: the remainder of a floored division, with the divisor's sign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GATHER of constant positions: those that arrive while running are checked, and looked up, by the runtime."""
+"""GATHER with constant indices; run-time indices stay with the runtime, which checks them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     options, (data, positions) = node.options(GatherOptions), node.inputs
     axes = axes_of([options.axis], data.ndim)
     if not axes or options.batch_dims:
@@ -24,7 +24,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     data, positions = node.inputs
     axis = graph.constant(np.int64(node.options(GatherOptions).axis % data.ndim))
     graph.put(node.outputs[0], ov.gather(graph.value(data), graph.constant(positions.data, np.int32), axis))

@@ -1,4 +1,4 @@
-"""GELU: x times the normal distribution's share below x, exact or by tanh."""
+"""GELU: x times the standard normal CDF, exact or by tanh."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     data = node.inputs[0]
     planes = graph.in_planes([data])
     mode = "tanh" if node.options(GeluOptions).approximate else "erf"

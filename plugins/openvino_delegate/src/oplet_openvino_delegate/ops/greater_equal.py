@@ -1,4 +1,4 @@
-"""GREATER_EQUAL of floats: LESS_EQUAL the other way round, as OpenVINO 2026.4 finds what is no number greater than anything."""
+"""GREATER_EQUAL of floats, as LESS_EQUAL with swapped operands: OpenVINO 2026.4's GreaterEqual is true for NaN."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from oplet_openvino_delegate.graph import Value
 
 
 def make(x: Value, y: Value) -> Value:
-    """The operator's result."""
+    """Return the OpenVINO node for the operator."""
     return ov.less_equal(y, x)
 
 

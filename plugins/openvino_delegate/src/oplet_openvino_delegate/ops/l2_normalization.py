@@ -1,4 +1,4 @@
-"""L2_NORMALIZATION: values over the root of the sum of their squares along the last dimension."""
+"""L2_NORMALIZATION: values divided by their L2 norm along the last dimension."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SMALLEST = 1e-6
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     if not node.inputs[0].ndim:
         return "there is no last dimension in a scalar"
     return refuses_activation(node.options(L2NormOptions).fused_activation_function)
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     data = node.inputs[0]
     planes = graph.in_planes([data])
     value = graph.planes(data) if planes else graph.value(data)

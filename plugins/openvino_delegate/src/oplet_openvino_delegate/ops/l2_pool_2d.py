@@ -1,4 +1,4 @@
-"""L2_POOL_2D on float32: the root of the mean square."""
+"""L2_POOL_2D on float32: the root mean square of each window."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from oplet_openvino_delegate.pools import pooling
 
 
 def make(value: Value, strides: list[int], begin: list[int], end: list[int], taps: list[int]) -> Value:
-    """The operator's result."""
+    """Return the OpenVINO node for this pool."""
     return ov.sqrt(ov.avg_pool(ov.multiply(value, value), strides, begin, end, taps, True))
 
 

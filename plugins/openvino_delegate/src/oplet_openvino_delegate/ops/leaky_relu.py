@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     data = node.inputs[0]
     planes = graph.in_planes([data])
     alpha = graph.constant(np.array([node.options(LeakyReluOptions).alpha], np.float32))

@@ -1,4 +1,4 @@
-"""MAXIMUM: the larger one."""
+"""MAXIMUM, element by element."""
 
 from __future__ import annotations
 

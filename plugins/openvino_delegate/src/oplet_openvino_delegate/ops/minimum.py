@@ -1,4 +1,4 @@
-"""MINIMUM: the smaller one."""
+"""MINIMUM, element by element."""
 
 from __future__ import annotations
 

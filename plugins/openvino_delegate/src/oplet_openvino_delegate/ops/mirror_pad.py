@@ -1,4 +1,4 @@
-"""MIRROR_PAD: the border repeats what is inside, with the outermost value or without it."""
+"""MIRROR_PAD: a mirrored border, with the edge value (SYMMETRIC) or without it (REFLECT)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     mode = node.options(MirrorPadOptions).mode
     if mode not in (MirrorPadMode.REFLECT, MirrorPadMode.SYMMETRIC):
         return f"it has no mode {mode!r}"
@@ -27,7 +27,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     planes, value, begin, end = edges(graph, node)
     mode = "reflect" if node.options(MirrorPadOptions).mode is MirrorPadMode.REFLECT else "symmetric"
     graph.put_as(planes, node.outputs[0], ov.pad(value, begin, end, mode))

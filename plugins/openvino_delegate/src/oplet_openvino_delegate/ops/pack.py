@@ -1,4 +1,4 @@
-"""PACK: tensors of one shape along a new dimension."""
+"""PACK: stack tensors of one shape along a new dimension."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     axis = node.options(PackOptions).axis
     if not axes_of([axis], node.outputs[0].ndim):
         return f"its axis {axis} is not in {node.outputs[0]}"
@@ -20,7 +20,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     out = node.outputs[0]
     axis = node.options(PackOptions).axis % out.ndim
     shape = (*out.shape[:axis], 1, *out.shape[axis + 1 :])

@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     planes, value, begin, end = edges(graph, node)
     graph.put_as(planes, node.outputs[0], ov.pad(value, begin, end, "constant", graph.constant(np.float32(0))))
 

@@ -1,4 +1,4 @@
-"""PADV2: PAD with a value of one's own."""
+"""PADV2: PAD with a given value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     filler = node.inputs[2]
     if filler.type is not node.inputs[0].type or filler.size != 1:
         return f"{filler} is no value to pad {node.inputs[0]} with"
@@ -20,7 +20,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     planes, value, begin, end = edges(graph, node)
     filler = graph.constant(node.inputs[2].data.reshape(()), np.float32)
     graph.put_as(planes, node.outputs[0], ov.pad(value, begin, end, "constant", filler))

@@ -1,4 +1,4 @@
-"""POW with whole constant exponents: powers of negative values are no NaN then, which activations treat otherwise."""
+"""POW with integral constant exponents, for which powers of negative values are not NaN (activations treat NaN differently)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BROADCAST = broadcasting(ov.power, newest=1)
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     exponents = node.inputs[1]
     whole = bool((exponents.data == np.rint(exponents.data)).all())
     return _BROADCAST.refuses(node) if whole else f"the exponents {exponents} are not whole: there may be NaN"

@@ -1,4 +1,4 @@
-"""PRELU: x, or alpha * x below 0, alpha being broadcast."""
+"""PRELU: x, or alpha * x below 0, with broadcast alpha."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     data, alpha = node.inputs
     out = node.outputs[0]
     planes, (value, slope) = operands(graph, (data, alpha), out)

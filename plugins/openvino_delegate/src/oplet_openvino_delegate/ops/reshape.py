@@ -1,4 +1,4 @@
-"""RESHAPE: the same values in the shape that the runtime has worked out."""
+"""RESHAPE, to the shape that the runtime computed."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     options = node.options(ResizeBilinearOptions)
     if node.inputs[0].ndim != 4:
         return f"it wants four dimensions, not {node.inputs[0]}"
@@ -20,7 +20,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     options, out = node.options(ResizeBilinearOptions), node.outputs[0]
     mode = "align_corners" if options.align_corners else "half_pixel" if options.half_pixel_centers else "asymmetric"
     made = ov.interpolate(

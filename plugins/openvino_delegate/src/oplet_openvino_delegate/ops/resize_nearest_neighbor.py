@@ -1,4 +1,4 @@
-"""RESIZE_NEAREST_NEIGHBOR: the positions of LiteRT's float32 arithmetic, looked up here."""
+"""RESIZE_NEAREST_NEIGHBOR: gathers at the positions of LiteRT's float32 arithmetic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST = 1 << 16
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     if node.inputs[0].ndim != 4:
         return f"it wants four dimensions, not {node.inputs[0]}"
     return "" if max(node.outputs[0].shape) <= _LONGEST else f"{node.outputs[0]} is too large"
@@ -34,7 +34,7 @@ def _positions(node: Node, axis: int) -> NDArray[np.int64]:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO: its own where each pixel is repeated as often, else rows and columns one by one."""
+    """Add the operator to the OpenVINO graph: its own resize for uniform repetition, else gathers of rows and columns."""
     data, out = node.inputs[0], node.outputs[0]
     value = graph.planes(data)
     positions = [_positions(node, axis) for axis in (1, 2)]

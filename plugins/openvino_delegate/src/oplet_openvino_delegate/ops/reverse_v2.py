@@ -1,4 +1,4 @@
-"""REVERSE_V2: the other way round along some dimensions."""
+"""REVERSE_V2: reversed along some dimensions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     data, axes = node.inputs[0], integers(node.inputs[1])
     return refuses_rescaling(node) if axes_of(axes, data.ndim) is not None else f"the axes {axes} are not all in {data}"
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     data = node.inputs[0]
     axes = axes_of(integers(node.inputs[1]), data.ndim) or []
     whole = [slice(size - 1, None, -1) if axis in axes else slice(0, size, 1) for axis, size in enumerate(data.shape)]

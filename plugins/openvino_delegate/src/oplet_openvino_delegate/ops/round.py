@@ -1,4 +1,4 @@
-"""ROUND: to the nearest integer, halves to the even one."""
+"""ROUND: to the nearest integer, ties to even."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from oplet_openvino_delegate.graph import Value
 
 
 def make(value: Value) -> Value:
-    """The operator's result."""
+    """Return the OpenVINO node for the operator."""
     return ov.round(value, "half_to_even")
 
 

@@ -1,4 +1,4 @@
-"""SELECT: of two values the one that a bool chooses; the bool may have one value for each row."""
+"""SELECT: one of two values by a bool condition, which may have one value per row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SELECT_V2: of two values the one that a bool chooses."""
+"""SELECT_V2: one of two values by a broadcast bool condition."""
 
 from __future__ import annotations
 

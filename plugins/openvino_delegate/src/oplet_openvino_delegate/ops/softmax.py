@@ -12,12 +12,12 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     return "" if node.inputs[0].ndim else "there is no last dimension in a scalar"
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     data, beta = node.inputs[0], node.options(SoftmaxOptions).beta
     planes = graph.in_planes([data])
     value = graph.planes(data) if planes else graph.value(data)

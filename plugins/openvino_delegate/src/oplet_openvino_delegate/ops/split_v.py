@@ -1,4 +1,4 @@
-"""SPLIT_V: pieces along one dimension, of sizes that are given."""
+"""SPLIT_V: pieces of given sizes along one dimension."""
 
 from __future__ import annotations
 

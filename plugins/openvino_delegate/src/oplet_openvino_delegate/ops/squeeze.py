@@ -1,4 +1,4 @@
-"""SQUEEZE: the same values in the shape that the runtime has worked out."""
+"""SQUEEZE: a reshape to the shape that the runtime computed."""
 
 from __future__ import annotations
 

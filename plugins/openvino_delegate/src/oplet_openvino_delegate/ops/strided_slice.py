@@ -1,4 +1,4 @@
-"""STRIDED_SLICE: every so many-th value along each dimension."""
+"""STRIDED_SLICE: begin, end and stride along each dimension."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     options = node.options(StridedSliceOptions)
     if options.offset or options.ellipsis_mask or options.new_axis_mask:
         return "it has an offset, an ellipsis or a new axis"
@@ -25,7 +25,7 @@ def refuses(node: Node) -> str:
 
 
 def _parts(node: Node) -> list[tuple[int, int, int]]:
-    """Where each dimension begins and ends, and by what stride, as Python's slices count."""
+    """Return (begin, end, stride) of each dimension, as for Python slices."""
     options, data = node.options(StridedSliceOptions), node.inputs[0]
     parts = []
     for axis, (begin, end, stride) in enumerate(zip(*(integers(tensor) for tensor in node.inputs[1:]))):
@@ -41,7 +41,7 @@ def _parts(node: Node) -> list[tuple[int, int, int]]:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     cut(graph, node.inputs[0], node.outputs[0], [slice(*part) for part in _parts(node)])
 
 

@@ -1,4 +1,4 @@
-"""TRANSPOSE: the dimensions in another order."""
+"""TRANSPOSE: permuted dimensions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     data, order = node.inputs[0], integers(node.inputs[1])
     axes = axes_of(order, data.ndim)
     if axes is None or sorted(axes) != list(range(data.ndim)):
@@ -18,7 +18,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     data = node.inputs[0]
     order = list(axes_of(integers(node.inputs[1]), data.ndim) or ())
     if order == [0, 3, 1, 2] and graph.in_planes([data]):

@@ -12,7 +12,7 @@ from oplet_openvino_delegate.windows import padding_of, refuses_window
 
 
 def refuses(node: Node) -> str:
-    """Why the node is not claimed; "" if it is."""
+    """Return why the node is not claimed; "" if it is."""
     options, (_, weights, data), bias = node.options(TransposeConvOptions), node.inputs[:3], node.optional_input(3)
     out = node.outputs[0]
     reason = refuses_filter(data, weights, bias, weights.shape[0] if weights.shape else 0)
@@ -26,7 +26,7 @@ def refuses(node: Node) -> str:
 
 
 def _padding(node: Node) -> tuple[list[int], list[int]]:
-    """Rows and columns of the whole result that are cut off before, and behind."""
+    """Return the rows and columns to crop at the beginning, and at the end."""
     options, (_, weights, data), out = node.options(TransposeConvOptions), node.inputs[:3], node.outputs[0]
     strides = (options.stride_h, options.stride_w)
     begin, _ = padding_of(options.padding, out.shape[1:3], weights.shape[1:3], strides)
@@ -35,7 +35,7 @@ def _padding(node: Node) -> tuple[list[int], list[int]]:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """The operator in OpenVINO."""
+    """Add the operator to the OpenVINO graph."""
     options, (_, weights, data), bias = node.options(TransposeConvOptions), node.inputs[:3], node.optional_input(3)
     strides = (options.stride_h, options.stride_w)
     made = transposed_convolution(graph, (data, weights, bias), strides, *_padding(node))

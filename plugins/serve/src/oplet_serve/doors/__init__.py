@@ -1,3 +1,3 @@
-"""The doors of the server, over HTTP and gRPC, and the bounds that both keep. What comes in is read into a request of the runtime, or
-refused with one sentence.
+"""The server's transports, REST and gRPC, and the limits that both enforce. They parse a request for the runtime, or refuse it
+with a one-sentence error.
 """

@@ -1,4 +1,4 @@
-"""The bounds of a server: what clients may send, how many may, and how long."""
+"""Limits of a server: size, number and duration of requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Bounds"]
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the server takes.
+    """The limits that the server enforces on requests.
 
     Attributes:
         max_request_bytes: bytes of a request's body over HTTP, also after it was decompressed, and of a message over gRPC.

@@ -1,4 +1,4 @@
-"""The application over HTTP: the protocol's paths, every failure one sentence in JSON, and bodies read within bounds."""
+"""The REST application: the protocol's paths, one-sentence JSON errors, and bodies read within limits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def rest_application(data_plane: DataPlane, registry: MultiModelRegistry, bounds: Bounds) -> Starlette:
-    """The application.
+    """Build the Starlette application with the protocol's routes.
 
     Args:
         data_plane: MLServer's handlers.
@@ -75,7 +75,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _answered(endpoint: Endpoint) -> Endpoint:
-    """An endpoint whose failures are one sentence in JSON."""
+    """Wrap an endpoint to turn exceptions into one-sentence JSON errors."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -95,7 +95,7 @@ def _answered(endpoint: Endpoint) -> Endpoint:
 
 
 class _Paths:
-    """The endpoints."""
+    """The REST endpoints, one method each."""
 
     def __init__(self, data_plane: DataPlane, registry: MultiModelRegistry, bounds: Bounds) -> None:
         self._data_plane = data_plane
@@ -151,7 +151,7 @@ class _Paths:
         return Response(text, headers={HEADER: str(json_length)}, media_type="application/octet-stream")
 
     async def _body(self, request: Request) -> bytes:
-        """The body, decompressed.
+        """Read and decompress the request body, within the size and time limits.
 
         Raises:
             Refusal: it is too large, is malformed, or takes too long to come.

@@ -1,4 +1,4 @@
-"""Requests and responses over HTTP: JSON, and the binary extension of the protocol behind it."""
+"""REST requests and responses: JSON, and the protocol's binary tensor extension."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADER = "inference-header-content-length"
 
 
 def read_request(body: bytes, json_length: str | None) -> ArrayRequest:
-    """The request in a body.
+    """Parse a request body: JSON, followed by raw tensors if `json_length` is given.
 
     Args:
         body: the body.
@@ -119,14 +119,14 @@ def _output(given: Mapping[str, Any], number: int) -> RequestOutput:
 
 
 def binary_outputs(request: ArrayRequest, names: list[str]) -> set[str]:
-    """The outputs that the request wants as raw bytes."""
+    """Return the names of the outputs that the request wants as raw bytes."""
     every = getattr(request.parameters, "binary_data_output", False) is True
     asked = {output.name: getattr(output.parameters, "binary_data", None) for output in request.outputs or ()}
     return {name for name in names if asked.get(name) is True or (every and asked.get(name) is None)}
 
 
 def written_response(response: InferenceResponse, binary: set[str]) -> tuple[bytes, int | None]:
-    """The body of a response, and the length of its JSON where raw tensors follow.
+    """Serialize a response; return the body, and the length of its JSON part if raw tensors follow it.
 
     Args:
         binary: the outputs to write as raw bytes.

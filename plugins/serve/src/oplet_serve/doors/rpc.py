@@ -1,4 +1,4 @@
-"""The service over gRPC: the protocol's calls, every failure a status of the client's with one sentence."""
+"""The gRPC service: the protocol's methods, and one-sentence error statuses."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FIELDS = {
 
 
 async def _answered(context: Any, work: Awaitable[Any]) -> Any:
-    """What the work returns; a failure ends the call with its status."""
+    """Await `work`; turn an exception into the call's gRPC error status."""
     try:
         return await work
     except MLServerError as error:
@@ -59,7 +59,7 @@ async def _answered(context: Any, work: Awaitable[Any]) -> Any:
 
 
 class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignore]
-    """The calls."""
+    """gRPC service: one method per endpoint."""
 
     def __init__(self, data_plane: DataPlane, registry: MultiModelRegistry) -> None:
         self._data_plane = data_plane
@@ -115,7 +115,7 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
 
 
 def _read(request: Any) -> ArrayRequest:
-    """The request of a message.
+    """Parse a gRPC message into a request.
 
     Raises:
         Refusal: it is malformed.
@@ -153,7 +153,7 @@ def _read(request: Any) -> ArrayRequest:
 
 
 def _contents(tensor: Any, number: int) -> list[Any]:
-    """The elements in the field for the tensor's datatype."""
+    """Return the elements of the typed contents field for the tensor's datatype."""
     field = _FIELDS.get(tensor.datatype)
     if field is None:
         if tensor.datatype in ("FP16", "BF16"):
@@ -181,7 +181,7 @@ _NO_MESSAGE = object()
 
 
 class _Unreadable(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignore]
-    """Bytes that are no message are the client's fault, where gRPC would call it an unexpected failure of the server."""
+    """Replaces gRPC's internal error for messages that cannot be parsed by an invalid-argument error."""
 
     async def intercept_service(self, continuation: Any, details: Any) -> Any:
         handler = await continuation(details)
@@ -222,7 +222,7 @@ async def _refuse_bytes(context: Any) -> None:
 
 
 class RpcServer:
-    """The server over gRPC.
+    """The gRPC server.
 
     Args:
         data_plane: MLServer's handlers.
@@ -239,7 +239,7 @@ class RpcServer:
         self._server: Any = None
 
     async def start(self) -> None:
-        """Listen.
+        """Bind the port and start serving.
 
         Raises:
             StateError: the port cannot be had.
@@ -261,10 +261,10 @@ class RpcServer:
         await self._server.start()
 
     async def wait(self) -> None:
-        """Wait for its end."""
+        """Wait until the server has stopped."""
         await self._server.wait_for_termination()
 
     async def stop(self) -> None:
-        """Take no more calls, and end when those under way have, or the grace time is over."""
+        """Refuse new calls, and stop once calls in progress have finished or the grace time is over."""
         if self._server is not None:
             await self._server.stop(self._bounds.grace_seconds)

@@ -1,4 +1,4 @@
-"""SignalDelay: an endless signal, the option `delay_length` samples late, along the last axis.
+"""SignalDelay: delays a streamed signal by `delay_length` samples along the last axis.
 
 Numerics: signal/micro/kernels/delay.cc of tflite-micro.
 """

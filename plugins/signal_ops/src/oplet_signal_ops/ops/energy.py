@@ -1,4 +1,4 @@
-"""SignalEnergy: the squared magnitudes of a spectrum of int16 pairs, from the option `start_index` up to before `end_index`.
+"""SignalEnergy: squared magnitudes of an int16 complex spectrum, from `start_index` up to before `end_index`.
 
 The other frequencies get zeros. tflite-micro leaves there what was in the memory, although the op's documentation says zero.
 

@@ -1,4 +1,4 @@
-"""SignalFftAutoScale: the signal shifted left as far as its loudest sample allows, and by how many bits that is.
+"""SignalFftAutoScale: shifts the signal left as far as its largest sample allows; also returns the number of bits.
 
 Numerics: signal/src/fft_auto_scale.cc and max_abs.cc of tflite-micro, with what happens there to samples of -32768: their
 absolute value overflows, to be forgotten with everything before at the next sample.
@@ -41,7 +41,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _largest_after_overflow(signal: Array) -> int:
-    """The largest absolute value as 16 bits hold it while the samples pass, one after the other."""
+    """Return the largest absolute value as tflite-micro's int16 loop computes it, in which abs(-32768) overflows."""
     largest, *others = signal[np.flatnonzero(signal == _LOWEST)[-1] :].tolist()
     for sample in others:
         largest = sample if sample > largest else max(largest, -sample)

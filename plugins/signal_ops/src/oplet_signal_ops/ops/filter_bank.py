@@ -1,4 +1,4 @@
-"""SignalFilterBank: the energies of a spectrum summed up in overlapping bands, as uint64.
+"""SignalFilterBank: sums a spectrum's energies over overlapping bands, as uint64.
 
 Every frequency of band i counts for channel i with its weight and for channel i + 1 with its unweight. There is one more band
 than channels: band 0 counts for channel 1 only, which is the first. Sums wrap around at 64 bits.
@@ -54,7 +54,7 @@ class _Bank:
             self.arrange()
 
     def arrange(self) -> None:
-        """Lay all bands end to end: which frequency each place takes, its two weights, and where each band ends."""
+        """Lay out all bands end to end: each position's frequency and two weights, and each band's end."""
         energies, weights, unweights, *bands = self._inputs
         starts, weight_starts, widths = (tensor.data[: self._channels + 1].astype(np.intp) for tensor in bands)
         widths = np.maximum(widths, 0)

@@ -51,7 +51,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def scaled_logarithms(values: Array, scale: int) -> Array:
-    """ln(values) * scale of int64 values from 1 to 2^32 - 1, modulo 2^32."""
+    """Compute ln(values) * scale for int64 values from 1 to 2^32 - 1, modulo 2^32."""
     exponents = np.frexp(values.astype(np.float64))[1].astype(np.int64) - 1
     # The 16 bits behind the leading one, by whose first 7 the table is read.
     fractions = ((values - (1 << exponents)) << 16) >> exponents

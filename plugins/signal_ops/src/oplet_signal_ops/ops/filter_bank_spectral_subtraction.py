@@ -1,4 +1,4 @@
-"""SignalFilterBankSpectralSubtraction: what of each channel rises above its noise, and an estimate of the noise.
+"""SignalFilterBankSpectralSubtraction: subtracts each channel's estimated noise; also returns the estimate.
 
 The node keeps the estimates: means of what came before, in which the latest value counts with the option `smoothing` (in odd
 channels `alternate_smoothing`).

@@ -1,4 +1,4 @@
-"""SignalFramer: overlapping frames of the option `frame_size`, one every `frame_step` samples of an endless signal.
+"""SignalFramer: splits a streamed signal into overlapping frames of `frame_size`, one every `frame_step` samples.
 
 The node remembers the samples that frames to come need. The first invokes may have too few for a frame, unless the option
 `prefill` puts zeros before the signal: then the second output is false, and the frames that are missing are zeros (which is

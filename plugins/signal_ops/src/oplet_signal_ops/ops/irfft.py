@@ -1,4 +1,4 @@
-"""SignalIrfft: the real signal that has a given spectrum, along the last axis.
+"""SignalIrfft: inverse FFT of a spectrum to a real signal, along the last axis.
 
 The spectrum is what SignalRfft gives: pairs of a real and an imaginary part, `fft_length / 2 + 1` of them. What comes behind
 them is ignored.

@@ -1,4 +1,4 @@
-"""SignalOverlapAdd: the endless signal that overlapping frames add up to, one frame every `frame_step` samples.
+"""SignalOverlapAdd: adds up overlapping frames to a streamed signal, one frame every `frame_step` samples.
 
 The node remembers the sums to which frames to come will add. Every int16 sum is limited to int16 at once.
 

@@ -1,4 +1,4 @@
-"""SignalRfft: the spectrum of a real signal, along the last axis.
+"""SignalRfft: FFT of a real signal, along the last axis.
 
 The signal is filled up with zeros to the option `fft_length`. The result has `fft_length / 2 + 1` pairs of a real and an
 imaginary part, which are two values, as the format has no complex integers.

@@ -1,4 +1,4 @@
-"""SignalStacker: several frames of channels side by side, as the input of a network that looks at some context.
+"""SignalStacker: concatenates several successive frames, as the input of a network with temporal context.
 
 A stack is the frames to the left of one frame, that frame, and those to the right; the next one is `stacker_step` frames
 later. Left of the very first frame there are copies of it. Until a stack is complete the second output is false, and the first

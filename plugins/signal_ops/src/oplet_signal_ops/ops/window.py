@@ -1,6 +1,6 @@
-"""SignalWindow: the signal times the window's weights, shifted right by the option `shift` and limited to int16.
+"""SignalWindow: the signal times window weights, shifted right by `shift` and saturated to int16.
 
-The window is laid over the signal again and again, usually once a row.
+The window repeats along the signal, usually once per row.
 
 Numerics: signal/src/window.cc of tflite-micro.
 """

@@ -7,11 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.ops.context import Node
-from oplet.ops.tensor import Allocation, Tensor
-from oplet.runtime.execution.binding import bind_node
-from oplet.runtime.interpreter import Interpreter
-from oplet.runtime.subgraph import Subgraph
+from oplet import Allocation, Interpreter, Node, Tensor
+from oplet.toolkit import Subgraph, SubgraphRunner, unshare_plan
 from oplet_testing.harness.runs import Values, allocate, feed
 
 __all__ = [
@@ -30,15 +27,14 @@ __all__ = [
 
 def graph(interpreter: Interpreter) -> Subgraph:
     """Return the interpreter's primary subgraph."""
-    return interpreter._subgraphs[0]
+    return interpreter.subgraphs[0]
 
 
 def keep_plan(interpreter: Interpreter) -> Interpreter:
     """Stop the interpreter from taking a prepared plan out of the plan cache or putting its own there, as a test may change parts
     of it.
     """
-    interpreter._shares_plans = False
-    interpreter._rebind()
+    unshare_plan(interpreter)
     return interpreter
 
 
@@ -76,7 +72,7 @@ def prepare_again(interpreter: Interpreter) -> None:
 
 def replace_memory(interpreter: Interpreter) -> None:
     """Release all memory, so that the next preparation gives every tensor another array."""
-    interpreter._executors[0].release()
+    interpreter.release_non_persistent_memory()
 
 
 def make_constant(tensor: Tensor, value: NDArray[Any]) -> bool:
@@ -113,7 +109,6 @@ def write_over(interpreter: Interpreter, values: Values, number: int) -> bool:
     if number >= len(given):
         return False
     output.set_memory(given[number].data.reshape(-1).view(output.dtype).reshape(output.shape))
-    segments[0].thunks[:] = [bind_node(interpreter._executors[0].context, node)]
-    segments[0].unjoin()
+    SubgraphRunner(interpreter).bind_alone(node)
     feed(interpreter, values)
     return True

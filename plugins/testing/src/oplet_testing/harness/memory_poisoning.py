@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.ops.tensor import Allocation, Tensor
-from oplet.runtime.execution.kernel_context import KernelContext
-from oplet.runtime.interpreter import Interpreter
+from oplet import Allocation, Interpreter, Tensor
+from oplet.toolkit import SubgraphRunner
 
 __all__ = ["POISON_BYTES", "poison_array", "poison_memory"]
 
@@ -35,26 +34,26 @@ def poison_memory(interpreter: Interpreter, byte: int) -> None:
 
     Inputs, constants, variables and persistent temporaries are left alone. Set the inputs afterwards.
     """
-    subgraph = interpreter._subgraphs[0]
+    subgraph = interpreter.subgraphs[0]
     for index in subgraph.execution_plan:
         node = subgraph.nodes[index]
         for tensor in (*node.outputs, *node.temporaries):
             if _is_transient(tensor) and tensor.has_data and tensor.data.flags.writeable:
                 poison_array(tensor.data, byte)
-    _poison_new_arrays(interpreter._executors[0].context, byte)
+    _poison_new_arrays(SubgraphRunner(interpreter).context, byte)
 
 
 def _is_transient(tensor: Tensor) -> bool:
     return tensor.allocation in _TRANSIENT and not tensor.is_variable and not tensor.is_constant
 
 
-def _poison_new_arrays(context: KernelContext, byte: int) -> None:
+def _poison_new_arrays(context: Any, byte: int) -> None:
     """Make the context poison each array that it gives a tensor of dynamic shape."""
 
     def poisoned(tensor: Tensor, *, zeroed: bool = True) -> NDArray[Any]:
-        array = type(context).new_array(context, tensor, zeroed=zeroed)
+        array: NDArray[Any] = type(context).new_array(context, tensor, zeroed=zeroed)
         if tensor.allocation is Allocation.DYNAMIC:
             poison_array(array, byte)
         return array
 
-    context.new_array = poisoned  # type: ignore[method-assign]
+    context.new_array = poisoned

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from oplet.runtime.interpreter import Interpreter
+from oplet import Interpreter
 from oplet_testing.harness.assertions import check
 from oplet_testing.harness.memory_poisoning import POISON_BYTES, poison_memory
 

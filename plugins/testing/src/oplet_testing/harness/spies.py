@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from oplet.ops.context import Context, Node
-from oplet.ops.serving.entry import Op, ResolverEntry
-from oplet.ops.serving.registration import Registration, Thunk
-from oplet.ops.serving.resolver import OpResolver
+from oplet import Context, Node, OpResolver, Registration
+from oplet.toolkit import Op, ResolverEntry, Thunk
 
 __all__ = ["INJECTED", "InjectedFault", "RegistrationSpy", "SpyResolver"]
 

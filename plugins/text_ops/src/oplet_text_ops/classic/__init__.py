@@ -1,10 +1,11 @@
-"""Sentencepiece models as they are trained: a ModelProto, which only models carry whose tokenizer was made within the function.
+"""Sentencepiece models in their training format, a ModelProto, as models carry whose tokenizer was created inside the function.
+Converted ones are in `oplet_text_ops.sentencepiece`.
 
-messages      Protocol Buffers, field by field.
-model         the pieces of a model and its settings.
-normalizer    texts as the model wants them, with the places of their bytes.
-unigram       the best path through a text, of models of unigrams.
-merging       pairs of pieces merged, of models of byte pairs.
-processor     texts into pieces and back.
-nodes         the inputs that the ops have in common.
+messages      reader of Protocol Buffers
+model         parsed ModelProto: pieces and settings
+normalizer    text normalization with source offsets
+unigram       unigram tokenization by the best path
+merging       BPE tokenization by merging pairs
+processor     tokenization and detokenization
+nodes         the ops' shared inputs
 """

@@ -1,4 +1,4 @@
-"""Pairs of pieces merged, the one with the best score first, of a model of byte pairs.
+"""BPE tokenization: adjacent pieces are merged, the pair with the best score first.
 
 Numerics: bpe_model.cc of google/sentencepiece 0.1.96.
 """
@@ -16,7 +16,7 @@ __all__ = ["Merges"]
 
 
 class Merges:
-    """The pieces of one model.
+    """The vocabulary and merge scores of one BPE model.
 
     Args:
         model: the model.
@@ -29,7 +29,7 @@ class Merges:
         self._unused = {piece for piece, number in model.ordinary.items() if model.kinds[number] == Kind.UNUSED}
 
     def cut(self, text: bytes) -> list[tuple[bytes, int]]:
-        """The pieces of a text, with their numbers."""
+        """Tokenize a text by BPE; return (piece, id) pairs."""
         parts, frozen = self._characters(text)
         before, behind = [index - 1 for index in range(len(parts))], [*range(1, len(parts)), -1]
         agenda: list[tuple[float, int, int, int]] = []
@@ -65,7 +65,7 @@ class Merges:
         return found
 
     def _characters(self, text: bytes) -> tuple[list[bytes], list[bool]]:
-        """The characters of a text, and which of them stay alone."""
+        """Split a text into characters and user-defined pieces; return them, and flags for those that must not be merged."""
         parts, frozen, at = [], [], 0
         while at < len(text):
             own = self._own.match(text, at) if self._own else None
@@ -76,7 +76,7 @@ class Merges:
         return parts, frozen
 
     def _add(self, piece: bytes, halves: dict[bytes, tuple[bytes, bytes]], found: list[tuple[bytes, int]]) -> None:
-        """Add a piece; one that is not used as what it was merged from."""
+        """Append a piece to `found`; split a piece marked unused back into the halves that it was merged from."""
         waiting = [piece]
         while waiting:
             part = waiting.pop()

@@ -1,4 +1,4 @@
-"""Protocol Buffers, field by field.
+"""A minimal Protocol Buffers reader, field by field.
 
 Format: protobuf.dev/programming-guides/encoding.
 """
@@ -16,7 +16,7 @@ _WIDTHS = {1: 8, 5: 4}
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The number of each field of a message, and its value: an integer, or the bytes of anything else.
+    """Yield (field number, value) of a message: integers for varints, bytes for everything else.
 
     Raises:
         EnsureError: the bytes are no message.
@@ -40,17 +40,17 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def integer(value: int | bytes) -> int:
-    """A field as an int32; 0 where it is none."""
+    """Return a field as int32; 0 if it has another wire type."""
     return struct.unpack("<i", struct.pack("<I", value & 0xFFFFFFFF))[0] if isinstance(value, int) else 0
 
 
 def single(value: int | bytes) -> float:
-    """A field as a float32; 0 where it is none."""
+    """Return a field as float32; 0 if it has another wire type."""
     return float(struct.unpack("<f", value)[0]) if isinstance(value, bytes) and len(value) == 4 else 0.0
 
 
 def text(value: int | bytes) -> bytes:
-    """A field as bytes; none where it is a number."""
+    """Return a field as bytes; b"" if it is a number."""
     return value if isinstance(value, bytes) else b""
 
 

@@ -1,4 +1,4 @@
-"""The pieces of a sentencepiece model, and its settings.
+"""Parser of a sentencepiece ModelProto: its pieces and settings.
 
 Format: sentencepiece_model.proto of google/sentencepiece.
 """
@@ -20,7 +20,7 @@ _UNKNOWN_TEXT = " \u2047 ".encode()
 
 
 class Kind(IntEnum):
-    """What a piece is."""
+    """Piece types: normal, unknown, control, user-defined, unused, byte."""
 
     NORMAL = 1
     UNKNOWN = 2
@@ -31,26 +31,26 @@ class Kind(IntEnum):
 
 
 class Settings:
-    """The settings of a message's fields, by their numbers, as the proto has them by default."""
+    """The settings in one message, by field number, with the proto's defaults."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         self._fields = {number: value for part in parts for number, value in fields(part)}
 
     def integer(self, number: int, default: int) -> int:
-        """An integer, or a Boolean."""
+        """Read an integer or Boolean field; missing gives the default."""
         return integer(self._fields[number]) if number in self._fields else default
 
     def text(self, number: int, default: bytes) -> bytes:
-        """A string, as bytes; the default also where it is empty."""
+        """Read a string field as bytes; missing or empty gives the default."""
         return text(self._fields.get(number, b"")) or default
 
     def has(self, number: int) -> bool:
-        """Whether the field is there."""
+        """Return whether the field is present."""
         return number in self._fields
 
 
 class Model:
-    """A ModelProto.
+    """A parsed sentencepiece ModelProto.
 
     Args:
         proto: its bytes.
@@ -99,27 +99,27 @@ class Model:
         )
 
     def number(self, piece: bytes) -> int:
-        """The number of a piece; that of the unknown one where there is none."""
+        """Return the id of a piece, or the unknown piece's id."""
         return self.reserved.get(piece, self.ordinary.get(piece, self.unknown))
 
     def byte(self, number: int) -> int:
-        """The byte of a piece of one byte; -1 for others."""
+        """Return the byte value of a byte piece (<0x0A>); -1 for other pieces."""
         found = _BYTE.fullmatch(self.pieces[number]) if self.kinds[number] == Kind.BYTE else None
         return int(found[1], 16) if found else -1
 
     @property
     def first(self) -> bytes:
-        """The piece of the beginning."""
+        """The begin-of-sentence piece."""
         return self.trainer.text(46, b"<s>")
 
     @property
     def last(self) -> bytes:
-        """The piece of the end."""
+        """The end-of-sentence piece."""
         return self.trainer.text(47, b"</s>")
 
     @property
     def unknown_text(self) -> bytes:
-        """What an unknown piece is in a text."""
+        """The text that unknown pieces are detokenized to."""
         return self.trainer.text(44, b"") if self.trainer.has(44) else _UNKNOWN_TEXT
 
     def _add(self, message: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What the ops of sentencepiece models have in common: their first input, and the flags that are their last ones."""
+"""Shared parts of the sentencepiece ops: the model as first input, and the trailing flag inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["check_flags", "cut_all", "prepare_cutting", "processor_of", "read_fl
 
 
 def prepare_cutting(node: Node) -> None:
-    """Check the inputs of an op that cuts texts into pieces.
+    """Check the inputs of a tokenizing op.
 
     Raises:
         EnsureError: an input has another type or shape than TensorFlow Text gives it.
@@ -26,7 +26,7 @@ def prepare_cutting(node: Node) -> None:
 
 
 def check_flags(flags: Sequence[Tensor]) -> None:
-    """Refuse flags that are not one Boolean each.
+    """Raise an error unless each flag tensor is a single Boolean.
 
     Raises:
         EnsureError: one is not.
@@ -37,12 +37,12 @@ def check_flags(flags: Sequence[Tensor]) -> None:
 
 
 def read_flags(flags: Sequence[Tensor]) -> Ends:
-    """What is added around the pieces, and whether they are reversed."""
+    """Read the flags: add begin-of-sentence, add end-of-sentence, reverse."""
     return Ends(*(bool(flag.data.item()) for flag in flags))
 
 
 def processor_of(node: Node) -> Processor:
-    """The model that a SentencepieceOp has put into the first input.
+    """Return the sentencepiece model in the first input, which a SentencepieceOp put there.
 
     Raises:
         EnsureError: it is something else.
@@ -54,7 +54,7 @@ def processor_of(node: Node) -> Processor:
 
 
 def cut_all(node: Node) -> list[list[Piece]]:
-    """The pieces of each text.
+    """Tokenize each text of the node's input.
 
     Raises:
         EnsureError: sampling is asked for.

@@ -1,4 +1,4 @@
-"""Texts as a sentencepiece model wants them, and where each byte of them comes from.
+"""Text normalization by a sentencepiece model, with the source offset of each output byte.
 
 Numerics: normalizer.cc of google/sentencepiece 0.1.96, which TensorFlow Text has.
 """
@@ -28,7 +28,7 @@ _LONGEST = 1024
 
 
 class Normalizer:
-    """The rules of one model."""
+    """The normalization rules of one model."""
 
     def __init__(self, model: Model) -> None:
         rules = model.normalizer
@@ -50,7 +50,7 @@ class Normalizer:
         self.own = re.compile(b"|".join(map(re.escape, reversed(own)))) if own else None
 
     def text(self, text: bytes) -> tuple[bytes, list[int]]:
-        """The text, normalized, and for each of its bytes and its end the place in the original."""
+        """Normalize a text; return it, and for each byte and the end its offset in the original."""
         at = 0
         if self._merge:
             while at < len(text):
@@ -87,7 +87,7 @@ class Normalizer:
         return bytes(made), places
 
     def _next(self, text: bytes, at: int) -> tuple[bytes, int]:
-        """What the text has from there on becomes, and how much of it."""
+        """Normalize the next unit of the text at `at`; return the replacement, and the number of bytes consumed."""
         if self.own is not None and (own := self.own.match(text, at)):
             return own[0], len(own[0])
         *_, (place, end) = [(-1, -1), *self._trie.prefixes(text, at)]

@@ -1,4 +1,4 @@
-"""Texts into the pieces of a sentencepiece model, and back.
+"""Tokenization and detokenization by a sentencepiece model.
 
 Numerics: sentencepiece_processor.cc of google/sentencepiece 0.1.96.
 """
@@ -19,7 +19,7 @@ __all__ = ["Ends", "Piece", "Processor"]
 
 
 class Piece(NamedTuple):
-    """A piece of a text: its bytes, its number, and where it begins and ends in the text."""
+    """A piece of a text: its bytes, id, and start and end offset in the text."""
 
     text: bytes
     number: int
@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """What is added around the pieces of a text: that of the beginning, that of the end; and whether all is then reversed."""
+    """Whether to add begin-of-sentence and end-of-sentence pieces, and whether to reverse the sequence."""
 
     first: bool
     last: bool
@@ -36,7 +36,7 @@ class Ends(NamedTuple):
 
 
 class Processor:
-    """A sentencepiece model at work.
+    """A ready-to-run sentencepiece model.
 
     Args:
         proto: the bytes of its ModelProto.
@@ -51,7 +51,7 @@ class Processor:
         self._cutter = Merges(model, self._normalizer.own) if model.merges else Unigrams(model)
 
     def pieces(self, text: bytes, ends: Ends) -> list[Piece]:
-        """The pieces of a text."""
+        """Tokenize a text."""
         model = self._model
         normalized, places = self._normalizer.text(text)
         found: list[Piece] = []
@@ -77,7 +77,7 @@ class Processor:
         return self._with_ends(found, ends)
 
     def text(self, pieces: Iterable[tuple[bytes, int]], ends: Ends) -> bytes:
-        """The text of pieces and their numbers."""
+        """Detokenize (piece, id) pairs to a text."""
         model = self._model
         spaces = any(model.normalizer.integer(number, 1) for number in (3, 4))
         made, waiting = bytearray(), bytearray()
@@ -97,7 +97,7 @@ class Processor:
         return bytes(made + _characters(bytes(waiting)))
 
     def piece(self, number: int) -> bytes:
-        """The piece of a number.
+        """Return the piece of an id; raise if it is out of range.
 
         Raises:
             EnsureError: there is none.
@@ -110,7 +110,7 @@ class Processor:
         return pieces[number]
 
     def number(self, piece: bytes) -> int:
-        """The number of a piece; that of the unknown one where it is none."""
+        """Return the id of a piece, or the unknown piece's id."""
         return self._model.number(piece)
 
     def _with_ends(self, pieces: list[Piece], ends: Ends) -> list[Piece]:
@@ -120,7 +120,7 @@ class Processor:
 
 
 def _characters(data: bytes) -> bytes:
-    """Bytes as UTF-8: what is none becomes U+FFFD, byte by byte."""
+    """Replace bytes that are not valid UTF-8 by U+FFFD, byte by byte."""
     made, at = bytearray(), 0
     while at < len(data):
         found = CHARACTER.match(data, at)

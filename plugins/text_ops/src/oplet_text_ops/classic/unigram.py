@@ -1,4 +1,4 @@
-"""The best path through a normalized text, of a model of unigrams.
+"""Unigram tokenization: the best path (Viterbi) through a normalized text.
 
 Numerics: EncodeOptimized in unigram_model.cc of google/sentencepiece 0.1.96. The sums are kept as float32, and a new one is compared with
 them as a double, before it is rounded.
@@ -19,12 +19,12 @@ _PENALTY = 10.0
 
 
 def character_length(text: bytes, at: int) -> int:
-    """The bytes of the character that begins there, as its first byte says."""
+    """Return the byte length of the character at `at`, by its first byte, within the text."""
     return min(_LENGTHS[text[at] >> 4], len(text) - at)
 
 
 class Unigrams:
-    """The pieces of one model."""
+    """The vocabulary and scores of one unigram model."""
 
     def __init__(self, model: Model) -> None:
         self._unknown = model.unknown
@@ -45,7 +45,7 @@ class Unigrams:
         }
 
     def cut(self, text: bytes) -> list[tuple[bytes, int]]:
-        """The pieces of a text, with their numbers."""
+        """Tokenize a text by the best path; return (piece, id) pairs."""
         known, scores, size = self._known, self._scores, len(text)
         best, starts, numbers = array("f", bytes(4 * (size + 1))), [-1] * (size + 1), [-1] * (size + 1)
         single = array("f", (0.0,))

@@ -1,10 +1,10 @@
-"""The models of tokenizers and normalizers that a `.tflite` model carries, ready to run.
+"""Tokenizer and normalizer models that a `.tflite` model carries, parsed and ready to run.
 
 wordpiece         the vocabulary of FastWordpieceTokenizer
-longest_match     tokens of many words at once
-linear_cut        tokens of one text, where it needs the linear algorithm
-detokenizer       from tokens back to texts
+longest_match     greedy tokenization of many words at once
+linear_cut        tokenization of one text by the linear algorithm (LinMaxMatch)
+detokenizer       token ids to text
 bert_normalizer   the table of FastBertNormalizer
-words             words between white space
-pieces            tokens of words, each word cut once
+words             splitting at white space
+pieces            cache of tokenized words
 """

@@ -1,4 +1,4 @@
-"""FastBertNormalizerModel: what becomes of each code point, as a trie and a pool of texts.
+"""FastBertNormalizerModel: replacement text of each code point, as a trie and a string pool.
 
 Numerics: core/kernels/fast_bert_normalizer.h and fast_bert_normalizer_model.fbs of tensorflow/text.
 """
@@ -25,7 +25,7 @@ _UNSEEN, _SAME = -1, 0
 
 
 class Normalized(NamedTuple):
-    """Normalized texts, and for each byte of a text and its end the place in the original; `counts` of these for each text."""
+    """Normalized texts, and the offset in the original of each byte and of the end; `counts` are the offsets per text."""
 
     texts: list[bytes]
     offsets: Array
@@ -33,7 +33,7 @@ class Normalized(NamedTuple):
 
 
 class BertNormalizer:
-    """Replaces code points by the texts that the model has for them. Bytes that are not UTF-8 stay.
+    """Replaces code points by the model's replacement texts. Invalid UTF-8 bytes stay.
 
     Args:
         buffer: the FlatBuffer of the model.
@@ -54,7 +54,7 @@ class BertNormalizer:
         self._bytes = self._ascii_table()
 
     def _checked(self, value: int) -> int:
-        """A value of the trie; 0 where the code point stays. A text that leaves the pool is empty, as in TensorFlow Text."""
+        """Return a trie value, or 0 if the code point stays; a text beyond the pool counts as empty, as in TensorFlow Text."""
         if value < 0 or not value >> 30 & 1:
             return _SAME
         start, size = value >> 6 & 0xFFFFFF, value & 0x3F
@@ -66,7 +66,7 @@ class BertNormalizer:
             self._entries[point] = self._checked(self._trie.value(node)) if node >= 0 else _SAME
 
     def _ascii_table(self) -> bytes | None:
-        """What becomes of each ASCII character, where each becomes one byte; None where one becomes more or less."""
+        """Return a bytes.translate table for ASCII; None if a character is replaced by no or several bytes."""
         self._look_up(np.arange(1, 0x80))
         entries = self._entries[:0x80]
         if ((entries != _SAME) & (entries & 0x3F != 1)).any():
@@ -77,7 +77,7 @@ class BertNormalizer:
         return table.tobytes()
 
     def normalize(self, texts: Sequence[bytes], offsets: bool) -> Normalized:
-        """The normalized texts, and their offsets if these are wanted."""
+        """Normalize texts; with `offsets`, also return the source offset of each byte."""
         table = self._bytes
         if table is None:
             return self._replaced(texts, offsets)
@@ -100,7 +100,7 @@ class BertNormalizer:
         return Normalized(made, everywhere, counts)
 
     def _replaced(self, texts: Sequence[bytes], offsets: bool) -> Normalized:
-        """The same, character by character."""
+        """Do `normalize` character by character."""
         joined = Joined(texts)
         data = joined.data
         begins, points = decode(data)

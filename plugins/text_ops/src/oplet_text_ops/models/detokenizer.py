@@ -1,4 +1,4 @@
-"""The vocabulary of a FastWordpieceTokenizerConfig, by number: from tokens back to text.
+"""The vocabulary of a FastWordpieceTokenizerConfig by id, for detokenization.
 
 Numerics: core/kernels/fast_wordpiece_tokenizer.cc of tensorflow/text.
 """
@@ -16,7 +16,7 @@ __all__ = ["Detokenizer"]
 
 
 class Detokenizer:
-    """Puts texts together from the numbers of tokens.
+    """Joins WordPiece token ids to text.
 
     Args:
         buffer: the FlatBuffer of the config.
@@ -36,7 +36,7 @@ class Detokenizer:
         self._indicator = table.string(5)
 
     def text(self, numbers: Iterable[int]) -> bytes:
-        """The words with a space between them. A suffix at the very beginning keeps its indicator.
+        """Return the text of token ids, words separated by spaces; a leading suffix token keeps its indicator ("##").
 
         Raises:
             EnsureError: a number is not in the vocabulary.

@@ -1,4 +1,4 @@
-"""The linear algorithm of WordPiece for one text: a trie with failure links.
+"""LinMaxMatch, the linear-time WordPiece algorithm, for one text: a trie with failure links.
 
 Numerics: core/kernels/fast_wordpiece_tokenizer.cc of tensorflow/text, which has LinMaxMatch (Song et al., "Fast WordPiece Tokenization",
 EMNLP 2021).
@@ -21,7 +21,7 @@ _MOST_LINKS = 4
 
 
 def cut(model: WordpieceModel, text: bytes) -> list[Piece]:
-    """The tokens of a text, or of a word where the model is not end to end.
+    """Tokenize a text, or a single word if the model is not end-to-end.
 
     Raises:
         EnsureError: the failure links lead in a circle, or tokens are longer than their text.
@@ -30,7 +30,7 @@ def cut(model: WordpieceModel, text: bytes) -> list[Piece]:
 
 
 class _Cut:
-    """One text on its way through the trie: the node, the word that has begun, and its tokens so far."""
+    """Tokenizer state for one text: the trie node, the current word's start, its tokens so far."""
 
     def __init__(self, model: WordpieceModel, text: bytes) -> None:
         self.model, self.text = model, text
@@ -42,7 +42,7 @@ class _Cut:
         self.links = _MOST_LINKS * (len(text) + 8)
 
     def pieces(self, chars: Sequence[bytes]) -> list[Piece]:
-        """The tokens of a text, which is parted at white space and punctuation."""
+        """Tokenize a text, splitting it at white space and punctuation."""
         model, walk, kinds = self.model, self.model.trie.walk, [kind_of(char) for char in chars]
         at = place = 0
         last = PLAIN
@@ -86,7 +86,7 @@ class _Cut:
         return self.tokens
 
     def word(self) -> list[Piece]:
-        """The tokens of a word."""
+        """Tokenize a single word."""
         step = self.model.trie.step
         if len(self.text) > self.model.longest:
             self.give_up(len(self.text))
@@ -103,7 +103,7 @@ class _Cut:
         return self.tokens
 
     def follow(self) -> bool:
-        """Take the tokens that end before the node's last characters, and go on with these; False where there are none."""
+        """Follow the failure link: emit its tokens and move to its node; return False if there is none."""
         model, node = self.model, self.node
         if node >= len(model.links):
             return False
@@ -122,7 +122,7 @@ class _Cut:
         return True
 
     def finish(self, end: int) -> None:
-        """Take the tokens of what is left of the word, which ends there."""
+        """Emit the tokens of the rest of the word, which ends at `end`."""
         model = self.model
         if not self.node:
             return
@@ -140,7 +140,7 @@ class _Cut:
                 return
 
     def take(self, token: int) -> None:
-        """Add a token, as the trie encodes it: bit 30 for a suffix, 22 bits for its number, 8 for its length less one."""
+        """Add a token as the trie encodes it: bit 30 marks a suffix, 22 bits are its id, 8 bits its length minus one."""
         model, offset = self.model, self.offset
         number, size = _number(token), (token & 0xFF) + 1
         if not offset and token >> 30:
@@ -152,12 +152,12 @@ class _Cut:
         self.offset += size
 
     def give_up(self, end: int) -> None:
-        """Make the word, which ends there, one unknown token."""
+        """Replace the word's tokens by one unknown token, up to `end`."""
         del self.tokens[self.kept :]
         self.tokens.append((self.model.unknown_token, self.model.unknown, self.begin, end))
         self.kept += 1
 
 
 def _number(code: int) -> int:
-    """The number in the vocabulary of a token as the trie encodes it."""
+    """Return the vocabulary id of a token as the trie encodes it."""
     return code >> 8 & 0x3FFFFF

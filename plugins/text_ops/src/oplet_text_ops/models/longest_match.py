@@ -1,4 +1,4 @@
-"""WordPiece for many words at once: the longest piece first, from left to right, all words in step.
+"""WordPiece for many words at once: greedy longest match from left to right, vectorized over the words.
 
 For the vocabularies that TensorFlow Text builds the tokens are those of its linear algorithm, which exists to find them faster one by one.
 What that algorithm treats in a way of its own is left to `linear_cut`.
@@ -27,7 +27,7 @@ _LONG, _CHARACTER = 256, 4
 
 
 class _Runs(NamedTuple):
-    """What is cut by itself: words, and each mark of punctuation. Where they begin and end, in which text, and which are marks."""
+    """Units that are tokenized separately, words and punctuation marks: start, end, owning text, whether a mark."""
 
     starts: Array
     ends: Array
@@ -36,7 +36,7 @@ class _Runs(NamedTuple):
 
 
 def cut_all(model: WordpieceModel, texts: Sequence[bytes]) -> Columns:
-    """The tokens of texts, or of words where the model is not end to end."""
+    """Tokenize texts, or single words if the model is not end-to-end."""
     if model.across_spaces or model.longest < _CHARACTER:
         return _columns([cut(model, text) for text in texts])
     joined = Joined(texts)
@@ -74,7 +74,7 @@ def _put_together(
     ends: Array,
     codes: Array,
 ) -> Columns:
-    """The tokens, in order, as columns; those of special texts are cut anew."""
+    """Combine the matched tokens to columns, in order; retokenize the texts in `special` by the linear algorithm."""
     data, numbers = joined.data, np.where(codes < 0, model.unknown, codes >> 8 & 0x3FFFFF)
     keys = 2 * codes + (starts > runs.starts[token_runs])
     try:
@@ -102,7 +102,7 @@ def _put_together(
 
 
 def _name_tokens(model: WordpieceModel, data: bytes, keys: Array, numbers: Array, starts: Array, ends: Array) -> None:
-    """Remember the text of each token."""
+    """Cache the text of each token."""
     _, places = np.unique(keys, return_index=True)
     for key, number, start, end in zip(*(column[places].tolist() for column in (keys, numbers, starts, ends))):
         piece = model.unknown_token if number == model.unknown else data[start:end]
@@ -117,7 +117,7 @@ def _columns(rows: Sequence[Sequence[Piece]]) -> Columns:
 
 
 def _runs(joined: Joined, parted: bool) -> _Runs:
-    """The words and marks of the texts; each text as a whole unless they are `parted`."""
+    """Split the texts into words and marks; keep whole texts unless `parted`."""
     if not parted:
         full = np.flatnonzero(np.diff(joined.starts) > 1)
         return _Runs(joined.starts[full], joined.starts[full + 1] - 1, full, np.zeros(len(full), bool))
@@ -133,7 +133,7 @@ def _runs(joined: Joined, parted: bool) -> _Runs:
 
 
 def _match(model: WordpieceModel, data: bytes, starts: Array, ends: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """The longest pieces of each run: for each its run, where it begins and ends, and its code; and the runs that have a rest without one.
+    """Match each run greedily: return run number, start, end and code of every token, and the runs with an unmatched rest.
 
     All runs take a step of the trie at a time. A run whose trie ends goes back to behind its last piece.
     """

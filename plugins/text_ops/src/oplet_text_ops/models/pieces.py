@@ -1,4 +1,4 @@
-"""Tokens of many strings: each different word is cut once, and the results are put together by numpy."""
+"""Tokens of many strings: each distinct word is tokenized once and cached, numpy combines the results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_WORDS, _MOST_BYTES = 1 << 17, 1 << 24
 
 
 class Columns(NamedTuple):
-    """Tokens by column, in order; `counts` has the number of tokens of each string, starts and ends are within the string.
+    """Tokens by column in order; `counts` has the number of tokens per string, starts and ends are offsets in the string.
 
     The texts are a list, or an array of objects where there may be many.
     """
@@ -33,7 +33,7 @@ class Columns(NamedTuple):
 
 
 class WordCache:
-    """The words that were cut so far, with their tokens.
+    """A cache of tokenized words.
 
     Args:
         cut: the tokens of words.
@@ -63,7 +63,7 @@ class WordCache:
             held.frombytes(np.ascontiguousarray(new, np.int64).tobytes())
 
     def _entries(self, words: Sequence[bytes]) -> Array:
-        """The number of each word; those that are new are cut and added."""
+        """Return the cache entry number of each word; tokenize and add new words."""
         known = self._known
         try:
             return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
@@ -72,7 +72,7 @@ class WordCache:
             return np.fromiter(map(known.__getitem__, words), np.int64, len(words))
 
     def tokens(self, words: Sequence[bytes], places: Array, rows: Array) -> Columns:
-        """The tokens of the words.
+        """Return the tokens of the words as columns.
 
         Args:
             words: the words of all strings.
@@ -97,7 +97,7 @@ class WordCache:
 
 
 def joined_columns(columns: Sequence[Columns]) -> tuple[Array, Array, Array, Array, Array]:
-    """The columns of several parts one behind the other: texts, numbers, starts, ends, and row splits in place of the counts."""
+    """Concatenate columns: texts, ids, starts, ends, and row splits in place of the counts."""
     if not columns:
         none = np.zeros(0, np.int64)
         return np.zeros(0, object), none, none, none, np.zeros(1, np.int64)

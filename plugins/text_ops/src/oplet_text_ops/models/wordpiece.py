@@ -1,4 +1,4 @@
-"""FastWordpieceTokenizerConfig: a vocabulary of WordPiece, as a trie with failure links.
+"""FastWordpieceTokenizerConfig: a WordPiece vocabulary as a trie with failure links.
 
 Format: core/kernels/fast_wordpiece_tokenizer_model.fbs of tensorflow/text.
 """
@@ -20,7 +20,7 @@ NO_LINK = 0xFFFFFFFF
 
 
 class WordpieceModel:
-    """A vocabulary as the config has it.
+    """A WordPiece vocabulary as stored in the config.
 
     Args:
         buffer: the FlatBuffer of the config.

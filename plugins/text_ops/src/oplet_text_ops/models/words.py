@@ -1,4 +1,4 @@
-"""Words between white space, in many strings at once."""
+"""Splitting of many strings at white space at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SPLIT = b" \t\n\v\f\r"
 
 
 class Words(NamedTuple):
-    """The words of several strings.
+    """The words of several strings, with their positions.
 
     Attributes:
         words: the words.
@@ -34,7 +34,7 @@ class Words(NamedTuple):
 
 
 class WhiteSpace:
-    """The white space that parts words.
+    """A set of white space characters that separate words.
 
     Args:
         bits: one bit for each code point, from 0 on, which is set for white space.
@@ -50,7 +50,7 @@ class WhiteSpace:
         self._as_split = self._single.nonzero()[0].tolist() == sorted(_SPLIT)
 
     def words(self, joined: Joined, *, overlap: bool = False) -> Words:
-        """The words of the strings.
+        """Split the strings into words.
 
         Args:
             joined: the strings.
@@ -71,7 +71,9 @@ class WhiteSpace:
         return Words(words, starts - np.repeat(joined.starts[:-1], np.diff(rows)), rows)
 
     def _parted(self, data: bytes) -> tuple[Array, Array]:
-        """Which bytes are white space, and how many bytes follow the first one of each; nothing where none has several bytes."""
+        """Return which bytes are white space, and the number of continuation bytes after each first byte, or an empty array if
+        all are single bytes.
+        """
         codes = np.frombuffer(data, np.uint8)
         parted = self._single[codes]
         more = np.zeros(0, np.int8)
@@ -95,7 +97,9 @@ class WhiteSpace:
 
     @staticmethod
     def _places(codes: Array, spaces: list[bytes]) -> Iterator[tuple[Array, int]]:
-        """Where each character stands, and its size; no other character contains its bytes, nor begins what is ill-formed with them."""
+        """Yield the positions of each white space character, and its byte length; UTF-8 is self-synchronizing, so that byte
+        search is safe.
+        """
         padded = np.append(codes, np.zeros(3, np.uint8))
         firsts: dict[int, Array] = {}
         for space in spaces:

@@ -1,1 +1,3 @@
-"""The operators, one module for each. A module has the checks of its node and `REGISTRATION`; what they share lies beside this room."""
+"""The operators, one module each, with the checks of its node and `REGISTRATION`. Code that they share is in the packages beside
+this one.
+"""

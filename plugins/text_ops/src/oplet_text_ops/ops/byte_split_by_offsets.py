@@ -1,4 +1,4 @@
-"""TFText>ByteSplitByOffsets: parts of strings from given starts to given ends.
+"""TFText>ByteSplitByOffsets: substrings by given start and end offsets.
 
 Inputs are strings [n], starts and ends in bytes as int32, and their row splits [n + 1] of int64. Outputs are the parts as strings, and
 the same row splits.

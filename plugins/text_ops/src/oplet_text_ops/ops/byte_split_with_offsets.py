@@ -1,4 +1,4 @@
-"""TFText>ByteSplitWithOffsets: the bytes of strings.
+"""TFText>ByteSplitWithOffsets: split strings into single bytes.
 
 The input is strings [n]. Outputs are all bytes as uint8, the row splits [n + 1] of int64, and where each byte begins and ends in its
 string, as int32.

@@ -1,4 +1,4 @@
-"""CaseFoldUTF8: strings in NFKC with folded case, without what is ignorable by default.
+"""CaseFoldUTF8: NFKC case folding, dropping default-ignorable code points.
 
 The input is strings of any shape, the output strings of that shape. Bytes that are not UTF-8 stay.
 

@@ -1,4 +1,4 @@
-"""FastBertNormalize: texts with each code point replaced as a table of the model says: lower case, no accents, no control characters.
+"""FastBertNormalize: replace each code point by a table in the model: lower case, no accents, no control characters.
 
 Inputs are strings [n] and the bytes of a FastBertNormalizerModel. Outputs are the strings [n], the offsets and their row splits [n + 1], of
 int64: if the option `get_offsets` is set, for each byte of a string and for its end, the place of what it was made from; else there are none.

@@ -1,4 +1,4 @@
-"""TFText>FastSentencepieceDetokenize: the texts of rows of codes, by a sentencepiece model that the converter has made a FlatBuffer.
+"""TFText>FastSentencepieceDetokenize: texts of rows of ids, by a sentencepiece model that the converter rewrote as a FlatBuffer.
 
 Inputs: the model (uint8), the codes (int32) and their row splits. Output: a string for each row.
 

@@ -1,4 +1,4 @@
-"""TFText>FastSentencepieceTokenize: the codes of texts' pieces, by a sentencepiece model that the converter has made a FlatBuffer.
+"""TFText>FastSentencepieceTokenize: ids of texts' pieces, by a sentencepiece model that the converter rewrote as a FlatBuffer.
 
 Inputs: the model (uint8), the texts (strings), `nbest_size` and `alpha`, whether to add the code of the beginning and that of the
 end, and whether to reverse. Outputs: the codes (int32) of all texts, and their row splits (int32).

@@ -1,4 +1,4 @@
-"""TFText>FastWordpieceDetokenize: texts from the numbers of tokens of a WordPiece vocabulary.
+"""TFText>FastWordpieceDetokenize: texts from token ids of a WordPiece vocabulary.
 
 Inputs are the numbers of int32, their row splits [n + 1] of int64 and the bytes of a FastWordpieceTokenizerConfig; the output is
 strings [n].

@@ -1,4 +1,4 @@
-"""FastWordpieceTokenizeWithOffsets: texts, or words, cut into the pieces of a WordPiece vocabulary.
+"""FastWordpieceTokenizeWithOffsets: tokenize texts (or words) by a WordPiece vocabulary, with offsets.
 
 Inputs are strings [n] and the bytes of a FastWordpieceTokenizerConfig. Outputs are the pieces as strings, their numbers in the
 vocabulary, the row splits [n + 1], and where each piece begins and ends in its string, in bytes; all int64 but for the strings.
@@ -30,7 +30,7 @@ _SCRATCH = 96
 
 
 class Tokenizer:
-    """A vocabulary and the words that it has cut already.
+    """A WordPiece vocabulary with its cache of tokenized words.
 
     Args:
         buffer: the FlatBuffer of the config.
@@ -42,7 +42,7 @@ class Tokenizer:
         self._spaces = WhiteSpace(white_space_bits())
 
     def tokenize(self, texts: Sequence[bytes]) -> Columns:
-        """The tokens of the texts."""
+        """Tokenize the texts."""
         if self._model.end_to_end and not self._model.across_spaces:
             return self._words.tokens(*self._spaces.words(Joined(texts)))
         count = len(texts)

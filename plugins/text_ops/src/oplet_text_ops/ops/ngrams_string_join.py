@@ -1,4 +1,4 @@
-"""TFText>NgramsStringJoin: every `width` strings that follow one another in a row, joined by `string_separator`.
+"""TFText>NgramsStringJoin: n-grams of `width` adjacent strings in a row, joined by `string_separator`.
 
 Inputs: the strings, and the row splits (int64) of each ragged dimension, the outermost first; without row splits the rows are the last
 dimension. Outputs: the joined strings, and row splits as many.

@@ -1,4 +1,4 @@
-"""NormalizeUTF8: strings in the normalization form that the option `normalization_form` names: NFC, NFD, NFKC or NFKD.
+"""NormalizeUTF8: Unicode normalization by the option `normalization_form`: NFC, NFD, NFKC or NFKD.
 
 The input is strings of any shape, the output strings of that shape. Bytes that are not UTF-8 stay.
 

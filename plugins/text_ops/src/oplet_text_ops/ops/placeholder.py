@@ -1,4 +1,4 @@
-"""Placeholder: refused, as it stands for something that the converter has left out of the file.
+"""Placeholder: always an error, as it stands for an input that the converter dropped from the file.
 
 That is the model of a `SentencepieceTokenizer` that was made outside of the converted function.
 """

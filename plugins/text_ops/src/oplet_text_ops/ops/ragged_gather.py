@@ -1,4 +1,4 @@
-"""RaggedGather: rows of a ragged tensor, picked by their numbers.
+"""RaggedGather: rows of a ragged tensor, selected by index.
 
 Inputs: the row splits of each ragged dimension, the outermost first, the values, and the numbers of rows in a tensor of any shape.
 Outputs: the row splits of what was picked, as many as ragged dimensions and one less than dimensions of the numbers, and the values. It
@@ -65,7 +65,7 @@ def invoke(context: Context, node: Node) -> None:
 
 
 def _checked(tensor: Tensor, most: int) -> Ints:
-    """Row splits that never fall and stay within `most`."""
+    """Check and return row splits that never decrease and stay within `most`."""
     splits = tensor.data.astype(np.int64)
     ensure(
         len(splits) > 0 and splits[0] >= 0 and splits[-1] <= most and not (splits[1:] < splits[:-1]).any(),

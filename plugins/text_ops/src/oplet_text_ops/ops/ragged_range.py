@@ -1,4 +1,4 @@
-"""RaggedRange: rows of numbers from starts up to limits, in steps.
+"""RaggedRange: rows of numbers from start to limit by a step.
 
 Inputs: starts, limits and steps of one type (int32, int64, float32, float64), each a vector or one value for all rows. Outputs: the row
 splits, and the values of all rows. It is TensorFlow's op, which no LiteRT has; TensorFlow Text's models need it.
@@ -63,7 +63,7 @@ def invoke(context: Context, node: Node) -> None:
 
 
 def _counts(starts: NDArray[Any], limits: NDArray[Any], steps: NDArray[Any]) -> NDArray[Any]:
-    """How many values each row has."""
+    """Return the number of values of each row."""
     none = ((steps > 0) & (limits < starts)) | ((steps < 0) & (limits > starts))
     if starts.dtype.kind == "f":
         ensure(

@@ -1,4 +1,4 @@
-"""RaggedTensorToTensor: a ragged tensor as an ordinary one, short rows filled up and long ones cut off.
+"""RaggedTensorToTensor: a ragged tensor as a dense one, short rows padded and long ones cut.
 
 Inputs: the shape (its dimensions -1 where the rows decide, or the scalar -1 for all of them), the values, the default value, and what
 parts each dimension, as the option `row_partition_types` says: row splits (ROW_SPLITS), the row of each value (VALUE_ROWIDS), and
@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 
 class _Partition(NamedTuple):
-    """Which values lie in which row.
+    """Which values belong to which row: one level of a ragged tensor.
 
     Attributes:
         rows: the row of each value, never falling.
@@ -114,14 +114,14 @@ def invoke(context: Context, node: Node) -> None:
 
 
 def _rows_of(kind: str, tensor: Tensor) -> tuple[int, bool]:
-    """The number of rows that a partition parts values into, and whether there can be no more of them."""
+    """Return the number of rows of a partition, and whether that is final (row splits) or a lower bound (row ids)."""
     if kind == "ROW_SPLITS":
         return tensor.size - 1, True
     return int(tensor.data.max(initial=-1)) + 1, False
 
 
 def _by_splits(tensor: Tensor, rows: int, count: int) -> tuple[_Partition, int]:
-    """The partition of the first `count` values, and how many values there are."""
+    """Decode row splits of the first `count` values; return the partition and the number of values."""
     splits = tensor.data.astype(np.int64)
     ensure(
         0 < len(splits) <= rows + 1 and splits[0] == 0 and not (splits[1:] < splits[:-1]).any(),
@@ -135,7 +135,7 @@ def _by_splits(tensor: Tensor, rows: int, count: int) -> tuple[_Partition, int]:
 
 
 def _by_rows(tensor: Tensor, rows: int) -> tuple[_Partition, int]:
-    """The partition, and how many values there are."""
+    """Decode row ids; return the partition and the number of values."""
     owners = tensor.data.astype(np.int64)
     ensure(
         len(owners) == 0 or (owners[0] >= 0 and owners[-1] < rows and not (owners[1:] < owners[:-1]).any()),
@@ -148,7 +148,7 @@ def _by_rows(tensor: Tensor, rows: int) -> tuple[_Partition, int]:
 
 
 def _output_sizes(shape: Tensor, ragged: int, found: list[int], inner: tuple[int, ...]) -> list[int]:
-    """The sizes of the output's first dimension and the ragged ones."""
+    """Return the sizes of the output's first and ragged dimensions."""
     if shape.ndim == 0:
         wanted = int(shape.data.item())
         ensure(wanted == -1, lambda: f"{shape} is the scalar {wanted}; as a scalar it must be -1.")

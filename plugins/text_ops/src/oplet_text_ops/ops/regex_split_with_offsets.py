@@ -1,4 +1,4 @@
-"""RegexSplitWithOffsets: strings split at matches of a regular expression.
+"""RegexSplitWithOffsets: split strings at matches of a regular expression.
 
 Inputs are strings, counted as n whatever their shape, the pattern of the delimiters, which has a group around them, and the pattern of those
 delimiters that are parts themselves; an empty one keeps none. Outputs are the parts as strings, where each begins and ends in its string,

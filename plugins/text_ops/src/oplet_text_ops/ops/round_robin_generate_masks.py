@@ -1,4 +1,4 @@
-"""TFText>RoundRobinGenerateMasks: which values of each segment fit into a sequence, when the segments take turns.
+"""TFText>RoundRobinGenerateMasks: mask of the values that fit a length limit, taken from the segments in turn.
 
 Inputs: the length of the sequence (int32), the values of each of the `N` segments, and the row splits of each. Outputs: a Boolean for
 each value.

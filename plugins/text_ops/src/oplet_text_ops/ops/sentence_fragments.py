@@ -1,4 +1,4 @@
-"""SentenceFragmentsV2: where the fragments of documents begin and end that punctuation ends.
+"""SentenceFragmentsV2: start and end of the fragments of documents that punctuation ends.
 
 Input: a vector of documents. Outputs (int64): the first byte of each fragment, the one behind it, its properties as bits (1: it ends with
 terminal punctuation, 2: with more than one mark, 4: with a closing bracket), the place of its terminal punctuation or -1, and the

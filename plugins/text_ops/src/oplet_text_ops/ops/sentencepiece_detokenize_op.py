@@ -1,4 +1,4 @@
-"""SentencepieceDetokenizeOp: the texts of rows of pieces or of their numbers, by a sentencepiece model.
+"""SentencepieceDetokenizeOp: texts from rows of pieces or ids, by a sentencepiece model.
 
 Inputs: the model, the pieces (strings) or their numbers (int32), their row splits, and the three flags of the tokenizer. Output: a string
 for each row.

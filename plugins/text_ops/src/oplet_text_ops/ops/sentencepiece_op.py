@@ -1,4 +1,4 @@
-"""SentencepieceOp: a sentencepiece model, for the ops that take it as their first input.
+"""SentencepieceOp: load a sentencepiece model, for the ops that take it as first input.
 
 The option `model` is its ModelProto. Converters write this op where the tokenizer is made within the function; for one that is made
 outside of it they leave a `Placeholder`, without the model.
@@ -26,7 +26,7 @@ def invoke(context: Context, node: Node) -> None:
 
 
 def _proto(node: Node) -> bytes:
-    """The ModelProto among the options, which is no text."""
+    """Return the ModelProto bytes in the custom options."""
     try:
         options: Any = read_flexbuffer(node.custom_options, text=False)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""SentencepieceTokenizeOp: the pieces of texts, by a sentencepiece model.
+"""SentencepieceTokenizeOp: tokenize texts by a sentencepiece model.
 
 Inputs: the model, the texts, `nbest_size` and `alpha`, whether to add the piece of the beginning and that of the end, and whether to
 reverse. Outputs: the numbers of the pieces (int32) or the pieces themselves (strings), their row splits.

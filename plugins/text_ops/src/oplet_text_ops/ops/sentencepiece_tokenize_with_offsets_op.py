@@ -1,4 +1,4 @@
-"""SentencepieceTokenizeWithOffsetsOp: the pieces of texts and where they begin and end, by a sentencepiece model.
+"""SentencepieceTokenizeWithOffsetsOp: tokenize texts by a sentencepiece model, with offsets.
 
 Inputs: the model, the texts, `nbest_size` and `alpha`, whether to add the piece of the beginning and that of the end, and whether to
 reverse. Outputs: the numbers of the pieces (int32) or the pieces themselves (strings), their row splits, and for each piece its

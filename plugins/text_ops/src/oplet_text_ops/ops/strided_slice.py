@@ -1,4 +1,4 @@
-"""StridedSlice: a slice with steps, as TensorFlow's op of that name, which converters leave where its types differ.
+"""StridedSlice: TensorFlow's op of that name, which converters keep for types that STRIDED_SLICE lacks.
 
 `combine_segments` of TensorFlow Text leaves one that takes an int64 size out of an int32 shape; the values become those of the output's
 type. Inputs: the tensor, and where the slice begins, ends and steps in each dimension. The options are the masks of TensorFlow: a
@@ -49,7 +49,7 @@ def invoke(context: Context, node: Node) -> None:
 
 
 def _indices(masks: list[int], bounds: list[Tensor], source: Tensor) -> tuple[Index, ...]:
-    """What numpy slices the tensor with."""
+    """Return the numpy index of the slice."""
     begin_mask, end_mask, ellipsis_mask, new_mask, shrink_mask = masks
     entries = list(zip(*(tensor.data.tolist() for tensor in bounds)))
     ensure(bin(ellipsis_mask & ((1 << len(entries)) - 1)).count("1") <= 1, "its slice has more than one ellipsis.")

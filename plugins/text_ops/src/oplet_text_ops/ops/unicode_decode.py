@@ -1,4 +1,4 @@
-"""UnicodeDecode: the code points of strings.
+"""UnicodeDecode: code points of strings.
 
 The input is strings, counted as n whatever their shape. Outputs are the row splits [n + 1] and the code points as int32. Options:
 `input_encoding`, `errors` ('strict', 'replace' or 'ignore'), `replacement_char`, `replace_control_characters` (those up to U+001F).

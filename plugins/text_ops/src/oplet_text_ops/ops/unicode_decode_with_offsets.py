@@ -1,4 +1,4 @@
-"""UnicodeDecodeWithOffsets: the code points of strings, and where each begins.
+"""UnicodeDecodeWithOffsets: code points of strings, and the byte offset of each.
 
 As UnicodeDecode, with a third output: where each code point begins in its string, in bytes of int64.
 

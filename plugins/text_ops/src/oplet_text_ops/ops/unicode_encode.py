@@ -1,4 +1,4 @@
-"""UnicodeEncode: strings of code points.
+"""UnicodeEncode: strings from code points.
 
 Inputs are code points of int32 and their row splits [n + 1]; the output is strings [n]. Options: `output_encoding`, `errors` ('strict',
 'replace' or 'ignore') and `replacement_char`.

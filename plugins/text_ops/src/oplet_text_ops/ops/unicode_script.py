@@ -1,4 +1,4 @@
-"""UnicodeScript: the number of the script that each code point belongs to, as ICU counts scripts.
+"""UnicodeScript: the Unicode script of each code point, numbered as in ICU.
 
 The input is code points of int32 and of any shape, the output int32 of that shape; -1 for what is no code point.
 

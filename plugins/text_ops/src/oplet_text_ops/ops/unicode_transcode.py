@@ -1,4 +1,4 @@
-"""UnicodeTranscode: strings in another encoding, or without what is no character.
+"""UnicodeTranscode: convert strings to another encoding, replacing or dropping invalid characters.
 
 The input is strings of any shape, the output strings of that shape. Options: `input_encoding`, `output_encoding`, `errors` ('strict',
 'replace' or 'ignore'), `replacement_char`, `replace_control_characters` (those up to U+001F).

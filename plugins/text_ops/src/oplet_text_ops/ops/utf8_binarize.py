@@ -1,4 +1,4 @@
-"""TFText>Utf8Binarize: the bits of the first `word_length` code points of each string, `bits_per_char` of each, the lowest first.
+"""TFText>Utf8Binarize: bits of each string's first `word_length` code points, `bits_per_char` each, lowest bit first.
 
 What is not UTF-8 is `replacement_char`, once for each part that Unicode's recommendation replaces. Input: a vector of strings. Output:
 float32, a row of zeros and ones for each.

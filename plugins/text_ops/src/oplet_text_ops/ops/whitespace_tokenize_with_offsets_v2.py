@@ -1,4 +1,4 @@
-"""TFText>WhitespaceTokenizeWithOffsetsV2: the words of strings between white space.
+"""TFText>WhitespaceTokenizeWithOffsetsV2: split strings at white space, with offsets.
 
 Inputs are strings [n] and a string of bits, one for each code point, which are set for white space. Outputs are the words as strings, the
 row splits [n + 1] of int64, and where each word begins and ends in its string, in bytes of int32. Where the white space that follows a word

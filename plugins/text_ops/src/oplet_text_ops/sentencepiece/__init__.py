@@ -1,13 +1,13 @@
-"""Sentencepiece models as the converter of TensorFlow Text writes them: their text, their pieces, and the best way to cut a text.
+"""Sentencepiece models in TensorFlow Text's FlatBuffer format: normalization, pieces, and best-path tokenization.
 
-A text is normalized and then cut into the pieces whose scores have the largest sum. Most models let each word be cut by itself.
+A text is normalized, then divided into the pieces with the largest sum of scores. Most models allow tokenizing word by word.
 
-trie          the double array of the pieces or of the prefixes that are replaced, as arrays
-normalizer    texts as the model wants them
-encoder       the tables of a tokenizer, and texts into codes
-lattice       the best path through one text, as exact as the C++
-columns       the best paths through many words at once
-words         words that were cut before, and when a word's pieces are those that it has in any text
-rows          rows of codes, one after another
-decoder       codes into texts
+trie          double-array trie of pieces or replaced prefixes, as arrays
+normalizer    text normalization
+encoder       tokenizer: text to ids
+lattice       best path through one text, with the rounding of the C++ code
+columns       best paths through many words at once
+words         cache of words whose pieces do not depend on the surrounding text
+rows          joining of rows of ids
+decoder       detokenizer: ids to text
 """

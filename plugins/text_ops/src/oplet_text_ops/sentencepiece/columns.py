@@ -1,9 +1,10 @@
-"""The best paths through many words at once, with numpy.
+"""Best-path (Viterbi) tokenization of many words at once with numpy.
 
 All words stand side by side, the longest first, so that those which have a byte in column t are the first ones. The steps over each
 column are made for all words together: the bytes that no piece has, then the pieces of one byte, of two and so on.
 
-Sums are not rounded to float32 here, as `oplet_text_ops.sentencepiece.words` asks for the gap between the best path and any other.
+Sums are not rounded to float32 here, since `oplet_text_ops.sentencepiece.words` needs the exact gap between the best path and any
+other.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Ints = NDArray[np.int32]
 
 
 class Cuts(NamedTuple):
-    """Words in their pieces.
+    """Tokenized words: the pieces of each.
 
     Attributes:
         codes: the numbers of the pieces of all words, one word after the other.
@@ -40,7 +41,7 @@ class Cuts(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """Where the places of the words lie: place t of the word of rank r is `first[t] + r`, for the `alive[t]` words that have it."""
+    """Layout of the words' positions: position t of the word of rank r is `first[t] + r`, for the `alive[t]` words that long."""
 
     order: NDArray[np.int64]
     lengths: NDArray[np.int64]
@@ -49,7 +50,7 @@ class _Columns(NamedTuple):
 
 
 def cut_words(pieces: Pieces, words: Sequence[bytes], scores: NDArray[np.float64]) -> Cuts:
-    """The best paths through words that are not empty.
+    """Find the best paths through non-empty words.
 
     Args:
         pieces: what the words are made of; no piece may have the code of unknown bytes.
@@ -96,8 +97,9 @@ def cut_words(pieces: Pieces, words: Sequence[bytes], scores: NDArray[np.float64
 def _edges(
     pieces: Pieces, words: Sequence[bytes], scores: NDArray[np.float64], columns: _Columns
 ) -> list[tuple[int, list[int], Any, Any, Any, Any]]:
-    """For each length of pieces: where those that begin in each column stand in the lists of places before and behind them, of codes
-    and of scores."""
+    """Collect the candidate pieces by length: for each, where those starting in each column lie, their start and end positions,
+    ids and scores.
+    """
     order, lengths, alive, first = columns
     text, begins = together([words[rank] for rank in order.tolist()], lengths)
     counts = alive[1:]  # the words that have a byte in each column
@@ -116,7 +118,7 @@ def _edges(
 
 
 def _paths(pieces: Pieces, columns: _Columns, best: Any, second: Any, codes: NDArray[np.int32], steps: NDArray[np.int32]) -> Cuts:
-    """The paths from the ends of the words back to their beginnings."""
+    """Trace the best paths back from the words' ends."""
     order, lengths, _, first = columns
     count = len(order)
     ranks, at = np.arange(count), lengths.copy()

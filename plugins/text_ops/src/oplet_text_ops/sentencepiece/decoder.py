@@ -1,4 +1,4 @@
-"""A detokenizer's tables, and codes into texts.
+"""Detokenizer of a FlatBuffer sentencepiece model: ids to text.
 
 Format: decoder_config.fbs of tensorflow/text; numerics: optimized_decoder.cc.
 """
@@ -18,7 +18,7 @@ _VERSION, _OFFSET, _PIECES, _, _, _PREFIX = range(6)
 
 
 class Decoder:
-    """The detokenizer of one model.
+    """The detokenizer tables of one model.
 
     Args:
         table: its FlatBuffer.
@@ -37,7 +37,7 @@ class Decoder:
         self._prefix = bool(config.number(_PREFIX, "?"))
 
     def decode(self, codes: NDArray[np.int32], splits: NDArray[np.int64]) -> list[bytes]:
-        """The text of each row; `splits` are checked row splits of the codes.
+        """Return the text of each row of ids; `splits` are checked row splits.
 
         Raises:
             EnsureError: there is no piece of one of the codes.

@@ -1,4 +1,4 @@
-"""A tokenizer's tables, and texts into codes.
+"""Tokenizer of a FlatBuffer sentencepiece model: text to ids.
 
 Format: encoder_config.fbs of tensorflow/text; numerics: optimized_encoder.cc.
 """
@@ -67,7 +67,7 @@ class Encoder:
         self._words = Words(self._pieces, self._normalizer.words) if by_words else None
 
     def encode(self, texts: Sequence[bytes], *, first: bool, last: bool, reverse: bool) -> tuple[Codes, Ints]:
-        """The codes of all texts behind one another, and their row splits.
+        """Tokenize texts; return all ids concatenated, and their row splits.
 
         Args:
             texts: UTF-8, or any bytes.
@@ -83,12 +83,12 @@ class Encoder:
         return codes, np.concatenate(([0], np.cumsum(sizes)))
 
     def _whole(self, texts: Sequence[bytes]) -> tuple[Codes, Ints]:
-        """Each text's codes by itself."""
+        """Tokenize each text as a whole."""
         rows = [best_path(self._pieces, self._normalizer.text(text)) for text in texts]
         return np.array([code for row in rows for code in row], np.int32), np.array([len(row) for row in rows], np.int64)
 
     def _by_words(self, words: Words, texts: Sequence[bytes]) -> tuple[Codes, Ints]:
-        """The codes of the texts' words, and of whole texts where that is not the same."""
+        """Tokenize the texts word by word with a cache; texts for which that would differ are tokenized as a whole."""
         split = [text.split(b" ") for text in texts]
         found = [word for row in split for word in row]
         rows = np.repeat(np.arange(len(texts)), [len(row) for row in split])
@@ -110,6 +110,6 @@ class Encoder:
 
 
 def _trie(config: FlatTable, field: int) -> NDArray[np.uint32]:
-    """The units of a trie; none where it is missing."""
+    """Return a trie's units from the config; empty if it is missing."""
     table = config.table(field)
     return np.empty(0, np.uint32) if table is None else table.vector(_NODES, np.uint32).astype(np.uint32)

@@ -1,4 +1,4 @@
-"""The best path through one text: the pieces whose scores have the largest sum.
+"""Best path (Viterbi) through one text: the pieces with the largest sum of scores.
 
 It goes from byte to byte, and for each it remembers the best way to get there. Of ways that are equally good the first one counts: from
 the earlier byte, and a step over an unknown byte before a piece. Sums are rounded to float32 after each piece, as in the C++, where
@@ -20,7 +20,7 @@ __all__ = ["Cut", "Pieces", "best_path", "cut_word"]
 
 
 class Pieces(NamedTuple):
-    """What texts are made of.
+    """The vocabulary: trie, scores, unknown id.
 
     Attributes:
         trie: the pieces, with their numbers as values.
@@ -36,7 +36,7 @@ class Pieces(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A word in its pieces.
+    """A tokenized word: ids, score sum, and the gap to the second-best path.
 
     Attributes:
         codes: the numbers of the pieces, None where there is no way through the word.
@@ -50,12 +50,12 @@ class Cut(NamedTuple):
 
 
 def best_path(pieces: Pieces, text: bytes) -> list[int]:
-    """The codes of a text's pieces, unknown bytes in a row as one; none where there is no way through the text."""
+    """Return the ids on the best path, runs of unknown bytes as one; empty if there is no path."""
     return list(_cut(pieces, text, rounded=True).codes or ())
 
 
 def cut_word(pieces: Pieces, word: bytes) -> Cut:
-    """A word's pieces, with unrounded sums, and the gap by which they are the best."""
+    """Tokenize a word with unrounded score sums; report the gap to the second-best path."""
     return _cut(pieces, word, rounded=False)
 
 

@@ -1,4 +1,4 @@
-"""Texts as a sentencepiece model wants them: characters replaced, spaces in a row as one, each written as U+2581.
+"""Text normalization by a FlatBuffer sentencepiece model: replacements, runs of spaces merged, spaces as U+2581.
 
 Numerics: NormalizeString in optimized_encoder.cc of tensorflow/text.
 """
@@ -28,7 +28,7 @@ _FEW = 32
 
 
 class Spaces(NamedTuple):
-    """What is done with spaces.
+    """How spaces are treated: prefix added, runs merged, escaped as U+2581.
 
     Attributes:
         prefix: a space is put before each text.
@@ -42,7 +42,7 @@ class Spaces(NamedTuple):
 
 
 class Normalizer:
-    """The rules of one model.
+    """The normalization rules of one model.
 
     Args:
         trie: the prefixes that are replaced; their values are places in `replacements`.
@@ -61,7 +61,7 @@ class Normalizer:
         self.by_words = all(spaces) and (trie.empty or not trie.has_key_with(0x20))
 
     def text(self, text: bytes) -> bytes:
-        """A whole text, normalized."""
+        """Normalize a whole text."""
         if not text:
             return text
         prefix, merge, escape = self.spaces
@@ -73,10 +73,11 @@ class Normalizer:
         return _SPACE.sub(SPACE, text) if escape else text
 
     def words(self, words: Sequence[bytes]) -> list[bytes | list[bytes] | None]:
-        """What stands between two spaces of a text each time, as a normalized word that begins with a space.
+        """Normalize words (what stands between two spaces) to words with a leading space; a list if one becomes several, None if
+        not possible.
 
-        It is a list where it is none or several, and None where the words have to be looked at together, as one ends with what the next
-        one begins with. For models of which `by_words` is true.
+        A list holds no or several words; None means that words must be normalized together, as a match crosses their border. Only
+        for models of which `by_words` is true.
         """
         made: list[bytes | list[bytes] | None] = [SPACE + word for word in words]
         others = [number for number, word in enumerate(words) if not (self._plain and _PLAIN.fullmatch(word))]
@@ -91,7 +92,7 @@ class Normalizer:
         return made
 
     def _all_replaced(self, texts: list[bytes]) -> list[bytes]:
-        """Many texts, each with the longest prefix replaced; those in which prefixes overlap one by one."""
+        """Apply the replacements to many texts at once; those with overlapping matches one by one."""
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         text, begins = together(texts, lengths)
         at = np.flatnonzero(text != 256).astype(np.int32)
@@ -122,7 +123,7 @@ class Normalizer:
         return made
 
     def _replaced(self, text: bytes) -> bytes:
-        """The text with the longest prefix replaced, byte after byte from left to right."""
+        """Replace the longest matching prefix at each position, from left to right."""
         if self._none:
             return text
         trie = self._trie

@@ -1,4 +1,4 @@
-"""Rows of codes, one after another."""
+"""Rows of token ids: joining, and begin and end tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Ints = NDArray[np.int64]
 
 
 def joined(codes: Codes, starts: Ints, counts: Ints, rows: Ints, count: int, unknown: int) -> tuple[Codes, Ints]:
-    """Slices of codes behind one another, and how many codes each row got.
+    """Concatenate slices of ids; return them and the number of ids per row.
 
     Args:
         codes: what is sliced.
@@ -37,7 +37,7 @@ def joined(codes: Codes, starts: Ints, counts: Ints, rows: Ints, count: int, unk
 
 
 def with_ends(codes: Codes, sizes: Ints, first: int | None, last: int | None, reverse: bool) -> tuple[Codes, Ints]:
-    """The rows with a code before and one behind each, where they are given; then backwards, if `reverse`."""
+    """Add a begin and an end id to each row, if given; then reverse each row, if `reverse`."""
     added = (first is not None) + (last is not None)
     if not added and not reverse:
         return codes, sizes

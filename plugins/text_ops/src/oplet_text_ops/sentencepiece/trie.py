@@ -1,4 +1,4 @@
-"""The double array of a sentencepiece model, as arrays that one step reads without asking whether it leads outside.
+"""The double-array trie of a sentencepiece model as padded arrays, so that a step needs no bounds checks.
 
 Format: include/darts.h of s-yata/darts-clone, and double_array_trie.h of tensorflow/text.
 """
@@ -24,7 +24,7 @@ _LONGEST = 1024
 
 
 class PieceTrie:
-    """A trie whose keys are found by steps through three arrays.
+    """A trie in which a key is matched by steps through three arrays.
 
     From a node, a byte leads to `base[node] ^ byte`, and that is a child if its `label` is the byte; its `value` is that of the key
     which ends there, or -1. Nodes behind the last one have no label that is a byte, so that every step stays within the arrays.
@@ -64,7 +64,7 @@ class PieceTrie:
         self._check()
 
     def prefixes(self, text: bytes, start: int) -> Iterator[tuple[int, int]]:
-        """(value, end) of each key that the text has from `start` on, the shortest first."""
+        """Yield (value, end) of each key that matches `text` at `start`, shortest first."""
         bases, labels, values, node = self.bases, self.labels, self.values, 0
         if self.empty:
             return
@@ -77,7 +77,7 @@ class PieceTrie:
                 yield values[node], end + 1
 
     def matches(self, text: Nodes, at: Nodes) -> Iterator[tuple[int, Nodes, Nodes]]:
-        """All keys that a text has at many places at once: their length, the numbers of places that have one, and the values.
+        """Match keys at many positions at once: yield key length, indices of the matching positions, and values.
 
         Args:
             text: bytes, and 256 behind the last of each text.
@@ -96,7 +96,7 @@ class PieceTrie:
                 yield length, numbers[here], value[here]
 
     def children(self, nodes: Nodes) -> Nodes:
-        """All children of the nodes, each once."""
+        """Return all children of the nodes, each once."""
         base = self.base[nodes]
         first, last = np.searchsorted(self._keys, base, "left"), np.searchsorted(self._keys, base, "right")
         counts = last - first
@@ -104,13 +104,13 @@ class PieceTrie:
         return np.unique(self._order[places])
 
     def child(self, nodes: Nodes, byte: int) -> Nodes:
-        """The children under one byte."""
+        """Return the nodes' children by one byte."""
         found = self.base[nodes] ^ byte
         children: Nodes = found[self.label[found] == byte]
         return children
 
     def levels(self, nodes: Nodes, labels: tuple[int, int] = (0, 255)) -> Iterator[Nodes]:
-        """The nodes, their children, the children of those and so on, as far as the labels are in the range."""
+        """Yield the nodes, their children, the children's children and so on, along labels in the given range."""
         total = 0
         for _ in range(_LONGEST):
             if not len(nodes):
@@ -124,15 +124,15 @@ class PieceTrie:
         ensure(False, "a trie of its sentencepiece model goes in a circle; convert the model again.")
 
     def has_key_of(self, first: int, last: int) -> bool:
-        """Whether a key has only bytes in this range."""
+        """Return whether some key consists only of bytes in this range."""
         return any((self.value[nodes] >= 0).any() for nodes in self.levels(self._root(), (first, last)))
 
     def has_key_with(self, byte: int) -> bool:
-        """Whether a key has this byte in any place."""
+        """Return whether some key contains this byte."""
         return any(len(self.child(nodes, byte)) for nodes in self.levels(self._root()))
 
     def parts_at_spaces(self) -> bool:
-        """Whether no key reaches over the beginning of a space, so that texts can be cut before each run of spaces.
+        """Return whether no key crosses the start of a space, so that texts can be split before each run of spaces.
 
         A key may have spaces in front, but none behind anything else.
         """
@@ -165,7 +165,7 @@ class PieceTrie:
 
 
 def together(words: Sequence[bytes], lengths: NDArray[np.int64]) -> tuple[Nodes, NDArray[np.int64]]:
-    """Words behind one another with 256 behind each, and where each begins."""
+    """Concatenate words, each followed by the terminator 256; return them and each word's start."""
     text = np.frombuffer(b"\0".join(words) + b"\0", np.uint8).astype(np.int32)
     ends = np.cumsum(lengths + 1)
     text[ends - 1] = 256

@@ -1,4 +1,4 @@
-"""Words that were cut before, and when a word's pieces are those that it has in any text.
+"""Cache of tokenized words, and the check that a word's pieces in a text equal those of the word alone.
 
 Where no piece reaches over the beginning of a space, the best path through a text is the best path through each of its words, but for
 one thing: sums are rounded to float32 from the beginning of the text on, and where two ways are nearly as good, it is the rounding
@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 
 
 class Words:
-    """The words of one model and their pieces.
+    """The word cache of one model.
 
     Args:
         pieces: what words are made of.
@@ -47,7 +47,7 @@ class Words:
         self._forget()
 
     def numbers(self, words: Sequence[bytes]) -> Ints:
-        """The number of each word, -1 where its text has to be cut as a whole. They hold until the next call."""
+        """Return the entry number of each word, valid until the next call; -1 if its text must be tokenized as a whole."""
         if len(self._numbers) > _KEPT_WORDS or len(self.codes) > _KEPT_CODES:
             self._forget()
         numbers = self._numbers
@@ -57,7 +57,7 @@ class Words:
         return np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
 
     def settled(self, numbers: Ints, texts: Ints, count: int) -> NDArray[np.bool_]:
-        """For each of `count` texts, whether its words have the pieces that they have by themselves.
+        """Return for each of `count` texts whether tokenizing word by word gives the same result as the whole text.
 
         Args:
             numbers: the numbers of words.
@@ -85,7 +85,7 @@ class Words:
         self.limits: NDArray[np.float64] = np.empty(0)
 
     def _learn(self, words: list[bytes]) -> None:
-        """Cut words that are not known yet."""
+        """Tokenize and cache new words."""
         parts: dict[bytes, int] = {}
         taken: list[int] = []
         shares, lost = [1] * len(words), []

@@ -1,4 +1,4 @@
-"""Where sentences end.
+"""Sentence boundary detection.
 
 marks        the marks that end sentences, as patterns.
 fragments    documents in fragments that such marks end.

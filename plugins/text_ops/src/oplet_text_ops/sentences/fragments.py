@@ -1,4 +1,4 @@
-"""Fragments of documents that end with punctuation: one or more terminal marks, then closing brackets.
+"""Sentence fragments: each ends with one or more terminal punctuation marks, then closing brackets.
 
 A mark may follow the one before it without a space or with spaces left out; what may stand there is a terminal mark, an emoticon or a
 closing bracket. Acronyms and emoticons end fragments as well. Everything goes by bytes, so that a wide space at the beginning of a
@@ -27,7 +27,7 @@ _ENDED, _MORE, _CLOSED = 1, 2, 4
 
 
 class Fragment(NamedTuple):
-    """A part of a document.
+    """A fragment of a document: start, end, properties.
 
     Attributes:
         start: its first byte.
@@ -43,7 +43,7 @@ class Fragment(NamedTuple):
 
 
 class _End(NamedTuple):
-    """The end of a fragment: where its first terminal mark is, where the closing brackets begin, and the byte behind all."""
+    """The end of a fragment: position of its first terminal mark, start of the closing brackets, and end."""
 
     terminal: int
     closing: int
@@ -51,7 +51,7 @@ class _End(NamedTuple):
 
 
 def fragments(document: bytes) -> list[Fragment]:
-    """The fragments of one document, without the spaces between them."""
+    """Split a document into fragments, without the white space between them."""
     found, start = [], 0
     while start < len(document):
         if _WHITE.match(document, start):
@@ -72,7 +72,7 @@ def fragments(document: bytes) -> list[Fragment]:
 
 
 def _next_end(document: bytes, start: int) -> _End | None:
-    """The end of the fragment that begins at `start`; None where it is that of the document."""
+    """Find the end of the fragment that begins at `start`; None if it reaches the document's end."""
     begin = _BEGIN.search(document, start)
     if begin is None:
         return None
@@ -92,7 +92,7 @@ def _next_end(document: bytes, start: int) -> _End | None:
 
 
 def _has_more(document: bytes, end: _End) -> bool:
-    """Whether a second mark follows the first one that is neither an ellipsis nor an emoticon."""
+    """Return whether a second terminal mark (no ellipsis or emoticon) follows the first."""
     at = end.terminal + _beyond(document, end.terminal) + 1
     while at < end.closing:
         beyond = _beyond(document, at)
@@ -103,12 +103,12 @@ def _has_more(document: bytes, end: _End) -> bool:
 
 
 def _beyond(document: bytes, at: int) -> int:
-    """The bytes of an ellipsis or emoticon behind its first one."""
+    """Return the number of bytes of an ellipsis or emoticon at `at` after its first one."""
     return sum(found.end() - at - 1 for found in (_ELLIPSIS.match(document, at), _EMOTICON.match(document, at)) if found)
 
 
 def _terminal(document: bytes, end: _End) -> int:
-    """The place of the first mark, or of the last ellipsis or emoticon behind it if another mark follows that one."""
+    """Return the position of the first terminal mark, or of the last ellipsis or emoticon after it if another mark follows."""
     for at in range(end.closing, end.terminal, -1):
         if _ELLIPSIS.match(document, at) or _EMOTICON.match(document, at):
             return end.terminal if at == end.closing else at

@@ -1,4 +1,4 @@
-"""The marks that end sentences, as regular expressions over UTF-8.
+"""Sentence-ending punctuation as regular expressions over UTF-8.
 
 Sources: the properties Sentence_Break and Line_Break as ICU 77 has them, which tensorflow-text 2.21 has, and what sentence_fragmenter_v2.cc of
 tensorflow/text adds to them.
@@ -49,7 +49,7 @@ def _points(ranges: str) -> Iterator[int]:
 
 
 def _one_of(ranges: str) -> bytes:
-    """A pattern of one of the code points."""
+    """Return a regular expression for one of the code points."""
     return b"(?:" + b"|".join(re.escape(chr(point).encode()) for point in _points(ranges)) + b")"
 
 

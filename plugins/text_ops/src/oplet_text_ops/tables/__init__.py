@@ -1,4 +1,4 @@
-"""Tables that models carry as bytes: vocabularies, tries, rules of normalization. Every read is bounded by the bytes that are there.
+"""Tables stored as bytes in models: vocabularies, tries, normalization rules. All reads are bounds-checked.
 
 flat_table      tables in the FlatBuffers format
 double_array    tries in Darts-clone's format

@@ -23,7 +23,7 @@ _MOST_SUSPECTS, _MOST_ANCESTORS = 64, 512
 
 
 class DoubleArray:
-    """A trie that is walked byte by byte; listing a large one takes seconds.
+    """A double-array trie that is walked byte by byte.
 
     Nodes are numbers, the root is 0. A step that leads outside of the array finds no child, so that no array of units is refused.
 
@@ -39,13 +39,13 @@ class DoubleArray:
 
     @cached_property
     def units(self) -> list[int]:
-        """The double array as a list, for loops that walk by themselves."""
+        """The double array as a Python list, for loops that walk it themselves."""
         charge(36 * len(self.array))
         found: list[int] = self.array.tolist()
         return found
 
     def step(self, node: int, byte: int) -> int:
-        """The child under a byte from 1 to 255; -1 where there is none."""
+        """Return a node's child by a byte from 1 to 255; -1 if there is none."""
         units = self.units
         if not 0 <= node < len(units):
             return -1
@@ -54,7 +54,7 @@ class DoubleArray:
         return child if child < len(units) and units[child] & 0x800000FF == byte else -1
 
     def walk(self, node: int, key: bytes) -> int:
-        """The node behind all bytes of the key; -1 where there is none."""
+        """Return the node reached by all bytes of the key; -1 if there is none."""
         for byte in key:
             node = self.step(node, byte)
             if node < 0:
@@ -62,7 +62,7 @@ class DoubleArray:
         return node
 
     def value(self, node: int) -> int:
-        """The value of a node, from 0 to 2**31 - 1; -1 where it has none."""
+        """Return a node's value, from 0 to 2**31 - 1; -1 if it has none."""
         units = self.units
         if not 0 <= node < len(units):
             return -1
@@ -71,29 +71,29 @@ class DoubleArray:
         return units[leaf] & 0x7FFFFFFF if unit & 0x100 and leaf < len(units) else -1
 
     def bases(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For each node, the number whose exclusive-or with a label is the child of that label."""
+        """Return each node's base: base XOR label is the child by that label."""
         units = self.array[nodes].astype(np.int64)
         found: NDArray[np.int64] = nodes ^ (units >> 10 << ((units & 0x200) >> 6))
         return found
 
     def steps(self, nodes: NDArray[np.int64], labels: NDArray[Any] | int) -> NDArray[np.int64]:
-        """The child of each node under its label, or under the one that is given for all; -1 where there is none."""
+        """Return each node's child by its label (or one label for all); -1 if there is none."""
         children = self.bases(nodes) ^ labels
         units = self.array[np.minimum(children, len(self.array) - 1)]
         there = (children < len(self.array)) & (units & 0x800000FF == labels)
         return np.where(there, children, -1)
 
     def values(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The value of each node; -1 where it has none."""
+        """Return each node's value; -1 if it has none."""
         leaves = self.bases(nodes)
         there = (self.array[nodes] & 0x100 != 0) & (leaves < len(self.array))
         values = (self.array[np.minimum(leaves, len(self.array) - 1)] & 0x7FFFFFFF).astype(np.int64)
         return np.where(there, values, -1)
 
     def has_before(self, keys: Sequence[bytes]) -> bool:
-        """Whether any node, the root included, can be reached from the root from which one of the keys can be walked.
+        """Return whether some node reachable from the root (itself included) continues with one of the keys.
 
-        Where it would take long to find out, it is taken for granted.
+        Returns True as well if finding out would take long.
         """
         everywhere = np.arange(len(self.array))
         bases = self.bases(everywhere)
@@ -113,7 +113,7 @@ class DoubleArray:
         return self._any_reached(suspects, bases)
 
     def _any_reached(self, suspects: set[int], bases: NDArray[np.int64]) -> bool:
-        """Whether the root leads to one of the nodes. `bases` are those of all nodes."""
+        """Return whether the root leads to one of the suspect nodes; `bases` are all nodes' bases."""
         seen, left = set(suspects), sorted(suspects)
         while left:
             node = left.pop()
@@ -128,7 +128,7 @@ class DoubleArray:
         return False
 
     def prefixes(self, text: bytes, start: int = 0, node: int = 0) -> Iterator[tuple[int, int]]:
-        """(value, end) of each key that the text has from `start` on, the shortest first."""
+        """Yield (value, end) of each key that matches `text` at `start`, shortest first."""
         for end in range(start, len(text)):
             node = self.step(node, text[end])
             if node < 0:

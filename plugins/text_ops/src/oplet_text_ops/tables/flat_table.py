@@ -1,4 +1,4 @@
-"""Tables in the FlatBuffers format, read field by field.
+"""A minimal FlatBuffers reader, field by field.
 
 The bytes come from a model file, so that each offset and length is checked where it is used. Format: flatbuffers.dev/internals.
 """
@@ -19,7 +19,7 @@ _UINT16, _UINT32, _INT32 = struct.Struct("<H"), struct.Struct("<I"), struct.Stru
 
 
 class FlatTable:
-    """One table of a FlatBuffer; its fields have the numbers of their order in the schema.
+    """One FlatBuffers table; fields are numbered in schema order.
 
     Args:
         buffer: the whole FlatBuffer.
@@ -39,15 +39,15 @@ class FlatTable:
         self._fields: tuple[int, ...] = struct.unpack_from(f"<{size // 2 - 2}H", buffer, vtable + 4)
 
     def has(self, field: int) -> bool:
-        """Whether the field is stored."""
+        """Return whether the field is stored."""
         return field < len(self._fields) and self._fields[field] != 0
 
     def number(self, field: int, format: str, default: float = 0) -> Any:
-        """A number or Boolean; `format` as in `struct`: "i" for an int32, "I" for a uint32, "f" for a float, "?" for a Boolean."""
+        """Return a number or Boolean field; `format` as in `struct`: "i" int32, "I" uint32, "f" float32, "?" Boolean."""
         return self._unpack(struct.Struct(f"<{format}"), self._at + self._fields[field]) if self.has(field) else default
 
     def vector(self, field: int, dtype: DTypeLike) -> NDArray[Any]:
-        """A vector of numbers or structs, as an array over the buffer; it is empty where the field is missing."""
+        """Return a vector of numbers or structs as an array view of the buffer; empty if missing."""
         kind = np.dtype(dtype).newbyteorder("<")
         if not self.has(field):
             return np.empty(0, kind)
@@ -55,11 +55,11 @@ class FlatTable:
         return np.frombuffer(self._buffer, kind, count, start)
 
     def string(self, field: int) -> bytes:
-        """A string, as bytes; b"" where the field is missing."""
+        """Return a string field as bytes; b"" if missing."""
         return self._string(self._target(field)) if self.has(field) else b""
 
     def strings(self, field: int) -> list[bytes]:
-        """A vector of strings, as bytes. Together they must not be longer than the buffer, as they may refer to the same bytes."""
+        """Return a vector of strings as bytes; their total length is bounded by the buffer's, as they may alias."""
         if not self.has(field):
             return []
         start, count = self._extent(self._target(field), 4)
@@ -76,7 +76,7 @@ class FlatTable:
         return found
 
     def table(self, field: int) -> FlatTable | None:
-        """A table; None where the field is missing."""
+        """Return a sub-table field; None if missing."""
         return FlatTable(self._buffer, self._what, self._target(field)) if self.has(field) else None
 
     def _target(self, field: int) -> int:
@@ -84,7 +84,7 @@ class FlatTable:
         return at + int(self._unpack(_UINT32, at))
 
     def _extent(self, at: int, itemsize: int) -> tuple[int, int]:
-        """Where the items of the vector at a place begin, and their number."""
+        """Return where the items of the vector at a position begin, and their number."""
         count = self._unpack(_UINT32, at)
         ensure(
             count * itemsize <= len(self._buffer) - at - 4, lambda: self._damage(f"a vector of {count} ends behind the last byte")

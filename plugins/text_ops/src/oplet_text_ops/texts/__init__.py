@@ -1,4 +1,4 @@
-"""Characters. How bytes are read, what code points are, and what becomes of them.
+"""Characters: decoding of bytes, properties of code points, normalization. Nothing here knows an operator but `decoding`.
 
 utf8             UTF-8 as ICU reads it
 code_points      white space, punctuation and other properties, of ICU's Unicode

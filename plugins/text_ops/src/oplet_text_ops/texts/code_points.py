@@ -1,4 +1,5 @@
-"""What ICU says of code points, as TensorFlow Text was built with it: Unicode 16, whatever Python's own `unicodedata` has.
+"""ICU's code point properties of the Unicode version that TensorFlow Text was built with (16), independent of Python's
+`unicodedata`.
 
 The table `tables/code_points.npz` is written by `tests/record_code_points.py`, from what TensorFlow Text answers.
 """
@@ -27,14 +28,14 @@ _SPACES = frozenset(WHITE_SPACES)
 
 @lru_cache(maxsize=1)
 def table() -> dict[str, Array]:
-    """The recorded arrays: ranges as [first, last], mappings as code points beside strings."""
+    """Load the recorded arrays: ranges as [first, last], mappings as code points beside strings."""
     with (files("oplet_text_ops.tables") / "code_points.npz").open("rb") as file, np.load(file) as found:
         return {name: found[name] for name in found}
 
 
 @lru_cache(maxsize=1)
 def white_space_bits() -> bytes:
-    """One bit for each code point, set for white space: the form of a WhitespaceTokenizerConfig."""
+    """Return a bit set over all code points, set for white space: the format of WhitespaceTokenizerConfig."""
     points = [ord(space.decode()) for space in WHITE_SPACES]
     flags = np.zeros(max(points) + 1, bool)
     flags[points] = True
@@ -43,7 +44,7 @@ def white_space_bits() -> bytes:
 
 @lru_cache(maxsize=1)
 def kinds() -> NDArray[np.uint8]:
-    """The kind of each code point, and at the end, for -1, that of bytes that are not UTF-8: `PLAIN`."""
+    """Return the kind of each code point; the last element, for index -1 (invalid UTF-8), is `PLAIN`."""
     found = np.full(0x110001, PLAIN, np.uint8)
     for first, last in table()["punctuation"].tolist():
         found[first : last + 1] = PUNCTUATION
@@ -52,7 +53,7 @@ def kinds() -> NDArray[np.uint8]:
 
 
 def contains(ranges: str, points: Array) -> Array:
-    """Which code points lie in one of the recorded ranges of that name."""
+    """Return a mask of the points that lie in the recorded ranges of that name."""
     bounds = table()[ranges]
     place = np.searchsorted(bounds[:, 0], points, side="right") - 1
     inside: Array = (place >= 0) & (points <= bounds[np.maximum(place, 0), 1])
@@ -61,7 +62,7 @@ def contains(ranges: str, points: Array) -> Array:
 
 @lru_cache(maxsize=1 << 14)
 def kind_of(character: bytes) -> int:
-    """Whether a character is white space or punctuation. Punctuation is what BERT takes for it: ASCII symbols and ideographs, too.
+    """Classify a character: white space, punctuation (as BERT: ASCII symbols and ideographs, too) or plain.
 
     Bytes that are not UTF-8 are `PLAIN`.
     """

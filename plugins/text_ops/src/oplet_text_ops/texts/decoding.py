@@ -1,4 +1,4 @@
-"""What UnicodeDecode and UnicodeDecodeWithOffsets share.
+"""Shared parts of UnicodeDecode and UnicodeDecodeWithOffsets.
 
 Numerics: tensorflow/core/kernels/unicode_ops.cc.
 """
@@ -23,7 +23,7 @@ _SCRATCH = 80
 
 
 def prepare_decoding(context: Context, node: Node, columns: Sequence[TensorType]) -> None:
-    """Check the node: row splits, and an output of each of these types."""
+    """Check the node, and prepare row splits and one output of each of these types."""
     ensure_operands(node, 1, 1 + len(columns))
     ensure_type(node.inputs[0], TensorType.STRING)
     ensure_type(node.outputs[0], TensorType.INT64, TensorType.INT32)
@@ -35,7 +35,7 @@ def prepare_decoding(context: Context, node: Node, columns: Sequence[TensorType]
 
 
 def bind_decoding(context: Context, node: Node) -> Thunk:
-    """The thunk that gives the row splits, the code points and, where there is a third output, their starts."""
+    """Return the function that writes row splits, code points and, if there is a third output, byte offsets."""
     read, errors = node.prepared
     source = node.inputs[0]
 
@@ -48,7 +48,7 @@ def bind_decoding(context: Context, node: Node) -> Thunk:
 
 
 def decode_all(texts: Sequence[bytes], read: Callable[[Sequence[bytes]], Decoded], errors: Errors) -> Decoded:
-    """The code points of all strings, without errors.
+    """Decode all strings, applying the error policy.
 
     Raises:
         EnsureError: a string has an error, and the policy is 'strict'.

@@ -1,4 +1,4 @@
-"""From bytes to code points and back, as TensorFlow's Unicode operators do with ICU.
+"""Decoding and encoding of strings, as TensorFlow's Unicode ops do with ICU.
 
 Encodings are named as ICU names them, without regard to case and to what is neither a letter nor a digit.
 """
@@ -26,7 +26,7 @@ _LAST_CONTROL = 0x1F
 
 
 class Decoded(NamedTuple):
-    """Code points, with `ILL_FORMED` for bytes that are none, where each begins in its string, and how many each string has."""
+    """Code points (`ILL_FORMED` for invalid bytes), the byte offset of each in its string, and the count per string."""
 
     points: Array
     starts: Array
@@ -34,14 +34,14 @@ class Decoded(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """What becomes of what is no character: it is replaced by a code point, left out or refused."""
+    """The error policy for invalid characters: replace by a code point, drop, or raise."""
 
     policy: str
     replacement: int
     controls: bool
 
     def apply(self, points: Array, what: str) -> tuple[Array, Array]:
-        """The code points that stay, and a flag for each one that was there.
+        """Apply the policy: return the resulting code points, and a mask of the original ones that were kept.
 
         Raises:
             EnsureError: the policy is 'strict', and one is no character.
@@ -56,7 +56,7 @@ class Errors(NamedTuple):
 
 
 def read_errors(node: Node, *, controls: bool) -> Errors:
-    """The node's options about errors; `controls` where the op has the option `replace_control_characters`.
+    """Read the node's options about errors; `controls` if the op has the option `replace_control_characters`.
 
     Raises:
         EnsureError: an option is missing or has a value that TensorFlow refuses.
@@ -76,7 +76,7 @@ def read_errors(node: Node, *, controls: bool) -> Errors:
 
 
 def decoder(name: object) -> Callable[[Sequence[bytes]], Decoded]:
-    """The function that reads an encoding.
+    """Return the decoder of an encoding.
 
     Raises:
         EnsureError: it is none of those that are read here.
@@ -93,7 +93,7 @@ def decoder(name: object) -> Callable[[Sequence[bytes]], Decoded]:
 
 
 def encoder(name: object) -> Callable[[Array, Array], list[bytes]]:
-    """The function that writes an encoding: from code points and row splits to strings.
+    """Return the encoder of an encoding: from code points and row splits to strings.
 
     Raises:
         EnsureError: it is none of those that TensorFlow writes.
@@ -124,7 +124,7 @@ def _utf8(texts: Sequence[bytes]) -> Decoded:
 
 
 def _of_units(order: str, size: int) -> Callable[[Sequence[bytes]], Decoded]:
-    """A decoder of units of 2 or 4 bytes."""
+    """Build a decoder for code units of 2 or 4 bytes (UTF-16, UTF-32)."""
 
     def read(texts: Sequence[bytes]) -> Decoded:
         rows = [_units(text, np.dtype(f"{order}u{size}")) for text in texts]
@@ -161,7 +161,7 @@ def _units(text: bytes, kind: np.dtype[Any]) -> tuple[Array, Array]:
 
 
 def _of_bytes(last: int) -> Callable[[Sequence[bytes]], Decoded]:
-    """A decoder of single bytes that are code points, up to the last one."""
+    """Build a decoder for single-byte encodings whose bytes are code points up to `last`."""
 
     def read(texts: Sequence[bytes]) -> Decoded:
         points = np.frombuffer(b"".join(texts), np.uint8).astype(np.int64)

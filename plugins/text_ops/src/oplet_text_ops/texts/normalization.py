@@ -1,4 +1,4 @@
-"""Normalization forms and case folding of Unicode 16, whichever Unicode Python has.
+"""Normalization forms and case folding of Unicode 16, whichever Unicode version Python has.
 
 Python's `unicodedata` is used where its version makes no difference, since what is assigned keeps its normalization for ever. Characters that are
 newer than the oldest supported Python's stand in a table, and those that are newer than Unicode 16 are taken for unassigned. Bytes that are
@@ -26,8 +26,9 @@ _TABLE = (16, 0, 0)
 
 
 class _Newer(NamedTuple):
-    """What characters are that a supported Python may not know: combining classes, decompositions, compositions; and
-    all of them, with a search for what is newer than the table where Python knows such."""
+    """Character data newer than a supported Python may have: combining classes, decompositions, compositions, and a regular
+    expression that finds such characters.
+    """
 
     classes: dict[str, int]
     canonical: dict[str, str]
@@ -56,12 +57,12 @@ def _newer() -> _Newer:
 
 
 def normalize(text: bytes, form: Form) -> bytes:
-    """The text in one of the `FORMS`."""
+    """Normalize a UTF-8 text to one of the `FORMS`."""
     return text if text.isascii() else _write(_normalized(_read(text), form))
 
 
 def case_fold(text: bytes) -> bytes:
-    """The text in NFKC with folded case, without what is ignorable by default: NFKC_Casefold."""
+    """Apply NFKC_Casefold to a UTF-8 text: compatibility normalization, case folding, default-ignorables dropped."""
     return text.lower() if text.isascii() else _write(_normalized(_read(text).translate(_FOLDS), "NFC"))
 
 
@@ -84,7 +85,7 @@ def _normalized(text: str, form: Form) -> str:
 
 @lru_cache(maxsize=1)
 def _bounds() -> list[int]:
-    """Where assigned ranges begin, and the first code point behind each."""
+    """Return the boundaries of the assigned code point ranges: each start, and the first code point after each end."""
     bounds: list[int] = (table()["assigned"] + (0, 1)).ravel().tolist()
     return bounds
 
@@ -110,7 +111,7 @@ def _class(character: str) -> int:
 
 
 def _ordered(text: str) -> str:
-    """Combining marks in the order of their classes, those of one class as they were."""
+    """Sort runs of combining marks by class, stably (canonical ordering)."""
     made: list[str] = []
     marks: list[str] = []
     for character in text:
@@ -123,7 +124,7 @@ def _ordered(text: str) -> str:
 
 
 def _composed(text: str) -> str:
-    """Starters with the marks behind them that they make one character with, unless another mark of that class or above lies between."""
+    """Compose starters with following marks that are not blocked (canonical composition)."""
     made: list[str] = []
     starter, last = -1, 0
     for character in text:
@@ -141,7 +142,7 @@ def _composed(text: str) -> str:
 
 
 def _pair(first: str, second: str) -> str:
-    """The character that two make together; "" where there is none."""
+    """Return the composition of two characters; "" if there is none."""
     own = _newer().pairs.get(first + second)
     if own is not None:
         return own
@@ -150,7 +151,7 @@ def _pair(first: str, second: str) -> str:
 
 
 class _Folds(dict[int, str]):
-    """What NFKC_Casefold makes of each code point, worked out when it is first asked for."""
+    """A lazy str.translate table of NFKC_Casefold."""
 
     def __missing__(self, point: int) -> str:
         if not self:

@@ -1,4 +1,4 @@
-"""Regular expressions with RE2's syntax and meaning, by RE2 itself: the package google-re2.
+"""Regular expressions with RE2's syntax and semantics, through the package google-re2.
 
 RE2's time is linear in the text's length whatever the pattern is, and its memory has a bound. Patterns and texts are UTF-8.
 """
@@ -21,7 +21,7 @@ _OFTEN = 0xFF
 
 
 def compile_pattern(pattern: bytes) -> Pattern:
-    """The compiled pattern.
+    """Compile an RE2 pattern; raise for a syntax error.
 
     Raises:
         EnsureError: RE2 refuses the pattern, or is not installed.
@@ -41,7 +41,7 @@ def compile_pattern(pattern: bytes) -> Pattern:
 
 
 def split(text: bytes, delimiter: Pattern, kept: Pattern | None) -> list[tuple[int, int]]:
-    """Where the parts of a text between delimiters begin and end, with those delimiters among them that `kept` matches as a whole.
+    """Split a text at delimiters; return start and end of the parts, including delimiters that `kept` matches entirely.
 
     The delimiter is the first group of each match; what else a match has is left out, as in TensorFlow Text.
 

@@ -1,4 +1,4 @@
-"""UTF-8 as ICU reads it, many strings at once.
+"""Decoding of UTF-8 as ICU does it, many strings at once.
 
 Bytes that are not UTF-8 are parted as ICU's U8_NEXT does: the longest beginning of a character, or a single byte, counts as one character
 without a code point. Encoded surrogates and anything above U+10FFFF are not UTF-8.
@@ -32,12 +32,12 @@ _LEAST[0xE0], _LEAST[0xF0], _MOST[0xED], _MOST[0xF4] = 0xA0, 0x90, 0x9F, 0x8F
 
 
 def characters(text: bytes) -> list[bytes]:
-    """The characters of one string, as bytes."""
+    """Split a string into its characters, as bytes."""
     return _CHARACTER.findall(text)
 
 
 def decode(data: bytes) -> tuple[Array, Array]:
-    """Where each character begins, as int64, and its code point, as int32; `ILL_FORMED` where it has none."""
+    """Decode UTF-8: return each character's start, int64, and code point, int32 (`ILL_FORMED` for invalid bytes)."""
     codes = np.frombuffer(data, np.uint8)
     if data.isascii():
         return np.arange(len(codes)), codes.astype(np.int32)
@@ -65,7 +65,7 @@ def decode(data: bytes) -> tuple[Array, Array]:
 
 
 class Joined:
-    """Strings one behind the other, each with a line feed at its end, which parts any character of theirs.
+    """Concatenated strings, each followed by a line feed, so that invalid sequences cannot cross string boundaries.
 
     Attributes:
         data: all bytes.
@@ -79,5 +79,5 @@ class Joined:
 
     @property
     def line_feeds(self) -> Array:
-        """Where the line feeds stand that end the strings."""
+        """Positions of the line feeds that end the strings."""
         return self.starts[1:] - 1

@@ -35,7 +35,7 @@ class HookInstaller:
 
 def _install_hooks(blocked: Sequence[str], delegates: Sequence[str], num_threads: int | None, tensorflow: bool) -> None:
     """Install the hooks until the process ends."""
-    from oplet.plugins.manager import PluginManager
+    from oplet import PluginManager
     from oplet_tools.behind.import_hooks import intercept_imports
     from oplet_tools.behind.litert_names import UsageReport, litert_names, plugin_packages
 

@@ -22,7 +22,7 @@ from oplet_tools.behind.litert_names import UsageReport, litert_names, plugin_pa
 from oplet_tools.running.delegates import check_delegates
 
 if TYPE_CHECKING:
-    from oplet.plugins.manager import PluginManager
+    from oplet import PluginManager
 
 __all__ = ["UsageReport", "run_behind"]
 

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from oplet import load_delegate
 from oplet.interpreter import Delegate, Interpreter, InterpreterWithCustomOps, OpResolverType, SignatureRunner
-from oplet.plugins.manager import GROUP
-from oplet.runtime.delegation.load import load_delegate
+from oplet.toolkit import GROUP
 from oplet_tools.running.delegates import delegates_or_auto
 from oplet_tools.running.run import providers_of
 
 if TYPE_CHECKING:
-    from oplet.plugins.manager import PluginManager
+    from oplet import PluginManager
 
 __all__ = ["UsageReport", "litert_names", "plugin_packages"]
 
@@ -42,7 +42,7 @@ class UsageReport:
 
     def add_interpreter(self, interpreter: Interpreter) -> int:
         """Count a new interpreter; return its number."""
-        self.models[interpreter._model.name] += 1
+        self.models[interpreter.model.name] += 1
         number = len(self._nodes)
         self.update_nodes(number, interpreter)
         return number

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from oplet import Interpreter
 from oplet.errors import TensorError
-from oplet.runtime.describe.profiler import Event
-from oplet.runtime.interpreter import Interpreter
+from oplet.toolkit import Event, SubgraphRunner
 from oplet_tools.benchmarking.litert_runner import LiteRTError, LiteRTRunner, import_litert
 from oplet_tools.benchmarking.memory_use import peak_bytes, resident_bytes
 from oplet_tools.benchmarking.profile import Place, Profile, summarize
@@ -33,8 +33,7 @@ from oplet_tools.running.model_runner import ModelRunner
 from oplet_tools.running.values.notices import NoticeCallback, warn
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate
-    from oplet.plugins.manager import PluginManager
+    from oplet import Delegate, PluginManager
 
 __all__ = ["Benchmark", "Memory", "Rival", "Schedule", "benchmark_model", "parse_shape"]
 
@@ -211,23 +210,22 @@ def benchmark_model(
     )
     spans[0] = _until_now(spans[0])
     runner = ModelRunner(interpreter, signature)
-    index = interpreter._subgraph_of(runner.signature) if runner.signature else 0
-    if compare and index:
-        raise LiteRTError(f"LiteRT runs the first subgraph only by itself; '{runner.signature}' is subgraph {index}.")
-    _resize(interpreter, index, runner, {} if shapes is None else shapes)
+    subgraph = SubgraphRunner(interpreter, runner.subgraph_index)
+    if compare and subgraph.index:
+        raise LiteRTError(f"LiteRT runs the first subgraph only by itself; '{runner.signature}' is subgraph {subgraph.index}.")
+    _resize(subgraph, runner, {} if shapes is None else shapes)
     given = load_inputs(inputs, runner.inputs, raw=raw, notify=notify)
     values = {name: value for name, (value, _) in runner.complete(given, seed).items()}
     for name, value in values.items():
-        interpreter._resize(runner.inputs[name]["index"], value.shape, index)
+        subgraph.resize(runner.inputs[name]["index"], value.shape)
     spans.append(Span("allocate", time.perf_counter(), 0.0))
-    interpreter._allocate(index)
+    subgraph.allocate()
     spans[1] = _until_now(spans[1])
     resident_allocated = resident_bytes()
     for name, value in values.items():
-        interpreter._set(runner.inputs[name]["index"], value, index)
+        subgraph.set(runner.inputs[name]["index"], value)
 
-    def invoke() -> None:
-        interpreter._invoke(index)
+    invoke = subgraph.invoke
 
     def inspected() -> None:
         profiler.begin()
@@ -250,7 +248,7 @@ def benchmark_model(
             [warmup] = _rounds([invoke], least, seconds, schedule.max_secs, "warming up", report_progress)
         memory = Memory(
             model=os.path.getsize(model),
-            arena=sum(subgraph.arena_bytes for subgraph in interpreter._subgraphs),
+            arena=sum(each.arena_bytes for each in interpreter.subgraphs),
             resident_before=resident_before,
             resident_allocated=resident_allocated,
             resident=resident_bytes(),
@@ -317,14 +315,14 @@ def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
     return name, shape
 
 
-def _resize(interpreter: Interpreter, subgraph: int, runner: ModelRunner, shapes: Mapping[str, Sequence[int]]) -> None:
+def _resize(subgraph: SubgraphRunner, runner: ModelRunner, shapes: Mapping[str, Sequence[int]]) -> None:
     for name, shape in shapes.items():
         if name not in runner.inputs:
             known = ", ".join(f"'{known}'" for known in runner.inputs) or "none"
             raise TensorError(f"There is no input '{name}' to give a shape; the inputs are {known}.")
         details = runner.inputs[name]
-        interpreter._resize(details["index"], tuple(shape), subgraph)
-        fresh = interpreter._get_tensor_details(details["index"], subgraph)
+        subgraph.resize(details["index"], tuple(shape))
+        fresh = subgraph.details(details["index"])
         runner.inputs[name] = details | fresh | {"name": details["name"], "shape_signature": fresh["shape"]}
 
 

@@ -58,8 +58,9 @@ class LiteRTRunner:
                 model_path=os.fspath(model), num_threads=num_threads, experimental_op_resolver_type=resolver
             )
             self.load = time.perf_counter() - start
+            shapes = {details["index"]: tuple(details["shape"]) for details in interpreter.get_input_details()}
             for index, value in values.items():
-                if tuple(interpreter._get_tensor_details(index, 0)["shape"]) != value.shape:
+                if shapes.get(index) != value.shape:
                     interpreter.resize_tensor_input(index, value.shape)
             start = time.perf_counter()
             interpreter.allocate_tensors()

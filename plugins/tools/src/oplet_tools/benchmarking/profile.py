@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from oplet.ops.serving.work import Work
-from oplet.runtime.describe.profiler import Event
+from oplet import Work
+from oplet.toolkit import Event
 from oplet_tools.benchmarking.profiling.node_facts import UNKNOWN, NodeFacts, Place
 from oplet_tools.benchmarking.profiling.spread import Spread, ranks
 

@@ -8,8 +8,8 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-from oplet.runtime.describe.profiler import Event
 from oplet.texts import plain
+from oplet.toolkit import Event
 from oplet_tools.benchmarking.profile import NodeCost, Place, Profile, nested
 from oplet_tools.benchmarking.profiling.peaks import Peaks
 

@@ -10,8 +10,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from oplet.model.files.atomic_write import write_atomically
-from oplet.runtime.describe.profiler import Event
+from oplet import write_atomically
+from oplet.toolkit import Event
 from oplet_tools.benchmarking.profiling.node_facts import Place
 
 __all__ = ["Span", "trace_events", "write_trace"]

@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from oplet import __version__
-from oplet.model.model import Model
-from oplet.model.verify.verifier import verify
-from oplet.plugins.selection import Preference
-from oplet.runtime.interpreter import Interpreter
+from oplet import Interpreter, Model, __version__
+from oplet.toolkit import Preference, verify
 from oplet_tools.running.inputs import load_inputs
 from oplet_tools.running.model_runner import ModelRunner
 from oplet_tools.running.values.notices import NoticeCallback, warn
@@ -20,8 +17,7 @@ from oplet_tools.tuning.choice import Choice, choose
 from oplet_tools.tuning.trials import DEFAULT_BOUNDS, Bounds
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate
-    from oplet.plugins.manager import PluginManager
+    from oplet import Delegate, PluginManager
     from oplet_tools.tuning.trials import Progress
 
 __all__ = ["tune_model"]

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from oplet.runtime.interpreter import Interpreter
+from oplet import Interpreter
+from oplet.toolkit import SubgraphRunner, store_plan
 
 if TYPE_CHECKING:
     import os
 
-    from oplet.plugins.manager import PluginManager
+    from oplet import PluginManager
 
 __all__ = ["COMPILING", "Warmed", "warm_up", "with_progress"]
 
@@ -57,11 +58,10 @@ def warm_up(
     """
     start = time.perf_counter()
     interpreter = Interpreter(model, num_threads=num_threads, plugins=plugins, experimental_delegates=list(delegates) or None)
-    signatures = interpreter.get_signature_list()
-    for index in sorted({interpreter._subgraph_of(key) for key in signatures} | ({0} if not signatures else set())):
-        interpreter._allocate(index)
+    for index in sorted({each.subgraph_index for each in interpreter.model.lazy_root.signature_defs or []}) or [0]:
+        SubgraphRunner(interpreter, index).allocate()
     waited = with_progress(interpreter, progress)
-    interpreter._keep_plan()
+    store_plan(interpreter)
     return Warmed(str(model), waited, time.perf_counter() - start)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -13,11 +13,16 @@ from oplet.texts import logger_of
 from oplet_tools.cli.settings import Settings
 
 if TYPE_CHECKING:
-    from oplet.plugins.commands import CommandEntry, CommandRegistry
+    from oplet import CommandRegistry, PluginManager
+    from oplet.toolkit import CommandEntry
 
-__all__ = ["Command", "Commands"]
+__all__ = ["KNOWN", "Command", "Commands"]
+
+#: Commands that packages of this project bring, for advice where they are not installed or switched off.
+KNOWN: Final = {"build": "oplet-build", "native": "oplet-native-ops", "select": "oplet-build", "serve": "oplet-serve"}
 
 _FOUND = "oplet.commands"
+_PLUGINS = "oplet.plugins"
 _logger = logger_of("oplet.commands")
 
 
@@ -45,6 +50,18 @@ class Commands(TyperGroup):
         entry = self._registry(context).find(name)
         return None if entry is None else _made(entry)
 
+    def resolve_command(self, context: Any, args: list[str]) -> Any:
+        name = args[0]
+        if name in KNOWN and not context.resilient_parsing and self.get_command(context, name) is None:
+            context.fail(f"No such command '{name}': {self._absence(context, KNOWN[name])}.")
+        return super().resolve_command(context, args)
+
+    def list_commands(self, context: Any) -> list[str]:
+        own: list[str] = super().list_commands(context)
+        if not context.resilient_parsing:  # `--help` lists those of plugins in a section of their own
+            return own
+        return [*own, *(entry.name for entry in self._registry(context).entries() if entry.name not in own)]
+
     def format_commands(self, context: Any, formatter: Any) -> None:
         super().format_commands(context, formatter)
         rows = [
@@ -60,15 +77,32 @@ class Commands(TyperGroup):
         """Return the registry of commands of the plugins that are not switched off by -p; it is made once."""
         found: CommandRegistry | None = context.meta.get(_FOUND)
         if found is None:
-            settings = Settings()
-            settings.add(context.params.get("p"), False)
-            found = context.meta[_FOUND] = settings.plugins().commands()
+            found = context.meta[_FOUND] = self._plugins(context).commands()
             for entry in found.entries():
                 if entry.name in self.commands:
                     _logger.warning(
                         "The command '%s' of %s is not reached: oplet has one of that name.", entry.name, entry.provenance
                     )
         return found
+
+    def _plugins(self, context: Any) -> PluginManager:
+        """Return the plugins that -p leaves, looked for once."""
+        found: PluginManager | None = context.meta.get(_PLUGINS)
+        if found is None:
+            settings = Settings()
+            settings.add(context.params.get("p"), False)
+            found = context.meta[_PLUGINS] = settings.plugins()
+        return found
+
+    def _absence(self, context: Any, package: str) -> str:
+        """Return why a package brings no command here."""
+        for info in self._plugins(context).plugins(load=False):
+            if info.distribution == package:
+                reason = info.error or "of a version that does not"
+                return f"{package}, which brings it, is {'broken: ' * (info.state == 'broken')}{reason}"
+        from oplet.toolkit import install_command
+
+        return f"a package of its own brings it: {install_command(package)}"
 
 
 def _made(entry: CommandEntry) -> Any:

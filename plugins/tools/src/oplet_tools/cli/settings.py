@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from oplet.plugins.manager import PluginManager
+    from oplet import PluginManager
 
 __all__ = [
     "AllCodes",
@@ -54,7 +54,7 @@ def check_preferred(preferred: Sequence[str] | None, plugins: PluginManager) -> 
     """
     if not preferred:
         return  # before plugins are searched for
-    from oplet.plugins.selection import normalised
+    from oplet.toolkit import normalised
 
     there = {normalised(name) for info in plugins.plugins() for name in (info.name, info.distribution)}
     for text in preferred:
@@ -190,7 +190,7 @@ class Settings:
         Raises:
             OpletError: a library cannot be used.
         """
-        from oplet.plugins.manager import PluginManager
+        from oplet import PluginManager
 
         plugins = PluginManager().without(self.blocked, "-p no:")
         if libraries:

@@ -124,7 +124,7 @@ def _together(
     if jump < heights[high] / 2 or own.get((subgraph, node), 0.0) >= jump / 2:
         return None  # nearly as far off without the node, or by the node alone: the differences add up
     interpreter = run_in_lockstep(interpreters, [], choose, signature).interpreter
-    op = interpreter._subgraphs[subgraph].nodes[node].op_name
+    op = interpreter.subgraphs[subgraph].nodes[node].op_name
     interpreter.close()
     return replace(found, subgraph=subgraph, node=node, op=op)
 
@@ -149,7 +149,7 @@ def bisect_with_litert(
         signature: the key of the signature to run.
         passed: whether the outputs of the whole model agree.
     """
-    nodes = runner.interpreter._subgraphs[0].nodes
+    nodes = runner.interpreter.subgraphs[0].nodes
     unreadable = (TensorType.RESOURCE, TensorType.VARIANT)
     tensors = sorted({t.index for node in nodes for t in node.outputs if t.type not in unreadable and not t.is_variable})
     _, recorded = litert_answers(

@@ -12,12 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.ops.context import Node
-from oplet.ops.tensor import Tensor
-from oplet.runtime.describe.profiler import Event, Profiler
-from oplet.runtime.interpreter import Interpreter
-from oplet.runtime.memory.buffer_handles import ensure_readable
+from oplet import Interpreter, Node, Profiler, Tensor
 from oplet.schema.enums import TensorType
+from oplet.toolkit import Event, SubgraphRunner, ensure_readable
 from oplet_tools.tuning.differences import Difference
 from oplet_tools.tuning.node_comparison import Place
 
@@ -70,8 +67,8 @@ class TensorObserver(Profiler):
 
     def watch(self, interpreter: Interpreter, choose: Callable[[Place, Node], bool]) -> None:
         """Observe an interpreter: copy a tensor's value when `choose(tensor's place, node)` is true."""
-        self._subgraphs = interpreter._subgraphs
-        self._executors = interpreter._executors
+        self._subgraphs = interpreter.subgraphs
+        self._contexts = [SubgraphRunner(interpreter, each.index).context for each in interpreter.subgraphs]
         self._choose = choose
 
     def record(self, event: Event) -> None:
@@ -86,7 +83,7 @@ class TensorObserver(Profiler):
             place = (event.subgraph, tensor.index)
             if self._choose(place, node):
                 stale = tensor.data_is_stale
-                ensure_readable(self._executors[event.subgraph].context, tensor)
+                ensure_readable(self._contexts[event.subgraph], tensor)
                 self.values[place] = np.array(tensor.data)
                 tensor.data_is_stale = stale  # the delegate's kernels go on reading the delegate's buffer
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.runtime.delegation.inlining import inline_alike
-from oplet.runtime.interpreter import Interpreter
+from oplet import Interpreter
+from oplet.toolkit import inline_alike
 from oplet_tools.comparing.bisect import Bisection, bisect_nodes, bisect_with_litert
 from oplet_tools.comparing.boundaries import (
     ComparedTensor,
@@ -143,7 +143,7 @@ def compare_model(
     wanted = TensorObserver()
     baseline = interpreters.open_baseline(wanted if layers else None)
     runner = ModelRunner(baseline, signature)
-    kind = kind_of(node for subgraph in baseline._subgraphs for node in subgraph.nodes)
+    kind = kind_of(node for subgraph in baseline.subgraphs for node in subgraph.nodes)
     given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, raw=raw, notify=notify)
     fed = [runner.complete(given, seed + run) for run in range(runs)]
     feeds = [{name: array for name, (array, _) in values.items()} for values in fed]
@@ -158,8 +158,8 @@ def compare_model(
         seen.watch(candidate, is_delegate_kernel)
         wanted.watch(baseline, lambda place, node: place in seen.values)
     result.delegated = interpreters.delegated
-    result.nodes = sum(len(subgraph.nodes) for subgraph in baseline._subgraphs)
-    inline_alike(baseline._executors, candidate._subgraphs)
+    result.nodes = sum(len(subgraph.nodes) for subgraph in baseline.subgraphs)
+    inline_alike(baseline, candidate)
     recorder.enabled = layers or not reference
     lockstep = Lockstep(interpreters, choose, ModelRunner(candidate, signature), recorder, signature)
     answers = _reference(reference, interpreters, runner, feeds)
@@ -172,7 +172,7 @@ def compare_model(
         right = runner(values) if answers is None or layers else answers[run]
         pairs.append((got, right if answers is None else answers[run]))
         for place, array in seen.values.items():
-            tensor = baseline._subgraphs[place[0]].tensors[place[1]]
+            tensor = baseline.subgraphs[place[0]].tensors[place[1]]
             layer = _layer(tensor.name, array, wanted.value(place), choose, scale_and_zero_point(tensor), run)
             borders[place] = merged(borders.get(place), replace(layer, subgraph=place[0], tensor=place[1]))
     kernels = kernels_of(candidate)

@@ -8,22 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from oplet.delegates.delegate import Delegate, DelegateContext
-from oplet.delegates.partition import NodeSubset
-from oplet.ops.context import Node
-from oplet.ops.serving.registration import Registration
-from oplet.runtime.delegation.inlining import inline_alike
-from oplet.runtime.interpreter import Interpreter
+from oplet import Delegate, DelegateContext, Interpreter, Node, NodeSubset, Registration
+from oplet.toolkit import inline_alike
 from oplet_tools.benchmarking.tune import tune_model
 from oplet_tools.running.delegates import delegates_or_auto, make_delegate
 from oplet_tools.tuning.choice import auto_bounds
 from oplet_tools.tuning.node_comparison import Place
 
 if TYPE_CHECKING:
-    from oplet.model.model import Model
-    from oplet.ops.tensor import Tensor
-    from oplet.plugins.manager import PluginManager
-    from oplet.runtime.describe.profiler import Profiler
+    from oplet import Model, PluginManager, Profiler, Tensor
     from oplet_tools.tuning.trials import Progress
 
 __all__ = ["InterpreterPair", "claimed_nodes", "kernels_of", "open_pair"]
@@ -75,7 +68,7 @@ class InterpreterPair:
         """
         interpreter = self._open(profiler, self.baseline_prefer)
         if candidate is not None:
-            inline_alike(interpreter._executors, candidate._subgraphs)
+            inline_alike(interpreter, candidate)
         return interpreter
 
     def _open(self, profiler: Profiler | None, prefer: Sequence[str], **arguments: Any) -> Interpreter:
@@ -135,7 +128,7 @@ def kernels_of(interpreter: Interpreter) -> list[tuple[int, Node]]:
     """List the delegate kernels in execution order, each with its subgraph's index."""
     return [
         (subgraph.index, subgraph.nodes[index])
-        for subgraph in interpreter._subgraphs
+        for subgraph in interpreter.subgraphs
         for index in subgraph.execution_plan
         if subgraph.nodes[index].delegate is not None
     ]

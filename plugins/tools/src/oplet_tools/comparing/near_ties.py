@@ -10,8 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from oplet.ops.context import Node
-from oplet.runtime.interpreter import Interpreter
+from oplet import Interpreter, Node
 from oplet.schema.enums import TensorType
 from oplet_tools.comparing.boundaries import ComparedTensor
 
@@ -81,7 +80,7 @@ def _chosen_tensors(baseline: Interpreter) -> set[int]:
     branches of a function such as ELU gives nearly equal values on both sides of the threshold, so that a difference there is a real one.
     """
     found: set[int] = set()
-    for subgraph in baseline._subgraphs:
+    for subgraph in baseline.subgraphs:
         chosen: set[int] = set()
         compared: set[int] = set()
         for index in subgraph.execution_plan:

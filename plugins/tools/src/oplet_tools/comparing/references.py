@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet import write_atomically
 from oplet.errors import TensorError
-from oplet.model.files.atomic_write import atomic_write, write_atomically
-from oplet.model.files.regular_files import read_file
 from oplet.processes import TimeoutExpired, run_python
+from oplet.toolkit import atomic_write, read_file
 from oplet_tools.benchmarking.litert_runner import LITERT_RESOLVERS, LiteRTError
 from oplet_tools.running.npy_files import Header, npz_names, read_npy, read_npz
 from oplet_tools.running.values.quantization import quantization_of

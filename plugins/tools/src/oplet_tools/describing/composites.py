@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oplet.ops.composite import Composite
+from oplet import Composite
 from oplet.schema import tables
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 

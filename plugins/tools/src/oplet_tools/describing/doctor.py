@@ -6,14 +6,9 @@ import os
 from collections.abc import Container, Iterable
 from typing import Any, NamedTuple
 
-from oplet.model.model import Model
-from oplet.model.verify.verifier import verify
-from oplet.ops.composite import Composite
-from oplet.ops.serving.entry import Op
-from oplet.ops.serving.registration import Registration
-from oplet.plugins.known_packages import family_distribution, known_distribution
-from oplet.plugins.manager import PluginManager, default_manager
+from oplet import Composite, Model, PluginManager, Registration
 from oplet.schema.enums import BuiltinOperator
+from oplet.toolkit import Op, default_manager, family_distribution, known_distribution, verify
 from oplet.versions.runtime_version import first_runtime
 from oplet_tools.describing.composites import composite_of, version_of
 

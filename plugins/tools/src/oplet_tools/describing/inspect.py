@@ -9,21 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oplet import Composite, Model, OpResolver
 from oplet.errors import OpletError
-from oplet.model.model import Model
-from oplet.model.reachability import made_tensors
-from oplet.model.save.sizes import bytes_needed
-from oplet.model.verify.verifier import verify
-from oplet.ops.composite import Composite
-from oplet.ops.serving.entry import Op
-from oplet.ops.serving.resolver import OpResolver
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
+from oplet.toolkit import Op, bytes_needed, made_tensors, verify
 from oplet_tools.describing.composites import composite_of, version_of
 
 if TYPE_CHECKING:
-    from oplet.plugins.manager import PluginManager
+    from oplet import PluginManager
 
 __all__ = ["inspect_model", "plain_options"]
 
@@ -87,7 +82,7 @@ def _signature(signature: tables.SignatureDef) -> dict[str, Any]:
 
 
 def _ops(model: Model, plugins: PluginManager | None) -> list[dict[str, Any]]:
-    from oplet.plugins.manager import default_manager
+    from oplet.toolkit import default_manager
 
     manager = plugins or default_manager()
     resolver = manager.resolver()

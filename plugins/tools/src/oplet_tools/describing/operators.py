@@ -8,10 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from oplet.ops.serving.entry import ResolverEntry, op_label
-from oplet.ops.serving.registration import Registration
-from oplet.ops.serving.resolver import OpResolver
+from oplet import OpResolver, Registration
 from oplet.schema.enums import TensorType
+from oplet.toolkit import ResolverEntry, op_label
 
 __all__ = ["operators_page"]
 
@@ -61,7 +60,7 @@ def _names(types: Iterable[TensorType]) -> str:
 
 def main() -> None:
     """Write the page of the built-in operators to standard output."""
-    from oplet.plugins.manager import PluginManager
+    from oplet import PluginManager
 
     package = "oplet-builtin-ops"
     sys.stdout.write(operators_page(PluginManager(load=[package]).resolver(), package))

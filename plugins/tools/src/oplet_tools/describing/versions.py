@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from oplet import Model
 from oplet.errors import OpletError
-from oplet.model.model import Model
-from oplet.model.verify.verifier import verify
+from oplet.toolkit import verify
 from oplet.versions.model_versions import MINIMUM_RUNTIME, NodeVersion, minimum_runtime_of, node_versions
 from oplet.versions.runtime_version import minimum_runtime, version_key
 
 if TYPE_CHECKING:
-    from oplet.plugins.manager import PluginManager
+    from oplet import PluginManager
 
 __all__ = [
     "KNOWN_CUSTOM_OPS",
@@ -134,7 +134,7 @@ def problems_with(
 
 
 def _rows(plugins: PluginManager | None) -> Rows:
-    from oplet.plugins.manager import default_manager
+    from oplet.toolkit import default_manager
 
     return (plugins or default_manager()).runtime_versions()
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from oplet.ops.serving.work import Work, WorkTable, bytes_of
+from oplet import Work, WorkTable
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import DelegateParams
-    from oplet.plugins.manager import PluginManager
-    from oplet.runtime.interpreter import Interpreter
+    from oplet import DelegateParams, Interpreter, PluginManager, Tensor
 
 __all__ = ["work_of_nodes"]
 
@@ -25,14 +24,14 @@ def work_of_nodes(interpreter: Interpreter, plugins: PluginManager | None = None
             values, those of the last run.
         plugins: the plugins whose counts are used; all installed ones by default.
     """
-    from oplet.plugins.manager import default_manager
+    from oplet.toolkit import default_manager
 
     table = (plugins or default_manager()).work_table()
     return {
         (subgraph.index, node.index): (
             table.work(node) if (kernel := subgraph.kernels.get(node.index)) is None else _of_kernel(kernel, table)
         )
-        for subgraph in interpreter._subgraphs
+        for subgraph in interpreter.subgraphs
         for node in subgraph.nodes
     }
 
@@ -44,6 +43,11 @@ def _of_kernel(kernel: DelegateParams, table: WorkTable) -> Work:
     return Work(
         sum(macs) if macs else None,
         sum(operations) if operations else None,
-        bytes_of(kernel.input_tensors),
-        bytes_of(kernel.output_tensors),
+        _bytes_of(kernel.input_tensors),
+        _bytes_of(kernel.output_tensors),
     )
+
+
+def _bytes_of(tensors: Iterable[Tensor]) -> int:
+    """Return the bytes of the tensors in memory, each once."""
+    return sum(tensor.nbytes for tensor in {id(tensor): tensor for tensor in tensors}.values())

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from oplet.errors import OpletError
-from oplet.plugins.install_commands import install_command
+from oplet.toolkit import install_command
 
 __all__ = ["Layout", "LayoutError", "ensure_layout", "lay_out"]
 
@@ -49,7 +49,7 @@ def ensure_layout() -> None:
     try:
         import graphlay  # noqa: F401
     except ModuleNotFoundError as error:
-        raise LayoutError(f"Drawing a graph needs graphlay; install it: {install_command('oplet', 'graph')}.") from error
+        raise LayoutError(f"Drawing a graph needs graphlay; install it: {install_command('oplet-tools', 'graph')}.") from error
 
 
 def lay_out(sizes: Sequence[tuple[float, float]], edges: Collection[tuple[int, int]]) -> Layout:

@@ -10,17 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from oplet import Interpreter, Node, Tensor
 from oplet.errors import OpletError
-from oplet.model.save.sizes import bytes_needed
-from oplet.ops.context import Node
-from oplet.ops.tensor import Tensor
-from oplet.runtime.delegation.decompositions import idle_decompositions
-from oplet.runtime.interpreter import Interpreter
+from oplet.toolkit import bytes_needed, idle_decompositions
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate
-    from oplet.plugins.manager import PluginManager
-    from oplet.runtime.subgraph import Subgraph
+    from oplet import Delegate, PluginManager
+    from oplet.toolkit import Subgraph
 
 __all__ = [
     "GraphTensor",
@@ -210,20 +206,20 @@ def partition_interpreter(interpreter: Interpreter, delegates: Sequence[Delegate
         interpreter: an interpreter without delegates.
         delegates: the delegates, in the order in which they claim nodes.
     """
-    before = [(list(subgraph.nodes), list(subgraph.execution_plan)) for subgraph in interpreter._subgraphs]
+    before = [(list(subgraph.nodes), list(subgraph.execution_plan)) for subgraph in interpreter.subgraphs]
     inputs = [[list(node.inputs) for node in nodes] for nodes, _ in before]
     error = ""
     try:
         for delegate in delegates:
             interpreter.modify_graph_with_delegate(delegate)
-        if all(s.nodes[index].registration is not None for s in interpreter._subgraphs for index in s.execution_plan):
+        if all(s.nodes[index].registration is not None for s in interpreter.subgraphs for index in s.execution_plan):
             interpreter.allocate_tensors()  # delegate kernels may still fail when they get the shapes
     except OpletError as failure:
         error = str(failure)
     names = _names(delegates)
-    idle = idle_decompositions(interpreter._subgraphs, interpreter._model)
-    result = Partitioning(interpreter._model.name, list(names.values()), error)
-    for subgraph, (nodes, plan), reads in zip(interpreter._subgraphs, before, inputs):
+    idle = idle_decompositions(interpreter.subgraphs, interpreter.model)
+    result = Partitioning(interpreter.model.name, list(names.values()), error)
+    for subgraph, (nodes, plan), reads in zip(interpreter.subgraphs, before, inputs):
         result.subgraphs.append(
             _SubgraphDescriber(subgraph, nodes, plan, reads, names, len(result.partitions), subgraph.index in idle).described(
                 not error

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet import Interpreter, Model
 from oplet.errors import InvokeError
-from oplet.model.model import Model
-from oplet.runtime.interpreter import Interpreter
 from oplet_tools.rewriting.batch_rules import changed_axes
 from oplet_tools.rewriting.stripping import indices
 from oplet_tools.tuning.random_inputs import random_input

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet import Model
 from oplet.errors import ModelError
-from oplet.model.model import Model
-from oplet.model.reachability import made_tensors
-from oplet.ops.tensor import numpy_dtype
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.schema.options import ReshapeOptions, StridedSliceOptions, TransposeOptions
 from oplet.schema.table import Table
+from oplet.toolkit import made_tensors, numpy_dtype
 from oplet.versions.model_versions import make_operator_code
 from oplet.versions.op_version import op_version
 from oplet_tools.rewriting.stripping import indices

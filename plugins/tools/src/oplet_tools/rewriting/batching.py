@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from oplet import Interpreter, Model
 from oplet.errors import InvokeError, OpletError
-from oplet.model.model import Model
-from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
-from oplet.runtime.interpreter import Interpreter
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
+from oplet.toolkit import entry_subgraphs, reachable_subgraphs
 from oplet_tools.rewriting.batch_check import Array, EntryPoint, Recording, record
 from oplet_tools.rewriting.batch_rules import LATE_RULES, RULES, BatchError, Graph, NodeView, Rule, changed_axes
 from oplet_tools.rewriting.stripping import copied, indices
 
 if TYPE_CHECKING:
-    from oplet.plugins.manager import PluginManager
+    from oplet import PluginManager
 
 __all__ = ["set_batch"]
 

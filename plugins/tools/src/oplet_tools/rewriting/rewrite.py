@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from oplet import Model
 from oplet.errors import ModelError
-from oplet.model.files.atomic_write import check_target
-from oplet.model.model import Model
-from oplet.model.save.writing import unreferenced_bytes
-from oplet.model.verify.verifier import verify
 from oplet.schema import tables
+from oplet.toolkit import check_target, verify
 from oplet.versions.model_versions import minimum_runtime_of, node_versions, set_minimum_runtime, set_versions
 from oplet_tools.describing.versions import minimum_runtime_noted
 from oplet_tools.rewriting.stripping import copied, drop_buffers, strip
 
 if TYPE_CHECKING:
-    from oplet.plugins.manager import PluginManager
+    from oplet import PluginManager
 
 __all__ = ["RewriteReport", "rewrite", "rewrite_file"]
 
@@ -92,7 +90,7 @@ def rewrite(
         ModelError: the model is not valid, an entry to remove does not exist, or the batch size cannot be changed; the message
             names the node.
     """
-    from oplet.plugins.manager import default_manager
+    from oplet.toolkit import default_manager
 
     verify(model)
     manager = plugins or default_manager()
@@ -151,7 +149,7 @@ def rewrite_file(
         raise ModelError(f"Could not write '{target}': {error.strerror}.") from error
     before = os.stat(source).st_size
     changed, report = rewrite(model, **changes)
-    report.unreferenced = unreferenced_bytes(model)
+    report.unreferenced = model.unreferenced_bytes()
     report.unreferenced_kept = bool(report.unreferenced) and unreferenced == "keep"
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "(?s).*that nothing refers to", UserWarning)  # the report says so

@@ -10,15 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from oplet import Model
 from oplet.errors import ModelError
-from oplet.model.control_dependencies import CONTROL_DEPENDENCIES, decode_control_dependencies, encode_control_dependencies
-from oplet.model.model import Model
-from oplet.model.reachability import entry_subgraphs, reachable_subgraphs, subgraph_fields
-from oplet.model.trailing_data import trailing_bytes
 from oplet.schema import tables
 from oplet.schema.decode import extent
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
+from oplet.toolkit import (
+    CONTROL_DEPENDENCIES,
+    decode_control_dependencies,
+    encode_control_dependencies,
+    entry_subgraphs,
+    reachable_subgraphs,
+    subgraph_fields,
+)
 from oplet_tools.describing.versions import KNOWN_CUSTOM_OPS, flex
 
 __all__ = ["copied", "drop_buffers", "indices", "strip"]
@@ -105,7 +110,7 @@ def _drop_archive(model: Model) -> int:
     outside = any(buffer.data is None and buffer.offset > 1 for buffer in root.buffers or [])
     if not len(model.data) or outside or any(n.large_custom_options_offset > 1 or _is_opaque(model, n) for n in nodes):
         return 0
-    archive, _ = trailing_bytes(model.data, extent(tables.Model, model.data)[1])
+    archive = bytes(model.data[extent(tables.Model, model.data)[1] :]).lstrip(b"\0")
     if not archive.startswith(b"PK"):
         return 0
     model.data = memoryview(b"")

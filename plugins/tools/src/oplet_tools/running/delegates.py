@@ -6,13 +6,11 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from oplet.delegates.registry import LibraryEntry
-from oplet.delegates.specifier import is_auto, parse_delegate
 from oplet.errors import DelegateError
+from oplet.toolkit import LibraryEntry, is_auto, parse_delegate
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate
-    from oplet.plugins.manager import PluginManager
+    from oplet import Delegate, PluginManager
 
 __all__ = ["check_delegates", "delegates_or_auto", "make_delegate"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.model.files.regular_files import read_file
+from oplet.toolkit import read_file
 from oplet_tools.running.npy_files import Header, npz_names, read_npy, read_npz
 from oplet_tools.running.pictures import SUFFIXES as PICTURES
 from oplet_tools.running.pictures import Picture, load_picture

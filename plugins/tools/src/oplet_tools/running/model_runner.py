@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.runtime.interpreter import Interpreter
+from oplet import Interpreter
 from oplet.schema.enums import TensorType
 from oplet_tools.running.values.normalization import normalization_of
 from oplet_tools.tuning.random_inputs import random_input
 
 if TYPE_CHECKING:
-    from oplet.runtime.subgraph import Subgraph
+    from oplet.toolkit import Subgraph
 
 __all__ = ["Details", "ModelRunner", "add_value_rules"]
 
@@ -55,7 +55,8 @@ class ModelRunner:
             self.inputs = _by_name(interpreter.get_input_details())
         else:
             self.inputs = _in_order(self._runner.get_input_details(), interpreter.get_input_details())
-        subgraph = interpreter._subgraphs[interpreter._subgraph_of(signature) if signature else 0]
+        self.subgraph_index = 0 if self._runner is None else self._runner.subgraph_index
+        subgraph = interpreter.subgraphs[self.subgraph_index]
         for details in self.inputs.values():
             add_value_rules(details, interpreter, subgraph)
 
@@ -80,7 +81,7 @@ class ModelRunner:
     def _run_first(self, values: Mapping[str, Array]) -> dict[str, Array]:
         interpreter = self.interpreter
         for name, details in self.inputs.items():
-            if tuple(interpreter._get_tensor_details(details["index"], 0)["shape"]) != values[name].shape:
+            if interpreter.subgraphs[0].tensors[details["index"]].shape != values[name].shape:
                 interpreter.resize_tensor_input(details["index"], values[name].shape, strict=True)
         interpreter.allocate_tensors()
         for name, details in self.inputs.items():
@@ -95,7 +96,7 @@ def add_value_rules(details: Details, interpreter: Interpreter, subgraph: Subgra
         details["limits"] = limits
     if details["index"] in subgraph.inputs:
         position = subgraph.inputs.index(details["index"])
-        details["normalization"] = partial(normalization_of, interpreter._model, subgraph.index, position)
+        details["normalization"] = partial(normalization_of, interpreter.model, subgraph.index, position)
 
 
 def _by_name(details: Sequence[Details]) -> dict[str, Details]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import OpletError, TensorError, text_of
-from oplet.model.files.regular_files import open_file
+from oplet.toolkit import open_file
 
 if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from oplet.plugins.plugin import Operators
 from oplet.schema.enums import BuiltinOperator
+from oplet.toolkit import Operators
 
 __all__ = ["parse_op_library"]
 

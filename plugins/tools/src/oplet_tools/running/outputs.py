@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet import write_atomically
 from oplet.errors import TensorError
-from oplet.model.files.atomic_write import atomic_write, write_atomically
-from oplet.model.files.regular_files import read_file
 from oplet.schema.naming import shown
+from oplet.toolkit import atomic_write, read_file
 from oplet_tools.running.values.quantization import dequantize
 
 __all__ = ["Score", "as_lists", "check_member", "check_suffix", "read_labels", "save_outputs", "top_scores"]

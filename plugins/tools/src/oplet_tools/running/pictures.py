@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError, text_of
-from oplet.model.files.regular_files import open_file
+from oplet.toolkit import open_file
 from oplet_tools.running.values.normalization import Normalization
 from oplet_tools.running.values.notices import Notice
 from oplet_tools.running.values.preprocessing import Preprocessing

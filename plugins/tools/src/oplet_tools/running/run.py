@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from oplet.runtime.describe.explain import CLAIMED, NodeReport
-from oplet.runtime.interpreter import Interpreter
+from oplet import Interpreter
+from oplet.toolkit import NodeReport
 from oplet_tools.running.inputs import load_inputs
 from oplet_tools.running.model_runner import Details, ModelRunner
 from oplet_tools.running.values.notices import Notice, NoticeCallback, warn
 from oplet_tools.running.values.quantization import dequantize
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate
-    from oplet.plugins.manager import PluginManager
+    from oplet import Delegate, PluginManager
     from oplet_tools.running.values.preprocessing import Preprocessing
 
 __all__ = ["RunResult", "Value", "run_model"]
@@ -154,7 +153,7 @@ def providers_of(interpreter: Interpreter) -> dict[str, int]:
 
 
 def _origin(report: NodeReport) -> str:
-    if report.why.startswith(CLAIMED):
+    if report.is_claimed:
         return f"the delegate {report.op}"
     library = f" ({os.path.basename(report.library)})" if report.library else ""
     return (f"{report.distribution} {report.distribution_version}" if report.distribution else report.plugin) + library

@@ -9,8 +9,8 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
+from oplet import write_atomically
 from oplet.errors import OpletError
-from oplet.model.files.atomic_write import write_atomically
 from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["Names", "ScaffoldError", "new_delegate", "new_op"]
@@ -91,7 +91,7 @@ def new_op(name: str, directory: Path | None = None, *, builtin: bool = False, l
     elif name in BuiltinOperator.__members__:
         raise ScaffoldError(f"{name} is a built-in operator; --builtin makes a kernel to use in place of the usual one.")
     what = f"A kernel of the built-in operator {name}" if builtin else f"The custom operator {name}"
-    requirements = '"pytest>=8"'
+    requirements = '"oplet-testing", "pytest>=8"'
     return _write("builtin_op" if builtin else "op", name, "op", directory, license, f"{what} for oplet", requirements)
 
 
@@ -111,7 +111,7 @@ def new_delegate(name: str, directory: Path | None = None, *, license: str = "Ap
     """
     if not _DELEGATE_NAME.fullmatch(name):
         raise ScaffoldError(f"'{name}' cannot be a delegate's name: give letters, digits, '_', '-' and '.', a letter first.")
-    requirements = '"oplet-builtin-ops", "pytest>=8"'
+    requirements = '"oplet-builtin-ops", "oplet-testing", "pytest>=8"'
     return _write("delegate", name, "delegate", directory, license, f"The delegate {name} for oplet", requirements)
 
 

@@ -12,9 +12,8 @@ from oplet.schema.enums import BuiltinOperator
 from oplet.schema.tables import operator_code
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate
-    from oplet.model.model import Model
-    from oplet.plugins.manager import PluginInfo, PluginManager
+    from oplet import Delegate, Model, PluginManager
+    from oplet.toolkit import PluginInfo
 
 __all__ = ["Candidate", "Runs", "builtin_operators", "delegate_names", "kernel_sets", "runs_text"]
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from oplet import __version__
-from oplet.delegates.specifier import AUTO, parse_delegate
 from oplet.errors import DelegateError, DelegateLoadError, OpletError, text_of
-from oplet.plugins.selection import Preference
 from oplet.texts import logger_of
+from oplet.toolkit import AUTO, Preference, parse_delegate
 from oplet_tools.tuning.candidates import Candidate, Runs, builtin_operators, delegate_names, kernel_sets
 from oplet_tools.tuning.child.job import Job, job_of
 from oplet_tools.tuning.child.parent import ChildError, measure_in_child
@@ -22,9 +21,7 @@ from oplet_tools.tuning.choice_cache import choice_file, choice_key, load_choice
 from oplet_tools.tuning.trials import DEFAULT_BOUNDS, Bounds, Open, Progress, Trial, Watcher, fastest, measure
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate
-    from oplet.model.model import Model
-    from oplet.plugins.manager import PluginManager
+    from oplet import Delegate, Model, PluginManager
 
 __all__ = ["Choice", "auto_bounds", "choose", "choose_for_interpreter"]
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oplet import CacheFolder
 from oplet.errors import text_of
-from oplet.model.files.cache_folder import FOLDER_VARIABLE, CacheFolder, cache_folder
 from oplet.texts import logger_of
+from oplet.toolkit import FOLDER_VARIABLE, cache_folder
 
 if TYPE_CHECKING:
-    from oplet.model.model import Model
-    from oplet.plugins.manager import PluginManager
+    from oplet import Model, PluginManager
 
 __all__ = ["choice_file", "choice_key", "load_choice", "store_choice"]
 

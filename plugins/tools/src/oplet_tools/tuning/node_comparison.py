@@ -15,14 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.ops.context import Node
-from oplet.ops.tensor import Tensor
-from oplet.runtime.describe.details import quantization_details
-from oplet.runtime.describe.profiler import Event, Profiler
-from oplet.runtime.execution.executor import Executor
-from oplet.runtime.interpreter import Interpreter
-from oplet.runtime.memory.buffer_handles import ensure_readable
+from oplet import Interpreter, Node, Profiler, Tensor
 from oplet.schema.enums import TensorType
+from oplet.toolkit import Event, Subgraph, SubgraphRunner, ensure_readable
 from oplet_tools.tuning.differences import Difference, difference
 from oplet_tools.tuning.tolerances import Tolerance
 
@@ -86,11 +81,12 @@ class TensorRecorder(Profiler):
         self.values: Values = defaultdict(deque)
         self.full = False
         self._bytes = 0
-        self._executors: Sequence[Executor] = ()
+        self._subgraphs: Sequence[Subgraph] = ()
 
     def attach(self, interpreter: Interpreter) -> None:
         """Record this interpreter, which was made with this profiler."""
-        self._executors = interpreter._executors
+        self._subgraphs = interpreter.subgraphs
+        self._contexts = [SubgraphRunner(interpreter, each.index).context for each in interpreter.subgraphs]
 
     def clear(self) -> None:
         """Discard what was recorded."""
@@ -100,13 +96,12 @@ class TensorRecorder(Profiler):
 
     def record(self, event: Event) -> None:
         """Copy the values that the event's node wrote."""
-        executor = self._executors[event.subgraph]
-        node = executor.subgraph.nodes[event.node]
+        node = self._subgraphs[event.subgraph].nodes[event.node]
         for tensor in _written(node):
             if tensor.is_constant or not tensor.has_data:
                 continue
             stale = tensor.data_is_stale
-            ensure_readable(executor.context, tensor)
+            ensure_readable(self._contexts[event.subgraph], tensor)
             self._bytes += tensor.data.nbytes
             self.full = self.full or self._bytes > _MOST_BYTES
             if not self.full:
@@ -140,11 +135,11 @@ class NodeComparer(Profiler):
         self._forced = forced
         self._recorded_is_wanted = recorded_is_wanted
         self._judged: Collection[Place] | None = None
-        self._executors: Sequence[Executor] = ()
+        self._subgraphs: Sequence[Subgraph] = ()
 
     def attach(self, interpreter: Interpreter) -> None:
         """Compare this interpreter, which was made with this profiler."""
-        self._executors = interpreter._executors
+        self._subgraphs = interpreter.subgraphs
 
     def expect(self, values: Values, judged: Collection[Place] | None, run: int) -> None:
         """Set the recorded values of the next run.
@@ -158,7 +153,7 @@ class NodeComparer(Profiler):
 
     def record(self, event: Event) -> None:
         """Compare the values that the event's node wrote, and overwrite them if `forced`."""
-        node = self._executors[event.subgraph].subgraph.nodes[event.node]
+        node = self._subgraphs[event.subgraph].nodes[event.node]
         for tensor in _written(node):
             place = event.subgraph, tensor.index
             recorded = self.values.get(place)
@@ -193,8 +188,10 @@ class NodeComparer(Profiler):
 
 def scale_and_zero_point(tensor: Tensor) -> tuple[float, int]:
     """Return a tensor's scale and zero point; (0, 0) if it has none, or several."""
-    scale, zero_point = quantization_details(tensor)["quantization"]
-    return float(scale), int(zero_point)
+    quantization = tensor.quantization
+    if quantization is None or not quantization.scales.size == quantization.zero_points.size == 1:
+        return 0.0, 0
+    return float(quantization.scales.flat[0]), int(quantization.zero_points.flat[0])
 
 
 def _written(node: Node) -> list[Tensor]:

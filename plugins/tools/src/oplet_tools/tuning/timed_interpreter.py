@@ -13,7 +13,7 @@ from oplet_tools.tuning.sensitivity import output_sensitivity
 from oplet_tools.tuning.splits.stopwatch import seconds_of
 
 if TYPE_CHECKING:
-    from oplet.runtime.interpreter import Interpreter
+    from oplet import Interpreter
 
 __all__ = ["TimedInterpreter"]
 

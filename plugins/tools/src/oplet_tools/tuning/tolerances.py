@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from oplet import Node, Tensor
 from oplet.errors import TensorError
-from oplet.ops.context import Node
-from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator, TensorType
 
 __all__ = ["PRESETS", "ModelKind", "Tolerance", "elementwise", "kind_of", "tolerance_for", "tolerance_named"]

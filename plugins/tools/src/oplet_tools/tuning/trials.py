@@ -24,9 +24,7 @@ from oplet_tools.tuning.timed_interpreter import TimedInterpreter
 from oplet_tools.tuning.tolerances import ModelKind, Tolerance, kind_of, tolerance_for
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate
-    from oplet.plugins.manager import PluginManager
-    from oplet.runtime.interpreter import Interpreter
+    from oplet import Delegate, Interpreter, PluginManager
     from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["CLOSE", "DEFAULT_BOUNDS", "Bounds", "Open", "Progress", "Trial", "Watcher", "fastest", "measure"]
@@ -183,7 +181,7 @@ class _Measurement:
         if not self.trials:
             self._reference = runner.outputs
             self._sensitivities = runner.sensitivities()
-            self._kind = kind_of(node for subgraph in runner.interpreter._subgraphs for node in subgraph.nodes)
+            self._kind = kind_of(node for subgraph in runner.interpreter.subgraphs for node in subgraph.nodes)
         found = [] if self._reference is None else self._judge(runner)
         trial = replace(trial, error=None if self._reference is None else largest_error(found))
         wrong = next((difference for difference in found if not difference.passed), None)
@@ -350,7 +348,7 @@ def _typical(seconds: Sequence[float]) -> float:
 def _with_claims(trial: Trial, interpreter: Interpreter) -> Trial:
     reports = [report for report in interpreter.delegation_reports() if report.subgraph == 0]
     claimed = tuple(sum(map(len, report.partitions)) for report in reports)
-    return replace(trial, claimed=claimed, nodes=reports[0].nodes if reports else len(interpreter._get_ops_details()))
+    return replace(trial, claimed=claimed, nodes=reports[0].nodes if reports else len(interpreter.subgraphs[0].nodes))
 
 
 def _unclaimed(candidate: Candidate, interpreter: Interpreter, claimed: Sequence[int]) -> str:

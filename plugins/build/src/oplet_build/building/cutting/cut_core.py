@@ -1,6 +1,6 @@
 """Extraction of the part of oplet that running a model needs: whole modules, without comments, docstrings and type-checking code.
 
-Writing models, delegates and asynchronous runs are left out. Functions that would need these modules import them when they are called; stubs
+They come from the core and from those packages beside it that a program needs, each under its own name. Writing models, delegates and asynchronous runs are left out. Functions that would need these modules import them when they are called; stubs
 stand in their place and raise an error that says what is missing.
 """
 
@@ -13,10 +13,21 @@ import oplet
 from oplet_build.building.error import BuildError
 from oplet_build.building.packages import Package, find_package
 
-__all__ = ["FLATBUFFERS", "cut_core", "strip_source"]
+__all__ = ["FLATBUFFERS", "PACKAGES", "core_packages", "cut_core", "strip_source"]
+
+#: The packages of this project that a build takes modules of, and the distributions that bring them.
+PACKAGES = {
+    "oplet": "oplet",
+    "oplet_build": "oplet-build",
+    "oplet_predictor": "oplet-predictor",
+    "oplet_tools": "oplet-tools",
+}
 
 #: The new name of the used part of the flatbuffers package: a wheel must not install a second `flatbuffers`.
 FLATBUFFERS = "oplet.vendored.flatbuffers"
+
+#: Modules whose tables say where their names live; of each name only that module is taken.
+_TABLES = ("oplet", "oplet.toolkit")
 
 #: Modules that every build needs, whatever its kernels import.
 _ROOTS = (
@@ -25,7 +36,6 @@ _ROOTS = (
     "oplet.ops.serving.resolver",
     "oplet_build.bundle",
     "oplet.companions",  # `oplet` lets imports find them
-    "oplet_tools.tuning.choice",  # `oplet` passes it to interpreters
 )
 _PROGRAM_ROOTS = (
     "oplet_build.standalone.main",
@@ -64,6 +74,19 @@ def default_manager():
     return PluginManager()
 '''
 
+_CHOOSER = '''\
+"""No choice between engines: a build has one."""
+
+from oplet.errors import DelegateLoadError
+
+
+def installed_chooser(text):
+    raise DelegateLoadError(
+        f"experimental_delegates={{text!r}} asks for a choice between engines, and the build {distribution!r} has no delegates; "
+        "leave it out, or use the package oplet."
+    )
+'''
+
 _STUB = """\
 raise ImportError("{module} is not in the build '{distribution}', which has what running models needs; the package oplet has it.")
 """
@@ -83,21 +106,22 @@ def cut_core(
         custom_options: whether kernels read FlexBuffers, the encoding of most custom options.
 
     Raises:
-        BuildError: a module imports something that the installed oplet does not have.
+        BuildError: a module imports something that the installed packages of oplet do not have.
     """
-    cut = _Cut(find_package("oplet"), distribution, custom_options)
+    cut = _Cut(distribution, custom_options)
     roots = [*_ROOTS, *(_PROGRAM_ROOTS if program else ())]
     for path, content in kernels.items():
         if path.endswith(".py"):
             roots += [cut.module(name, path) for name in _oplet_names(ast.parse(content, path))]
     generated = {
         "oplet.plugins.manager": _MANAGER.format(package=package, distribution=distribution, version=version),
+        "oplet.plugins.engine_choice": _CHOOSER.format(distribution=distribution),
     }
     kept = cut.closure([*roots, *generated], generated)
     files: dict[str, bytes] = {}
     for module in sorted(kept):
-        if module == "oplet":
-            text = ast.unparse(_public(cut.tree(module), kept))
+        if module in _TABLES:
+            text = ast.unparse(_public(module, cut.tree(module), kept))
         elif module in generated:
             text = strip_source(ast.parse(generated[module]))
         elif module in _LEFT_OUT:
@@ -109,6 +133,11 @@ def cut_core(
     return {**files, **_flatbuffers(cut.flatbuffers)}
 
 
+def core_packages(files: Iterable[str]) -> list[str]:
+    """Return the packages of this project that files of a trimmed core are of, the core first."""
+    return sorted({path.partition("/")[0] for path in files} & PACKAGES.keys())
+
+
 def strip_source(tree: ast.Module) -> str:
     """Return a module's source without docstrings, comments and type-checking code; imports of flatbuffers become those of
     `FLATBUFFERS`.
@@ -117,21 +146,21 @@ def strip_source(tree: ast.Module) -> str:
 
 
 class _Cut:
-    """The modules of the installed oplet that some modules import, directly or not."""
+    """The modules of the installed oplet, and of packages beside it, that some modules import, directly or not."""
 
-    def __init__(self, source: Package, distribution: str, custom_options: bool) -> None:
-        self._source = source
+    def __init__(self, distribution: str, custom_options: bool) -> None:
+        self._sources: dict[str, Package] = {}
         self._distribution = distribution
-        self._homes = _homes(self.tree("oplet"))
+        self._homes = {name: home for module in _TABLES for name, home in _homes(module, self.tree(module)).items()}
         self.flatbuffers = {"flexbuffers"} if custom_options else set()
 
     def tree(self, module: str) -> ast.Module:
-        path = self._source.modules.get(module)
+        path = self._source(module).modules.get(module)
         return ast.parse(path.read_bytes() if path is not None else b"")
 
     def path(self, module: str) -> str:
         file = module.replace(".", "/")
-        return f"{file}/__init__.py" if module in self._source.packages else f"{file}.py"
+        return f"{file}/__init__.py" if module in self._source(module).packages else f"{file}.py"
 
     def module(self, name: str, importer: str) -> str:
         """Return the module that an imported name leads to: the one that defines a public name, the named module, or the module
@@ -139,9 +168,10 @@ class _Cut:
         """
         name = self._homes.get(name, name)
         for module in (name, name.rpartition(".")[0]):
-            if module in self._source.modules:
+            if module and module in self._source(module).modules:
                 return module
-        raise BuildError(f"{importer} imports {name}, which oplet {oplet.__version__} does not have.")
+        owner = PACKAGES[name.partition(".")[0]]
+        raise BuildError(f"{importer} imports {name}, which {owner} {oplet.__version__} does not have.")
 
     def closure(self, roots: Iterable[str], generated: Mapping[str, str]) -> set[str]:
         kept: set[str] = set()
@@ -152,25 +182,39 @@ class _Cut:
                 continue
             kept.add(module)
             waiting.extend(".".join(module.split(".")[:length]) for length in range(1, module.count(".") + 1))
-            if module == "oplet" or module in _LEFT_OUT:
+            if module in _TABLES or module in _LEFT_OUT:
                 continue
             tree = ast.parse(generated[module]) if module in generated else self.tree(module)
-            waiting.extend(self.module(name, module) for name in _oplet_names(tree))
+            for name in _oplet_names(tree):
+                waiting.append(self.module(name, module))
+                waiting.extend(table for table in _TABLES if name in self._homes and name.rpartition(".")[0] == table)
         return kept
 
     def data(self, module: str) -> dict[str, bytes]:
         """Return the data files beside a module whose names appear in its source."""
-        path = self._source.modules.get(module)
+        source = self._source(module)
+        path = source.modules.get(module)
         if path is None or module in _LEFT_OUT:
             return {}
         text = path.read_text(encoding="utf-8")
         folder = "/".join(module.split(".")[1:-1])
         found = {}
-        for name, file in self._source.data.items():
+        for name, file in source.data.items():
             parent, _, base = name.rpartition("/")
             if parent == folder and base in text:
-                found[f"oplet/{name}"] = file.read_bytes()
+                found[f"{source.name}/{name}"] = file.read_bytes()
         return found
+
+    def _source(self, module: str) -> Package:
+        """Return the installed package that a module is of, searched for once.
+
+        Raises:
+            BuildError: it is not installed.
+        """
+        top = module.partition(".")[0]
+        if top not in self._sources:
+            self._sources[top] = find_package(top)
+        return self._sources[top]
 
 
 class _SourceStripper(ast.NodeTransformer):
@@ -210,9 +254,7 @@ def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _oplet_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that a module imports from oplet, inside functions too: "oplet.errors.ModelError", or "oplet.Name" for
-    public names.
-    """
+    """Yield the names that a module imports from `PACKAGES`, inside functions too: "oplet.errors.ModelError", or "oplet.Name" for public names."""
     typing_only = {
         id(inner)
         for node in ast.walk(tree)
@@ -224,29 +266,29 @@ def _oplet_names(tree: ast.Module) -> Iterator[str]:
         if id(node) in typing_only:
             continue
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] == "oplet")
-        elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] == "oplet":
+            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] in PACKAGES)
+        elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] in PACKAGES:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _homes(tree: ast.Module) -> dict[str, str]:
-    """Return the defining module of each public name: {"oplet.Interpreter": "oplet.runtime.interpreter"}."""
+def _homes(module: str, tree: ast.Module) -> dict[str, str]:
+    """Return the defining module of each name in a module's table: {"oplet.Interpreter": "oplet.runtime.interpreter"}."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "_HOMES":
-            return {f"oplet.{name}": home for name, home in ast.literal_eval(node.value).items()}
-    raise BuildError(f"oplet {oplet.__version__} does not say where its public names live.")
+            return {f"{module}.{name}": home for name, home in ast.literal_eval(node.value).items()}
+    raise BuildError(f"{module} of oplet {oplet.__version__} does not say where its public names live.")
 
 
-def _public(tree: ast.Module, kept: set[str]) -> ast.Module:
-    """Return the syntax tree of `oplet/__init__.py` with only those public names whose modules are kept."""
-    homes = {name.partition(".")[2]: home for name, home in _homes(tree).items() if home in kept - _LEFT_OUT}
+def _public(module: str, tree: ast.Module, kept: set[str]) -> ast.Module:
+    """Return the syntax tree of a module of `_TABLES` with only the names whose modules are kept."""
+    homes = {name.rpartition(".")[2]: home for name, home in _homes(module, tree).items() if home in kept - _LEFT_OUT}
     tree = _SourceStripper().visit(tree)
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             if node.targets[0].id == "_HOMES":
                 node.value = ast.parse(repr(homes), mode="eval").body
             elif node.targets[0].id == "__all__":
-                node.value = ast.parse(repr(sorted({*homes, "__version__"})), mode="eval").body
+                node.value = ast.parse(repr(sorted({*homes, "__version__"} if module == "oplet" else homes)), mode="eval").body
     return ast.fix_missing_locations(tree)
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from oplet.model.model import Model
-from oplet.plugins.manager import API_VERSION, PluginManager
-from oplet.plugins.selection import Preference
+from oplet import Model, PluginManager
+from oplet.toolkit import API_VERSION, Preference
+from oplet_build.building.cutting.cut_core import PACKAGES
 from oplet_build.building.cutting.dependencies import DependencyClosure, ReachedModule
 from oplet_build.building.cutting.import_rewriting import rewrite_imports
 from oplet_build.building.cutting.tree_shaking import shaken_source
@@ -221,5 +221,5 @@ def _path(module: str, package: Package, homes: Mapping[str, str]) -> str:
 def _check_name(name: str) -> None:
     if not (name.isidentifier() and name.isascii()) or keyword.iskeyword(name) or name.startswith("_"):
         raise BuildError(f"'{name}' cannot be the package's name: give a name that Python can import, such as my_app_ops.")
-    if name == "oplet" or name in sys.stdlib_module_names:
+    if name in PACKAGES or name in sys.stdlib_module_names:
         raise BuildError(f"'{name}' cannot be the package's name: Python would import it in place of the {name} that is there.")

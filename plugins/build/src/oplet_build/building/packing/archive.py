@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from oplet.model.files.atomic_write import atomic_write
+from oplet.toolkit import atomic_write
 
 __all__ = ["MODEL_ALIGNMENT", "write_archive"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import marshal
 from collections.abc import Mapping
 
-from oplet_build.building.error import BuildError
 from oplet.processes import run_python
+from oplet_build.building.error import BuildError
 
 __all__ = ["LOADER", "compiled"]
 

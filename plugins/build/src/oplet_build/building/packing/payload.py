@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import oplet
-from oplet.model.model import Model
-from oplet.plugins.selection import normalised
+from oplet import Model
 from oplet.schema.enums import TensorType
-from oplet_build.building.cutting.cut_core import cut_core, strip_source
+from oplet.toolkit import normalised
+from oplet_build.building.cutting.cut_core import PACKAGES, core_packages, cut_core, strip_source
 from oplet_build.building.cutting.cut_kernels import CutPackage
 from oplet_build.building.distributions import Distribution, distribution
 from oplet_build.building.error import BuildError
@@ -99,7 +99,8 @@ def make_payload(
         program=command,
         custom_options=reads_options,
     )
-    carried = [distribution(name) for name in ("oplet", *(["flatbuffers"] if reads_options else []))]
+    owners = [PACKAGES[package] for package in core_packages(core)]
+    carried = [distribution(name) for name in (*owners, *(["flatbuffers"] if reads_options else []))]
     sources = {source.name: source for source in (*cut.sources, *carried)}
     return Payload(
         name=name,
@@ -188,7 +189,7 @@ def _requires(cut: CutPackage, models: Iterable[Model], core: Distribution) -> t
         for text in source.requires:
             requirement = text.partition(";")[0].strip()
             known[normalised(re.split(r"[\s<>=!~\[(]", requirement, maxsplit=1)[0])] = requirement
-    carried = {"oplet", "flatbuffers", *sys.stdlib_module_names}
+    carried = {*PACKAGES, "flatbuffers", *sys.stdlib_module_names}
     modules = {"numpy"} | (cut.external - carried)
     tensors = (tensor for model in models for graph in model.root.subgraphs or [] for tensor in graph.tensors or [])
     if any(tensor.type in _NEEDS_ML_DTYPES for tensor in tensors):

@@ -91,7 +91,7 @@ def _imports(by_hook: bool, limited: bool) -> str:
         lines += ["from importlib import import_module", "from operator import attrgetter", "from typing import Any", ""]
     lines.append(f"from oplet import MutableOpResolver, {'TensorType, TypeLimit, ' if limited else ''}hookimpl")
     if by_hook:
-        lines += ["from oplet.ops.composite import Composite", "from oplet.ops.serving.entry import op_label"]
+        lines += ["from oplet import Composite", "from oplet.toolkit import op_label"]
     return "\n".join(lines) + "\n"
 
 

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from oplet import write_atomically
 from oplet.errors import text_of
-from oplet.model.files.atomic_write import write_atomically
-from oplet.plugins.install_commands import install_command
 from oplet.texts import plain
+from oplet.toolkit import install_command
+from oplet_build.building.cutting.cut_core import core_packages
 from oplet_build.building.cutting.cut_kernels import CutPackage
 from oplet_build.building.distributions import Distribution, licence_texts
 from oplet_build.building.error import BuildError
@@ -88,7 +89,7 @@ def write_wheel(cut: CutPackage, version: str, directory: Path, core: CoreParts 
         from hatchling.builders.wheel import WheelBuilder
         from packaging.version import InvalidVersion, Version
     except ImportError:
-        raise BuildError(f"Building wheels needs hatchling: {install_command('oplet', 'build')}") from None
+        raise BuildError(f"Building wheels needs hatchling: {install_command('oplet-build')}") from None
     try:
         Version(version)
     except InvalidVersion:
@@ -118,7 +119,7 @@ def project_files(cut: CutPackage, version: str, core: CoreParts | None = None) 
     if core is not None:
         cut = replace(cut, sources=list(core.sources))
         files.update(core.files)
-        packages.append("oplet")
+        packages += core_packages(core.files)
         dependencies = sorted(core.requires)
         if core.command:
             scripts = f"\n[project.scripts]\n{cut.name.replace('_', '-')} = {_toml(core.command)}\n"

@@ -91,7 +91,7 @@ def _grouped(
     vector: Array,
     shift: Array,
 ) -> Iterator[Call]:
-    """The calls; what is added up over few positions is of single precision, over all of them of double precision."""
+    """Yield numpy calls that normalize groups of channels; sums over few pixels are float32, over all of them float64."""
     batch, height, width, channels = x.shape
     count = height * width
     source, result = x.reshape(batch, count, channels), y.reshape(batch, count, channels)

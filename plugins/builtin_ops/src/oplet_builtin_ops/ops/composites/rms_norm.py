@@ -36,7 +36,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _has_factor(context: Context, node: Node) -> bool:
-    """Whether the decomposition multiplies by a constant, or by what it makes of constants alone."""
+    """Return whether the decomposition multiplies by a constant, or by a value computed from constants only."""
     index = node.options(StableHLOCompositeOptions).decomposition_subgraph_index
     if index < 0:
         return False

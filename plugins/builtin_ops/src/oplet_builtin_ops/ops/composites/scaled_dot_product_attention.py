@@ -60,7 +60,7 @@ _MASKLESS: Final = frozenset(
 
 @dataclass(frozen=True)
 class _Sizes:
-    """The sizes of the dimensions; `shared` heads share one key."""
+    """The dimensions' sizes; `shared` query heads share one key/value head (grouped-query attention)."""
 
     batch: int
     groups: int
@@ -77,7 +77,7 @@ class _Sizes:
 
 @dataclass(frozen=True)
 class _Plan:
-    """An attention, as `prepare` lays it out for `bind`: its parts use the same few buffers, one after the other.
+    """Plan of an attention, made by `prepare` for `bind`: the parts use the same few buffers one after the other.
 
     Attributes:
         sizes: the sizes of the dimensions.
@@ -97,7 +97,7 @@ class _Plan:
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Decline what is not supported; plan the parts."""
+    """Decline unsupported nodes; divide the attention into parts that fit the cache."""
     scale, cap = _attributes(node)
     sizes = _sizes(node)
     own = _own_mask(context, node) if len(node.inputs) == 3 else None
@@ -124,7 +124,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _attributes(node: Node) -> tuple[float | None, float]:
-    """The scale, None for the default one, and the cap, 0 for none."""
+    """Return (scale or None for the default, soft cap of the scores or 0)."""
     attributes = node.composite_map()
     unknown = sorted(attributes.keys() - _ATTRIBUTES)
     if unknown:
@@ -170,8 +170,8 @@ def _check_mask(shape: Shape, sizes: _Sizes) -> None:
 
 
 def _own_mask(context: Context, node: Node) -> Array | None:
-    """The mask of a node without a mask input: a constant that its decomposition adds to the scores (PyTorch's `is_causal`), or
-    none.
+    """Return the constant mask that the decomposition adds to the scores of a node without mask input (PyTorch's `is_causal`); or
+    None.
     """
     index = node.options(StableHLOCompositeOptions).decomposition_subgraph_index
     if index < 0:
@@ -195,9 +195,7 @@ def _own_mask(context: Context, node: Node) -> Array | None:
 
 
 def _parts(rows: Shape, length: int, lanes: int) -> Iterator[tuple[slice, ...]]:
-    """Slices of the dimensions before a row of scores, such that each part's scores stay in the cache, and every lane has a
-    part.
-    """
+    """Yield index slices that divide the score matrix so that a part's scores fit the cache and every worker thread gets a part."""
     most = max(_BLOCK // length, _ROWS)
     if lanes > 1:
         most = min(most, -(-math.prod(rows) // lanes))
@@ -220,12 +218,12 @@ def _counts(part: tuple[slice, ...]) -> Shape:
 
 
 def _turned(counts: Shape, length: int) -> bool:
-    """Whether a part's scores are computed as keys times rows."""
+    """Return whether a part's scores are computed transposed, as keys times queries."""
     return length >= _LONG and 1 < counts[2] * counts[3] <= _FEW
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    """A thunk that computes one part after the other, or several in parallel if that is faster."""
+    """Return a function that computes the parts one by one, or several in parallel if that is faster."""
     plan: _Plan = node.prepared
     if not node.outputs[0].size:
         return lambda: None
@@ -248,7 +246,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 class _Attention:
-    """The operands as (batch, groups, shared, time, ...), each one a view of a tensor."""
+    """The attention's operands viewed as (batch, key heads, query heads per key head, time, ...)."""
 
     def __init__(self, plan: _Plan, query: Array, key: Array, value: Array, mask: Array | None, output: Array) -> None:
         self._sizes = sizes = plan.sizes
@@ -266,7 +264,7 @@ class _Attention:
             self._mask = mask.reshape(shape[0], *heads, *shape[2:])
 
     def calls(self, part: tuple[slice, ...], query: Array, scores: Array, result: Array, row: Array, turned: Array) -> list[Call]:
-        """The calls that compute a part in these buffers, which have room for as many values or more."""
+        """Return numpy calls that compute one part in the given scratch buffers."""
         sizes, counts = self._sizes, _counts(part)
         count, stacks = math.prod(counts), counts[:2]
         rows = counts[2] * counts[3]  # the rows of all heads that share a key, which are multiplied with it together

@@ -42,7 +42,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _transform(values: Array, spare: Array, size: int) -> list[Call]:
-    """The calls that transform each `size` values in place."""
+    """Return numpy calls that transform each run of `size` values in place, by butterflies."""
     calls: list[Call] = []
     half = 1
     while half < size:

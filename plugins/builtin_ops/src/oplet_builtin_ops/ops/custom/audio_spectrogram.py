@@ -19,7 +19,7 @@ _AT_ONCE, _BYTES_PER_SAMPLE = 1 << 16, 40
 
 
 class Settings(NamedTuple):
-    """The custom options, and the length of the transforms."""
+    """The custom options, and the FFT length derived from them."""
 
     window: int
     stride: int

@@ -19,7 +19,7 @@ _FLOOR = 1e-12
 
 
 class Settings(NamedTuple):
-    """The custom options: frequencies in Hz, and counts."""
+    """The custom options: frequency limits in Hz, number of bands and coefficients."""
 
     upper: float
     lower: float
@@ -56,7 +56,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _filterbank(settings: Settings, bins: int, rate: int) -> tuple[int, Array]:
-    """The first bin that counts, and for each band the weight of it and of the following ones."""
+    """Return the mel filterbank: the first spectrogram bin used, and for each band the weights from that bin on."""
     ensure(rate > 0, f"the sample rate is {rate}; it must be above zero.")
     low, high = _mel(np.array([settings.lower, settings.upper]))
     spacing = (high - low) / (settings.bands + 1)

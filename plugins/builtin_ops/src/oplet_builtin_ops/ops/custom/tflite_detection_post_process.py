@@ -23,7 +23,7 @@ TYPES = (TensorType.FLOAT32, TensorType.UINT8)
 
 
 class Settings(NamedTuple):
-    """The custom options."""
+    """The custom options: numbers of boxes and classes, thresholds, and the scales of box coordinates."""
 
     detections: int
     classes_per_detection: int
@@ -92,7 +92,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _reals(tensor: Tensor) -> Array:
-    """The values as float32; uint8 ones are dequantized."""
+    """Return the tensor's values as float32; dequantize uint8."""
     if tensor.type == TensorType.FLOAT32:
         return tensor.data
     return np.asarray((tensor.data.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.scale))
@@ -103,12 +103,12 @@ _BOX_BYTES = 160
 
 
 def _columns(anchors: Tensor, count: int) -> Array:
-    """The values of the anchors, (4, count), as float64."""
+    """Return the anchors' values as float64 columns, shape (4, count)."""
     return np.ascontiguousarray(_reals(anchors).reshape(-1)[: 4 * count].reshape(count, 4).T.astype(np.float64))
 
 
 class _Decoder:
-    """Computes the corners of boxes from their centres and sizes relative to anchors, in memory of its own.
+    """Decodes boxes: centres and sizes relative to anchors become corners, in preallocated memory.
 
     Attributes:
         corners: (4, count): the upper, left, lower and right edges, float32.
@@ -126,7 +126,7 @@ class _Decoder:
         self._crossed = np.empty((2, count), np.bool_)
 
     def decode(self, boxes: Array, anchors: Array) -> Boxes:
-        """The boxes, whose corners are in `corners` then.
+        """Decode boxes into `corners`, and return them as `Boxes`.
 
         Args:
             boxes: (count, 4 or more).

@@ -17,7 +17,7 @@ _NUMBERS = (*REAL, *COMPLEX)
 
 
 def _by_nonzero(function: Callable[[Array, Array, Array], Any]) -> Callable[[Array, Array, Array], None]:
-    """A division that refuses zeros among integers."""
+    """Wrap a division to raise an error for integer divisors of zero."""
 
     def run(x: Array, y: Array, out: Array) -> None:
         if y.dtype.kind in "iu":
@@ -62,7 +62,7 @@ def _floored_remainder(x: Array, y: Array, out: Array) -> None:
 
 
 def _where_nonzero(function: Callable[..., Any], of: int) -> Callable[[Array, Array, Array], None]:
-    """A function that is 0 where the operand at position `of` is."""
+    """Wrap a function to return 0 where operand number `of` is zero (e.g. Xdivy, MulNoNan)."""
 
     def run(x: Array, y: Array, out: Array) -> None:
         value = function(x, y)
@@ -83,7 +83,7 @@ def _squared_difference(x: Array, y: Array, out: Array) -> None:
 
 
 def _shift(function: Callable[[Array, Array, Array], Any]) -> Callable[[Array, Array, Array], None]:
-    """A shift by at least 0 and less than the type has bits."""
+    """Wrap a shift to clamp the amount to 0 .. bits - 1."""
 
     def run(x: Array, y: Array, out: Array) -> None:
         function(x, np.clip(y, 0, 8 * x.dtype.itemsize - 1).astype(x.dtype), out)

@@ -21,7 +21,7 @@ _BOOL = TensorType.BOOL
 
 
 def _equality(function: np.ufunc, when_apart: bool) -> Registration:
-    """Equal or NotEqual. Shapes that do not broadcast give one value where the attribute `incompatible_shape_error` is false."""
+    """Build Equal or NotEqual; shapes that do not broadcast give one value if the attribute `incompatible_shape_error` is false."""
 
     def apart(node: Node, attributes: Attributes) -> bool:
         if attributes.flag("incompatible_shape_error", default=True):

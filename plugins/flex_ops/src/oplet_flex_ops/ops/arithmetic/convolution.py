@@ -1,4 +1,4 @@
-"""Convolutions of pictures, of shape (batch, height, width, channels). Numerics: tensorflow/core/kernels/conv_ops.cc, depthwise_conv_op.cc.
+"""2D convolutions of NHWC images. Numerics: tensorflow/core/kernels/conv_ops.cc, depthwise_conv_op.cc.
 
 Halves are added up in single precision.
 """

@@ -22,12 +22,12 @@ _FORMATS = ("NHWC", "NCHW", "NDHWC", "NCDHW")
 
 
 def channel_axis(attributes: Attributes) -> int:
-    """The axis of the channels, by the attribute `data_format`."""
+    """Return the channel axis, by the attribute `data_format`."""
     return -1 if attributes.text("data_format", *_FORMATS, default="NHWC").endswith("C") else 1
 
 
 def ensure_statistics(node: Node, attributes: Attributes, *, first: int, source: int = 0) -> int:
-    """The number of channels; refuses a node whose inputs from position `first` on do not have one value for each."""
+    """Return the number of channels, after checking that inputs from position `first` on have one value per channel."""
     tensor = node.inputs[source]
     ensure(tensor.ndim in (4, 5), f"{tensor} must have four or five dimensions.")
     channels = tensor.shape[channel_axis(attributes)]
@@ -40,7 +40,7 @@ def ensure_statistics(node: Node, attributes: Attributes, *, first: int, source:
 
 
 def batch_norm_signature(inputs: Sequence[str | TensorType], outputs: Sequence[str], version: int) -> Signature:
-    """The signature of a version: version 1 has one type, the others may have halves with statistics in single precision."""
+    """Return the signature of FusedBatchNorm: version 1 has one type, the others may have half inputs with float32 statistics."""
     if version == 1:
         return Signature(
             ["T" if kind == "U" else kind for kind in inputs], ["T"] * len(outputs), {"T": (TensorType.FLOAT32,)}

@@ -1,4 +1,4 @@
-"""The largest value or the mean of each window of pictures. Numerics: tensorflow/core/kernels/maxpooling_op.cc and avgpooling_op.cc."""
+"""Max and average pools of images. Numerics: tensorflow/core/kernels/maxpooling_op.cc and avgpooling_op.cc."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TYPES = (*FLOATS, *SIGNED, TensorType.UINT8, TensorType.UINT16)
 
 
 def pool_plane(attributes: Attributes, source: Shape, ksize: Sequence[int], strides: Sequence[int]) -> Plane:
-    """The windows of a pool; those along other axes than height and width are refused."""
+    """Return a pool's windows, after checking that it pools along height and width only."""
     fits = len(ksize) == 4 and ksize[0] == ksize[3] == 1 and min(ksize) > 0
     ensure(fits, f"ksize of {attributes.op} is {list(ksize)}; it must be [1, height, width, 1] and above zero.")
     plane = plane_of(attributes, source, ksize[1:3], strides, [1, 1, 1, 1])

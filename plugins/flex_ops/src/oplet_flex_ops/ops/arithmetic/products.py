@@ -23,7 +23,7 @@ _OCTETS = (TensorType.INT8, TensorType.UINT8)
 
 
 def _product(left: Shape, right: Shape, flips: tuple[bool, bool], node: Node) -> Shape:
-    """The last two dimensions of the product."""
+    """Return the last two dimensions of a matrix product, after checking that the inner ones match."""
     rows, inner = left[-2:][:: -1 if flips[0] else 1]
     other, columns = right[-2:][:: -1 if flips[1] else 1]
     ensure(

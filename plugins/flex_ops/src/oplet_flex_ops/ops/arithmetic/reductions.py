@@ -1,4 +1,4 @@
-"""Reductions over the axes that the second input names, and up to each place along one.
+"""Reductions and cumulative reductions (scans) over the axes that the second input names.
 
 Numerics: tensorflow/core/kernels/reduction_ops_*.cc and scan_ops.cc.
 
@@ -104,7 +104,7 @@ def _any(source: Array, axes: tuple[int, ...], target: Array) -> None:
 
 
 def _l2_loss() -> Registration:
-    """L2Loss: half the sum of all squares, a scalar."""
+    """Build L2Loss: half the sum of squares, a scalar."""
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         values, [output] = inputs[0].reshape(-1), outputs
@@ -118,7 +118,7 @@ def _l2_loss() -> Registration:
 
 
 def _position(function: Callable[..., Any], results: Sequence[TensorType]) -> Registration:
-    """ArgMax or ArgMin along the axis that the second input names."""
+    """Build ArgMax or ArgMin along the axis that the second input names."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         source, named = node.inputs
@@ -138,7 +138,7 @@ def _position(function: Callable[..., Any], results: Sequence[TensorType]) -> Re
 
 
 def _scan(ufunc: np.ufunc, types: Sequence[TensorType], start: float) -> Registration:
-    """A reduction up to each place along an axis; `exclusive` leaves out the place itself, `reverse` begins at the other end."""
+    """Build a cumulative reduction along an axis; `exclusive` leaves out the element itself, `reverse` starts at the end."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         source, axis = node.inputs

@@ -1,4 +1,4 @@
-"""Operators that clip, add up or convert values."""
+"""Ops that clip, add up or convert values: Clip, AddN, Cast."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _clip_by_value() -> Registration:
 
 
 def _cast() -> Registration:
-    """Cast: floats are truncated towards zero, complex numbers give their real part, and what is not 0 is true."""
+    """Build Cast: floats truncate towards zero, complex numbers keep the real part, non-zero is true."""
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [source], [output] = inputs, outputs

@@ -41,7 +41,7 @@ def _softmax(*, logarithm: bool) -> Registration:
 
 
 def lrn_sums(attributes: Attributes, source: Array) -> Array:
-    """bias + alpha times the sum of squares over the channels around each, in the source's precision."""
+    """Return bias + alpha * (sum of squares over the neighbouring channels), in the source's precision."""
     radius = attributes.integer("depth_radius", default=5, least=0)
     totals = np.zeros((*source.shape[:-1], source.shape[-1] + 1), np.float64)
     np.cumsum(np.square(source, dtype=np.float64), -1, out=totals[..., 1:])

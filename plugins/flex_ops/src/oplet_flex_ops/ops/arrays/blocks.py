@@ -1,4 +1,4 @@
-"""Operators that exchange space for batch or depth: SpaceToBatch(ND), BatchToSpace(ND), SpaceToDepth and DepthToSpace.
+"""Ops that move blocks between space and batch or depth: SpaceToBatch(ND), BatchToSpace(ND), SpaceToDepth, DepthToSpace.
 
 Numerics: tensorflow/core/kernels/{spacetobatch_op.cc,batchtospace_op.cc,spacetodepth_op.cc,depthtospace_op.cc}
 """
@@ -26,7 +26,7 @@ class _Blocks(NamedTuple):
 
 
 def _blocks(node: Node, size: int | None) -> _Blocks:
-    """The blocks and what is added to each axis of them, or cut off; `size` is that of both axes where it is an attribute."""
+    """Read block sizes, and paddings or crops, of each axis; `size` is the block size if it is an attribute."""
     source, edges = node.inputs[0], node.inputs[-1]
     sizes = read_ints(node.inputs[1]) if size is None else [size, size]
     ensure(size is None or source.ndim == 4, f"{source} must have 4 dimensions.")

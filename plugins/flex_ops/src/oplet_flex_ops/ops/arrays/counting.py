@@ -28,7 +28,7 @@ _WEIGHTS = (TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.F
 
 
 def _numbered(values: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Of a vector: the positions of the distinct values, in the order in which they first appear, and the number of each value's.
+    """Return the positions of a vector's distinct values in order of first appearance, and each value's index among them.
 
     NaN is never equal.
     """
@@ -47,7 +47,7 @@ def _numbered(values: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _unique(axis: int, values: Array) -> tuple[Array, NDArray[np.intp], int]:
-    """The distinct slices along an axis, the number of each slice's, and how many there are."""
+    """Return the distinct slices along an axis, each slice's index among them, and the count of each."""
     slices = np.moveaxis(values, axis, 0)
     columns = slices.reshape(len(slices), -1) if slices.size else np.zeros((len(slices), 0), values.dtype)
     if columns.shape[1] == 0:
@@ -110,7 +110,7 @@ INVERT_PERMUTATION: Registration = filled(
 
 
 def count_values(target: Array, rows: Array, values: Array, weights: Array, binary: bool) -> None:
-    """Count values into a matrix of bins, or into a vector where `rows` are all 0.
+    """Count values into `target` (rows, bins), weighted; or just mark their presence if `binary`.
 
     Args:
         target: the bins, of shape (rows, size); overwritten.

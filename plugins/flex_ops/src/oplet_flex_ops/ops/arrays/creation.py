@@ -1,4 +1,4 @@
-"""Operators that make tensors: Fill, Range, LinSpace, OneHot, ZerosLike, OnesLike, Empty, Diag, DiagPart and BroadcastTo.
+"""Ops that create tensors: Fill, Range, LinSpace, OneHot, ZerosLike, OnesLike, Empty, Diag, DiagPart and BroadcastTo.
 
 Numerics: tensorflow/core/kernels/{constant_op.cc,sequence_ops.cc,one_hot_op.cc,diag_op.cc,broadcast_to_op.cc}
 """

@@ -1,4 +1,4 @@
-"""Operators that take or put slices at indices: Gather(V2), GatherNd, ScatterNd and the TensorScatter family.
+"""Ops that gather or scatter slices by index: Gather(V2), GatherNd, ScatterNd and the TensorScatter family.
 
 Indices outside are refused, as TensorFlow refuses them on CPUs, unless the attribute `bad_indices_policy` is IGNORE.
 
@@ -30,7 +30,7 @@ _SHORT = (*INDICES, TensorType.INT16)
 
 
 def _gather_axes(node: Node, batch_dims: int) -> tuple[int, int]:
-    """The axis, and the number of axes before it that params and indices share."""
+    """Return the gather axis and the number of batch axes, both checked."""
     params, indices = node.inputs[:2]
     axis = resolve_axis(read_int(node.inputs[2]), params.ndim) if len(node.inputs) > 2 else 0
     batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
@@ -87,7 +87,7 @@ GATHER_V2: Registration = shaped(
 
 
 def _skips(attributes: Attributes) -> bool:
-    """Whether indices outside are passed over."""
+    """Return whether out-of-range indices are ignored rather than errors."""
     return attributes.text("bad_indices_policy", "", "DEFAULT", "ERROR", "IGNORE", default="") == "IGNORE"
 
 
@@ -133,7 +133,7 @@ GATHER_ND: Registration = shaped(
 
 
 def _ensure_updates(shape: Shape, indices: Shape, updates: Shape) -> None:
-    """Refuse updates that do not have a slice of `shape` for each vector of indices."""
+    """Raise an error unless updates have one slice of `shape` for each index vector."""
     ensure(bool(indices) and bool(shape), "indices and the tensor to write must have at least one dimension.")
     depth = indices[-1]
     ensure(
@@ -156,7 +156,7 @@ def _tensor_scatter_shapes(node: Node, skip: bool) -> list[Shape]:
 
 
 def _scatterer(output: Array, indices: Array, updates: Array, apply: Any, skip: bool) -> Thunk:
-    """A thunk that applies the updates to the output, one after the other: `apply` is a ufunc, None to overwrite."""
+    """Return a function that applies updates to the output in order by the ufunc `apply`, None to overwrite."""
     depth = indices.shape[-1]
     size, count = prod(output.shape[depth:]), prod(indices.shape[:-1])
     rows = output.reshape(prod(output.shape[:depth]), size)

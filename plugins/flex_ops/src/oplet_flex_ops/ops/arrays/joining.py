@@ -1,4 +1,4 @@
-"""Operators that join and part tensors: Concat, ConcatV2, Split, SplitV, Pack and Unpack.
+"""Ops that join and split tensors: Concat, ConcatV2, Split, SplitV, Pack and Unpack.
 
 Numerics: tensorflow/core/kernels/{concat_op.cc,split_op.cc,split_v_op.cc,pack_op.cc,unpack_op.cc}
 """

@@ -1,4 +1,4 @@
-"""Operators that lay elements out anew: Reshape, ExpandDims, Squeeze, Transpose, ConjugateTranspose, Reverse, ReverseV2, Roll, Tile.
+"""Ops that rearrange elements: Reshape, ExpandDims, Squeeze, Transpose, ConjugateTranspose, Reverse, ReverseV2, Roll, Tile.
 
 Numerics: tensorflow/core/kernels/{reshape_op.h,transpose_op.cc,reverse_op.cc,roll_op.cc,tile_ops.cc}
 """

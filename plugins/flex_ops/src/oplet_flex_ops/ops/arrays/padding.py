@@ -1,4 +1,4 @@
-"""Operators that add values around a tensor: Pad, PadV2, MirrorPad, and MirrorPadGrad, which folds them back.
+"""Ops that pad a tensor: Pad, PadV2, MirrorPad, and its gradient MirrorPadGrad.
 
 Numerics: tensorflow/core/kernels/{pad_op.cc,mirror_pad_op.h}
 """
@@ -62,7 +62,7 @@ PAD_V2: Registration = shaped(
 
 
 def _offset(attributes: Attributes) -> int:
-    """How far the mirror is from the edge: a REFLECT does not repeat the edge itself."""
+    """Return 1 for REFLECT, which does not repeat the edge value, and 0 for SYMMETRIC."""
     return int(attributes.text("mode", "REFLECT", "SYMMETRIC") == "REFLECT")
 
 
@@ -77,7 +77,7 @@ def _mirror_shapes(node: Node, offset: int) -> list[Shape]:
 
 
 def _mirrored(array: Array, axis: int, size: int, pads: tuple[int, int], offset: int) -> list[tuple[Array, Array]]:
-    """The pads of an axis, each with the part that it mirrors, reversed."""
+    """Return (pad view, reversed source view) for both ends of an axis."""
     before, after = pads
     end = before + size
     low = array[along(axis, slice(before + offset, before + offset + before))]

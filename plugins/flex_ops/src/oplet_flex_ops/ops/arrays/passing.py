@@ -1,4 +1,4 @@
-"""Operators that pass values on: Identity and its kin, Bitcast, and the checks CheckNumerics and Assert; Print and PrintV2 log.
+"""Ops that pass values on: Identity and similar ops, Bitcast, the checks CheckNumerics and Assert; Print and PrintV2 log.
 
 Numerics: tensorflow/core/kernels/{identity_op.h,bitcast_op.cc,check_numerics_op.cc,logging_ops.cc}
 """
@@ -83,7 +83,7 @@ BITCAST: Registration = viewed(
 
 
 def _checking(op: str, signed: bool) -> Registration:
-    """Values that must be finite; `signed` tells the signs of infinities apart, in messages."""
+    """Build CheckNumerics, which raises for NaN and infinities; `signed` distinguishes -Inf and +Inf in messages."""
 
     def bind(node: Node, message: str) -> Thunk:
         source, output = node.inputs[0].data, node.outputs[0].data

@@ -1,4 +1,4 @@
-"""Operators that fold or sort rows by numbers: Segment*, UnsortedSegment*, DynamicPartition and (Parallel)DynamicStitch.
+"""Ops that reduce or sort rows by segment id: Segment*, UnsortedSegment*, DynamicPartition, (Parallel)DynamicStitch.
 
 Numerics: tensorflow/core/kernels/{segment_reduction_ops_impl.h,dynamic_partition_op.cc,dynamic_stitch_op.cc}
 """
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def fold_rows(fold: np.ufunc, rows: Array, ids: Array, target: Array) -> None:
-    """Fold rows of one id, which come one behind the other, into `target[id]`; other rows of the target stay as they are.
+    """Reduce runs of consecutive rows with the same id into `target[id]`; the target's other rows keep their values.
 
     Args:
         rows: an array of shape (count, size).

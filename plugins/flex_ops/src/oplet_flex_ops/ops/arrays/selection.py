@@ -1,4 +1,4 @@
-"""Operators that select by conditions, bounds and order: Where, Select(V2), Bucketize, bounds, TopKV2, InTopKV2, NthElement.
+"""Ops that select by condition, bound or order: Where, Select(V2), Bucketize, bounds, TopKV2, InTopKV2, NthElement.
 
 Numerics: tensorflow/core/kernels/{where_op.cc,cwise_op_select.cc,bucketize_op.cc,searchsorted_op.cc,topk_op.cc,in_topk_op.h,nth_element_op.cc}
 """
@@ -118,7 +118,7 @@ def _ensure_k(node: Node, k: int) -> list[Shape]:
 
 
 def _descending(values: Array) -> Array:
-    """Positions of the values of each row, the largest first and the first first among equals."""
+    """Return each row's argsort in descending order; of equal values the first comes first."""
     if values.dtype.kind in "iu":
         return np.argsort(np.invert(values), -1, "stable")
     wide = values.astype(np.float32) if values.dtype.itemsize == 2 else values

@@ -1,4 +1,4 @@
-"""Operators on shapes: Shape, ShapeN, Size, Rank, BroadcastArgs, BroadcastGradientArgs, ConcatOffset and EnsureShape.
+"""Ops on shapes: Shape, ShapeN, Size, Rank, BroadcastArgs, BroadcastGradientArgs, ConcatOffset and EnsureShape.
 
 Numerics: tensorflow/core/kernels/{shape_ops.h,bcast_ops.cc,concat_op.cc}
 """
@@ -20,7 +20,7 @@ __all__ = ["BROADCAST_ARGS", "BROADCAST_GRADIENT_ARGS", "CONCAT_OFFSET", "ENSURE
 
 
 def _constants(node: Node, values: list[Any]) -> Thunk:
-    """A thunk that writes one value, known from shapes, into each output."""
+    """Return a function that writes a constant, known from the shapes, into each output."""
     pairs = [(output.data, np.array(value, output.dtype)) for output, value in zip(node.outputs, values)]
 
     def run() -> None:
@@ -64,7 +64,7 @@ RANK: Registration = shaped(
 
 
 def _broadcast(first: Array, second: Array) -> list[tuple[int, int, int]]:
-    """For each axis the two sizes, and the one that they are broadcast to."""
+    """Return (first size, second size, broadcast size) for each axis of two broadcasting shapes."""
     ensure(first.size <= 254 and second.size <= 254, "a tensor has at most 254 dimensions.")
     rank = max(first.size, second.size)
     sizes = [[1] * (rank - part.size) + part.tolist() for part in (first, second)]

@@ -1,4 +1,4 @@
-"""Operators on slices: Slice, StridedSlice, and with one slice written StridedSliceGrad and TensorStridedSliceUpdate.
+"""Ops on slices: Slice, StridedSlice, StridedSliceGrad, and TensorStridedSliceUpdate.
 
 Numerics: tensorflow/core/kernels/{slice_op.cc,strided_slice_op.cc}, tensorflow/core/util/strided_slice_op.cc
 """
@@ -55,7 +55,7 @@ class _Masks(NamedTuple):
 
 
 class _Slice(NamedTuple):
-    """A slice as a numpy index, and the shape that it selects."""
+    """A strided slice as a numpy index, and the shape that it selects."""
 
     where: tuple[Any, ...]
     shape: Shape
@@ -69,7 +69,7 @@ def _masks(attributes: Attributes) -> _Masks:
 
 
 def _strided(shape: Sequence[int], entries: Sequence[Tensor], masks: _Masks) -> _Slice:
-    """The slice that begin, end and strides select of a tensor of `shape`.
+    """Return the slice that begin, end, strides and masks select from a tensor of `shape`.
 
     Raises:
         EnsureError: the entries do not fit the shape.

@@ -1,4 +1,4 @@
-"""What training on the device needs: gradients of operators, losses, variables and the steps of optimizers.
+"""Ops for on-device training: gradients, losses, variables and optimizer steps.
 
 Small operators share a module by kind; each is a constant there, named like the operator.
 """

@@ -1,6 +1,7 @@
 """Gradients of elementwise functions. Numerics: tensorflow/core/kernels/relu_op_functor.h, cwise_ops_gradients.h.
 
-Those of activations take the gradient first and then what the activation read or gave, the others the result first.
+Gradients of activations take the incoming gradient first, then the activation's input or output; the others take the function's
+result first.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def _shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
 
 
 def _gradient(function: Callable[[Array, Array, Array], Any], *types: TensorType) -> Registration:
-    """`function` takes the two operands and the array for the result."""
+    """Build the registration of a binary gradient op; `function(left, right, result)` writes into `result`."""
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return partial(function, inputs[0], inputs[1], outputs[0])

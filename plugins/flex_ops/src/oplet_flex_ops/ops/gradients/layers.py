@@ -25,7 +25,7 @@ from oplet_flex_ops.numerics.types import FLOATS, NUMBERS
 
 
 def _convolution(wanted: str, *, separate: bool) -> Registration:
-    """The gradient of the "source" or of the "filters", whose shape is an input in the place of the tensor itself."""
+    """Build a convolution's gradient by "source" or "filters"; that operand's shape is an input in its place."""
     place = 0 if wanted == "source" else 1
 
     def plane(attributes: Attributes, source: Shape, filters: Shape) -> Plane:
@@ -60,7 +60,7 @@ def _convolution(wanted: str, *, separate: bool) -> Registration:
 
 
 def _bias() -> Registration:
-    """BiasAddGrad: the sums over all axes but that of the channels."""
+    """Build BiasAddGrad: sums over all axes but the channels."""
 
     def axis(attributes: Attributes) -> int:
         return 1 if attributes.text("data_format", "NHWC", "NCHW", default="NHWC") == "NCHW" else -1

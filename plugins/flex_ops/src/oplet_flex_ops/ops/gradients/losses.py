@@ -21,7 +21,7 @@ def _log_softmax(features: Array) -> Array:
 
 
 def _dense() -> Registration:
-    """SoftmaxCrossEntropyWithLogits: the labels are probabilities; features and labels broadcast."""
+    """Build SoftmaxCrossEntropyWithLogits: labels are probabilities; features and labels broadcast."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         for tensor in node.inputs:
@@ -47,7 +47,7 @@ def _dense() -> Registration:
 
 
 def _sparse() -> Registration:
-    """SparseSoftmaxCrossEntropyWithLogits: the labels are numbers of classes."""
+    """Build SparseSoftmaxCrossEntropyWithLogits: labels are class numbers."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         features, labels = node.inputs

@@ -54,7 +54,7 @@ def _batch_norm(version: int) -> Registration:
 
 
 def _lrn() -> Registration:
-    """LRNGrad, of the gradient of the result, the input and the result."""
+    """Build LRNGrad, from the output's gradient, the input and the output."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         ensure_same_shape(*node.inputs)

@@ -1,7 +1,7 @@
-"""Steps of optimizers, which change variables in place. Numerics: tensorflow/core/kernels/training_ops.cc.
+"""Optimizer update ops, which change variables in place. Numerics: tensorflow/core/kernels/training_ops.cc.
 
-Halves are computed in single precision and rounded once for each variable. What the attribute `use_locking` says needs no heed, as no
-two nodes run at a time.
+Halves are computed in single precision and rounded once for each variable. The attribute `use_locking` is ignored, as nodes never
+run concurrently.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _step(
     types: Sequence[TensorType] = FLOATS,
     flags: Sequence[tuple[str, bool]] = (),
 ) -> Registration:
-    """The registration of a step.
+    """Build the registration of one ResourceApply... update op.
 
     Args:
         operands: the names of its inputs: variables, "|", the others, of which "grad" or "delta" has the variables' shape and the
@@ -85,7 +85,7 @@ def _step(
 def _by_rows(
     step: Callable[..., None], variables: list[Array], rows: Array, names: list[str], arguments: list[Array], chosen: list[bool]
 ) -> None:
-    """One step for each index, in order: an index that comes twice takes two steps."""
+    """Apply the update step row by row in index order; a repeated index is updated repeatedly."""
     gradient = names.index("grad")
     flat = arguments[gradient].reshape(rows.size, *variables[0].shape[1:])
     for row, part in zip(rows.ravel().tolist(), flat):
@@ -195,7 +195,7 @@ def _power_sign(var: Array, m: Array, lr: Array, logbase: Array, decay: Array, b
 
 
 def _shrunk(values: Array, rate: Array, l1: Array, l2: Array) -> Array:
-    """The proximal point of both penalties."""
+    """Apply the proximal operator of the L1 and L2 penalties (soft thresholding and shrinking)."""
     result: Array = np.sign(values) * np.maximum(np.abs(values) - rate * np.maximum(l1, 0), 0) / (1 + l2 * rate)
     return result
 
@@ -220,7 +220,7 @@ def _ftrl_v2(
     var: Array, accum: Array, linear: Array, grad: Array, lr: Array, l1: Array, l2: Array, shrinkage: Array, power: Array,
     scaled: bool,
 ) -> None:  # fmt: skip
-    """With `scaled` (multiply_linear_by_lr) the linear part is kept times the learning rate."""
+    """Do the FTRL-V2 update step; with `scaled` (multiply_linear_by_lr) the linear slot is stored times the learning rate."""
     rate = lr if scaled else np.ones_like(lr)
     new = accum + grad * grad
     before, after = accum ** (-power), new ** (-power)

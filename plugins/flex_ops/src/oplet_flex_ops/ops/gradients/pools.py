@@ -1,4 +1,4 @@
-"""Gradients of pools. A maximum's goes to the first of the largest values in a window.
+"""Gradients of pools. A max pool's goes to the first of the largest values in a window.
 
 Numerics: tensorflow/core/kernels/maxpooling_op.cc and avgpooling_op.cc.
 """
@@ -70,7 +70,7 @@ def _max_pool(*, second: bool) -> Registration:
 
 
 def _max_pool_by_place() -> Registration:
-    """MaxPoolGradWithArgmax: the gradient of each window goes to the place that the third input names."""
+    """Build MaxPoolGradWithArgmax: each window's gradient is added at the position that the third input names."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         source, gradient, places = node.inputs

@@ -1,4 +1,4 @@
-"""Variables: made, read, assigned, gathered from and scattered to. Behaviour: tensorflow/core/kernels/resource_variable_ops.cc.
+"""Ops on resource variables: create, read, assign, gather, scatter. Behaviour: tensorflow/core/kernels/resource_variable_ops.cc.
 
 They belong to the interpreter, and end with it.
 """
@@ -22,7 +22,7 @@ _TYPES = (*EVERY, TensorType.STRING)
 
 
 def _registration(signature: Signature, run: Callable[[Context, Node], None], *, dynamic: bool = False) -> Registration:
-    """An operator on a variable; with `dynamic`, `run` sets the shape of its output."""
+    """Build the registration of a variable op; with `dynamic`, `run` resizes its output."""
 
     def prepare(context: Context, node: Node) -> None:
         signature.check(node)
@@ -39,7 +39,7 @@ def _registration(signature: Signature, run: Callable[[Context, Node], None], *,
 
 
 def _handle() -> Registration:
-    """VarHandleOp: the variable of the attributes `container` and `shared_name`, the node's own where that is empty."""
+    """Build VarHandleOp: the variable named by `container` and `shared_name`, the node's own if that is empty."""
 
     def prepare(context: Context, node: Node) -> None:
         ensure_operands(node, 0)
@@ -106,7 +106,7 @@ def _shape(context: Context, node: Node) -> None:
 
 
 def rows_of(indices: Array, value: Array) -> Array:
-    """The indices of rows of a variable.
+    """Check indices against a variable's rows, and return them.
 
     Raises:
         EnsureError: it has no such row.

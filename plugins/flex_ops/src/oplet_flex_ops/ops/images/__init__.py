@@ -1,1 +1,3 @@
-"""Operators on images: sizes, crops, patches, colours, files, drawings and boxes. Most take images as are [batch, height, width, channels]."""
+"""Ops on images: sizes, crops, patches, colours, files, drawings and boxes. Most take images of shape [batch, height, width,
+channels].
+"""

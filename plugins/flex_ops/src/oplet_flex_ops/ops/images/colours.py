@@ -1,4 +1,4 @@
-"""Operators on colours: RGBToHSV, HSVToRGB, AdjustContrastv2, AdjustHue and AdjustSaturation.
+"""Colour ops: RGBToHSV, HSVToRGB, AdjustContrastv2, AdjustHue and AdjustSaturation.
 
 Half-precision images are computed as floats, and rounded at the end.
 

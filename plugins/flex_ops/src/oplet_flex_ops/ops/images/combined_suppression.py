@@ -1,4 +1,4 @@
-"""CombinedNonMaxSuppression: the best boxes of every image, suppressed class by class.
+"""CombinedNonMaxSuppression: the best boxes of every image, suppressed per class.
 
 Numerics: tensorflow/core/kernels/image/non_max_suppression_op.cc
 """

@@ -1,4 +1,4 @@
-"""Operators that cut out parts of images: CropAndResize, ExtractGlimpse and ExtractGlimpseV2.
+"""Ops that crop images: CropAndResize, ExtractGlimpse and ExtractGlimpseV2.
 
 A glimpse that leaves its image is filled with zeros where the attribute `noise` says so; other noise is random in TensorFlow and
 refused here.
@@ -55,7 +55,7 @@ def _crop_shapes(node: Node, given: Any) -> list[Shape]:
 
 
 def _sides(low: Any, high: Any, length: int, out: int) -> Any:
-    """The positions of a crop's pixels along an axis of the image."""
+    """Return the source positions, along an axis, of a crop's `out` pixels; `low` and `high` are relative to the image."""
     if out > 1:
         return low * _F(length - 1) + np.arange(out, dtype=_F) * ((high - low) * _F(length - 1) / _F(out - 1))
     return np.array([0.5 * np.float64(low + high) * (length - 1)], _F)
@@ -127,7 +127,7 @@ def _glimpse_shapes(node: Node, given: Any) -> list[Shape]:
 
 def _glimpse(version: int) -> Any:
     def place(given: _Glimpse, offset: float, length: int, window: int) -> int:
-        """Where a glimpse begins along an axis."""
+        """Return where a glimpse's window begins along an axis."""
         at = _F(offset)
         if given.normalized:
             at *= _F(length)

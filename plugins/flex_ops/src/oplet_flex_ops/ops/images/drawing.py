@@ -1,4 +1,4 @@
-"""DrawBoundingBoxes and DrawBoundingBoxesV2: frames of one pixel around boxes.
+"""DrawBoundingBoxes and DrawBoundingBoxesV2: one-pixel rectangles around boxes.
 
 Numerics: tensorflow/core/kernels/image/draw_bounding_box_op.cc
 """

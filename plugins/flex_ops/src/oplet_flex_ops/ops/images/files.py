@@ -1,4 +1,4 @@
-"""Operators that read and write image files: DecodePng, DecodeJpeg, DecodeAndCropJpeg, DecodeGif, DecodeBmp, DecodeImage, EncodePng,
+"""Ops that decode and encode image files: DecodePng, DecodeJpeg, DecodeAndCropJpeg, DecodeGif, DecodeBmp, DecodeImage, EncodePng,
 EncodeJpeg. All but DecodeBmp need Pillow, which `pip install oplet-flex-ops[images]` brings.
 
 JPEG files are decoded with libjpeg's accurate integer transform (INTEGER_ACCURATE) and smooth chroma upsampling; TensorFlow's default
@@ -126,7 +126,7 @@ def _image_settings(attributes: Attributes) -> _Image:
 
 
 def _decode(data: bytes, wanted: Wanted, *, animations: bool, bmp: bool) -> Any:
-    """The image in a file of any kind, of 8 or, from PNG files, 16 bits."""
+    """Decode an image file of any known format to 8 bits, or 16 for PNG files."""
     kind = kind_of(data)
     if kind == "PNG":
         return decode_png(data, wanted)

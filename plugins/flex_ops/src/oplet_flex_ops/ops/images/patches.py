@@ -1,4 +1,4 @@
-"""ExtractImagePatches and ExtractVolumePatches: the windows of images and volumes, each laid out along the last axis.
+"""ExtractImagePatches and ExtractVolumePatches: windows (im2col) flattened along the last axis.
 
 Numerics: tensorflow/core/kernels/image/{extract_image_patches_op.cc,extract_volume_patches_op.cc}
 """

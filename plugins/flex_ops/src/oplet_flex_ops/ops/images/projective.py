@@ -1,4 +1,4 @@
-"""ImageProjectiveTransformV2 and V3: images seen through a projective transformation of the plane.
+"""ImageProjectiveTransformV2 and V3: images warped by a projective transformation.
 
 Numerics: tensorflow/core/kernels/image/image_ops.h
 """
@@ -69,7 +69,7 @@ def _wrapped(place: Array, length: int) -> Array:
 
 
 def _mapped(place: Array, length: int, mode: str) -> Any:
-    """Positions brought back into an axis, or left as they are to be filled."""
+    """Map source positions outside the axis back into it by the fill mode; leave them for constant fill."""
     if mode == "CONSTANT":
         return place
     moved = place if mode == "NEAREST" else _reflected(place, length) if mode == "REFLECT" else _wrapped(place, length)
@@ -77,7 +77,7 @@ def _mapped(place: Array, length: int, mode: str) -> Any:
 
 
 def _read(image: Array, rows: Array, columns: Array, fill: Any) -> Array:
-    """The pixels at whole positions, `fill` where there is none."""
+    """Return the pixels at integer positions, `fill` for those outside the image."""
     height, width, _ = image.shape
     with np.errstate(invalid="ignore"):
         inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)

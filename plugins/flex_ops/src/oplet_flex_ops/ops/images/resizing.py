@@ -1,4 +1,4 @@
-"""Operators that scale images: ResizeNearestNeighbor, ResizeBilinear, ResizeBicubic, ResizeArea and ScaleAndTranslate.
+"""Ops that resize images: ResizeNearestNeighbor, ResizeBilinear, ResizeBicubic, ResizeArea and ScaleAndTranslate.
 
 Numerics: tensorflow/core/kernels/image/{resize_*_op.cc,scale_and_translate_op.cc,sampling_kernels.h},
 tensorflow/core/util/image_resizer_state.h
@@ -26,13 +26,13 @@ _F = np.float32
 
 
 class _Corners(NamedTuple):
-    """How output pixels lie on the input's: corners on corners, or centres half a pixel inside."""
+    """Alignment of output and input pixels: align_corners or half_pixel_centers."""
 
     align: bool
     half: bool
 
     def places(self, size: int, out: int) -> Any:
-        """The input's position for each output pixel of an axis, as float."""
+        """Return the input position, a float, of each output pixel of an axis."""
         scale = self.scale(size, out)
         whole = np.arange(out, dtype=_F)
         return (whole + _F(0.5)) * scale - _F(0.5) if self.half else whole * scale
@@ -100,14 +100,14 @@ _STEPS = 1024
 
 
 def _cubic_table(a: float) -> Array:
-    """The weights at distances of 0 to 1 and of 1 to 2, by the distance in steps."""
+    """Tabulate the cubic convolution weights for distances 0 to 1 and 1 to 2."""
     near = (np.arange(_STEPS + 1) / _STEPS).astype(_F).astype(np.float64)
     far = near + 1.0
     return np.stack([((a + 2) * near - (a + 3)) * near * near + 1, ((a * far - 5 * a) * far + 8 * a) * far - 4 * a], 1).astype(_F)
 
 
 def _cubic_weights(corners: _Corners, length: int, out: int) -> tuple[Array, Array]:
-    """Four pixels and their weights for each output pixel of an axis, of shape (4, out)."""
+    """Return the four source pixels and their weights for each output pixel of an axis, shape (4, out)."""
     places = corners.places(length, out)
     start = np.floor(places)
     offset = np.rint((places - start) * _F(_STEPS)).astype(np.intp)
@@ -134,7 +134,7 @@ def _bicubic(corners: _Corners, outputs: list[Array], images: Array, size: Array
 
 
 def _area_weights(scale: Any, length: int, out: int) -> Any:
-    """How much of each pixel of an axis lies under each output pixel, of shape (out, length)."""
+    """Return how much of each input pixel of an axis each output pixel covers, shape (out, length)."""
     reserve((out, length), 16)
     if not scale:
         return np.ones((out, length), _F)  # aligned corners of a single pixel
@@ -145,7 +145,7 @@ def _area_weights(scale: Any, length: int, out: int) -> Any:
 
 
 def _outside(end: Array, length: int) -> Array:
-    """What lies behind the last pixel counts as the last pixel."""
+    """Return the coverage beyond the last pixel, credited to the last pixel."""
     weights = np.zeros((len(end), length), _F)
     weights[:, -1:] = np.maximum(end - _F(length), _F(0))
     return weights
@@ -160,7 +160,7 @@ def _area(corners: _Corners, outputs: list[Array], images: Array, size: Array) -
 
 
 def _separable(output: Array, images: Array, down: Array, across: Array) -> None:
-    """Weigh the rows by the matrix `down` and the columns by `across`."""
+    """Resize by two matrix products: `down` weights the rows, `across` the columns."""
     batch, height, width, depth = images.shape
     reserve((batch, len(down), width, depth), 4)
     tall = np.matmul(down, images.astype(_F, copy=False).reshape(batch, height, width * depth))

@@ -1,4 +1,4 @@
-"""Sampling kernels of ScaleAndTranslate, and the weights that they give to pixels.
+"""Sampling kernels of ScaleAndTranslate, and the pixel weights derived from them.
 
 Numerics: tensorflow/core/kernels/image/{sampling_kernels.h,scale_and_translate_op.cc}
 """
@@ -19,7 +19,7 @@ _F = np.float32
 
 
 def rounded(place: Array) -> Any:
-    """The nearest whole numbers, halves away from zero."""
+    """Round to the nearest integer, ties away from zero."""
     whole = np.trunc(place)
     return whole + np.copysign(np.abs(place - whole) >= 0.5, place).astype(place.dtype)
 
@@ -71,7 +71,7 @@ KERNELS: Final[dict[str, tuple[float, Callable[[Array], Array]]]] = {
 
 
 def spans(kernel: str, antialias: bool, length: int, out: int, scale: Any, translation: Any) -> Array:
-    """The weights of the pixels of an axis for each output pixel, float32 of shape (out, length).
+    """Return the weight of each input pixel of an axis for each output pixel, float32 of shape (out, length).
 
     Args:
         kernel: its name in `KERNELS`.

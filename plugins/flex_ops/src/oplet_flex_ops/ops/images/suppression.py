@@ -1,4 +1,4 @@
-"""NonMaxSuppression, V2 to V5 and NonMaxSuppressionWithOverlaps: of boxes that overlap the one with the best score stays.
+"""NonMaxSuppression, V2 to V5, and NonMaxSuppressionWithOverlaps: of overlapping boxes the best one is kept.
 
 Numerics: tensorflow/core/kernels/image/non_max_suppression_op.cc
 """
@@ -27,7 +27,7 @@ Overlaps = Callable[[int, Array], Array]
 
 
 def overlaps(boxes: Array) -> Overlaps:
-    """Intersection over union of boxes (n, 4), of y and x of any two opposite corners; 0 for boxes without an area."""
+    """Return a function for the intersection over union of boxes (n, 4), any two opposite corners (y, x); 0 for empty boxes."""
     wide = boxes.astype(_F)
     low, high = np.minimum(wide[:, :2], wide[:, 2:]), np.maximum(wide[:, :2], wide[:, 2:])
     with np.errstate(all="ignore"):
@@ -44,7 +44,7 @@ def overlaps(boxes: Array) -> Overlaps:
 
 
 def suppress(measure: Overlaps, scores: Array, most: int, threshold: float, least: float) -> Array:
-    """Numbers of the boxes that stay, the best first; of equal scores the first box.
+    """Return the numbers of the kept boxes, best first; of equal scores the first box wins.
 
     Args:
         measure: their overlaps.
@@ -65,7 +65,7 @@ def suppress(measure: Overlaps, scores: Array, most: int, threshold: float, leas
 
 
 def _soften(measure: Overlaps, scores: Array, most: int, least: float, sigma: float) -> tuple[Array, Array]:
-    """Numbers of the boxes that stay, and their scores, lowered for their overlap with better ones instead of left out."""
+    """Do soft NMS: return the kept boxes and their scores, decayed by the overlap with better boxes."""
     scale = _F(-0.5) / _F(sigma)
     # The heap holds the negative score, the box, and how many of the chosen ones it was compared with.
     heap = [(-float(scores[box]), box, 0) for box in (scores > least).nonzero()[0].tolist()]

@@ -1,4 +1,4 @@
-"""Factors of matrices. Numerics: LAPACK, through numpy; tensorflow/core/kernels/linalg for what is returned.
+"""Matrix decompositions. Numerics: LAPACK, through numpy; tensorflow/core/kernels/linalg for what is returned.
 
 The signs (complex: phases) of Svd's, SelfAdjointEigV2's and Eig's vectors are not unique and may differ from TensorFlow's, which uses
 Eigen; so may the order of Eig's values. The factors of Qr have TensorFlow's signs.
@@ -21,7 +21,7 @@ _NOT_UNIQUE = "signs (complex: phases) of vectors are those of LAPACK, which nee
 
 
 def _cholesky() -> Registration:
-    """Cholesky: the lower factor of the matrices whose lower triangles are given; NaN for what is not positive definite."""
+    """Build Cholesky: the lower factor, from the lower triangle; NaN for a matrix that is not positive definite."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         ensure_square(node.inputs[0])
@@ -48,7 +48,7 @@ def _cholesky() -> Registration:
 
 
 def _cholesky_grad() -> Registration:
-    """CholeskyGrad: the symmetric gradient of the decomposed matrix (Murray, arXiv:1602.07527, equation 10)."""
+    """Build CholeskyGrad: the symmetric gradient by the decomposed matrix (Murray, arXiv:1602.07527, equation 10)."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         ensure_square(*node.inputs)
@@ -96,7 +96,7 @@ def _qr() -> Registration:
 
 
 def _svd() -> Registration:
-    """Svd: singular values, and the vectors of both sides as columns."""
+    """Build Svd: singular values, and left and right singular vectors as columns."""
 
     def options(attributes: Attributes) -> tuple[bool, bool]:
         return attributes.flag("compute_uv", default=True), attributes.flag("full_matrices", default=False)
@@ -134,7 +134,7 @@ def _svd() -> Registration:
 
 
 def _self_adjoint_eig(*, one_output: bool) -> Registration:
-    """SelfAdjointEigV2: ascending eigenvalues of the matrices whose lower triangles are given, and vectors as columns."""
+    """Build SelfAdjointEigV2: ascending eigenvalues, from the lower triangle, and eigenvectors as columns."""
     message = "Self-adjoint eigen decomposition was not successful. The input might not be valid."
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
@@ -171,7 +171,7 @@ def _self_adjoint_eig(*, one_output: bool) -> Registration:
 
 
 def _eig() -> Registration:
-    """Eig: complex eigenvalues in no particular order, and vectors of length 1 as columns."""
+    """Build Eig: complex eigenvalues in no particular order, and unit eigenvectors as columns."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         ensure_square(node.inputs[0])
@@ -202,7 +202,7 @@ def _eig() -> Registration:
 
 
 def _lu() -> Registration:
-    """Lu: both factors in one matrix, and the permutation of rows by which they are multiplied."""
+    """Build Lu: L and U in one matrix, and the row permutation."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         ensure_square(node.inputs[0])

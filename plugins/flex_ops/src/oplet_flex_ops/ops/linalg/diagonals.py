@@ -24,7 +24,7 @@ _INT32 = TensorType.INT32
 
 
 class _Band(NamedTuple):
-    """Diagonals of matrices of one shape.
+    """A band of diagonals of matrices of one shape.
 
     Attributes:
         low: the lowest diagonal; 0 is the main one, those above are positive.
@@ -42,21 +42,21 @@ class _Band(NamedTuple):
 
     @property
     def count(self) -> int:  # type: ignore[override]
-        """How many diagonals there are (not what a tuple counts)."""
+        """Number of diagonals in the band."""
         return self.high - self.low + 1
 
     @property
     def longest(self) -> int:
-        """The length of the longest diagonal."""
+        """Length of the longest diagonal."""
         return min(self.rows + min(self.high, 0), self.columns - max(self.low, 0))
 
     @property
     def shape(self) -> Shape:
-        """The shape in which the diagonals of one matrix are stored."""
+        """Shape in which one matrix's diagonals are stored."""
         return (self.longest,) if self.low == self.high else (self.count, self.longest)
 
     def ensure(self, subject: Tensor) -> None:
-        """Refuse diagonals that the matrices do not have."""
+        """Raise an error for diagonals outside the matrix."""
         for k in (self.low, self.high):
             ensure(
                 k == 0 or -self.rows < k < self.columns,
@@ -64,7 +64,7 @@ class _Band(NamedTuple):
             )
 
     def places(self) -> Iterator[tuple[int, slice, Array, Array]]:
-        """For each diagonal its row in storage, the part of it, and the rows and columns in the matrix."""
+        """Yield for each diagonal its storage row, the slice of that row, and its row and column indices in the matrix."""
         above, below = self.align.split("_")
         for number in range(self.count):
             k = self.high - number
@@ -93,7 +93,7 @@ def _alignment(attributes: Attributes, version: int) -> str:
 
 
 def _stored(array: Array, band: _Band) -> Array:
-    """Storage with a row for each diagonal, also where there is one."""
+    """Reshape diagonals' storage to one row per diagonal, also for a single diagonal."""
     return array if len(band.shape) == 2 else array[..., None, :]
 
 
@@ -212,7 +212,7 @@ def _matrix_set_diag(version: int) -> Registration:
 
 
 def _band_part() -> Registration:
-    """MatrixBandPart: what lies within a number of diagonals below and above the main one; a negative number keeps all."""
+    """Build MatrixBandPart: keep a number of diagonals below and above the main one; a negative number keeps all."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         ensure_matrices(node.inputs[0])

@@ -1,4 +1,4 @@
-"""Einsum: sums of products by Einstein's convention, of one or two tensors. Numerics: tensorflow/core/kernels/linalg/einsum_op_impl.h."""
+"""Einsum: Einstein summation over one or two tensors. Numerics: tensorflow/core/kernels/linalg/einsum_op_impl.h."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LABELS = frozenset(string.ascii_letters)
 
 
 def _parts(attributes: Attributes, inputs: int) -> tuple[list[str], str]:
-    """The labels of the operands and of the result."""
+    """Parse the equation; return the operands' and the result's subscripts."""
     equation = attributes.text("equation").replace(" ", "")
     left, arrow, right = equation.partition("->")
     operands = left.split(",")

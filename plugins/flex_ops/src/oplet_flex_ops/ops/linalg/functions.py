@@ -26,7 +26,7 @@ def _determinant() -> Registration:
 
 
 def _log_determinant() -> Registration:
-    """LogMatrixDeterminant: the sign (complex: phase) of the determinant, and the logarithm of its magnitude."""
+    """Build LogMatrixDeterminant: the determinant's sign (complex: phase), and the log of its magnitude."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         ensure_square(node.inputs[0])
@@ -54,7 +54,7 @@ def _function(function: Callable[[Array], Array], message: str, *, complex_only:
 
 
 def _cross() -> Registration:
-    """Cross: the vector product along the last axis, of size 3."""
+    """Build Cross: the cross product along the last axis, of size 3."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         a, b = node.inputs

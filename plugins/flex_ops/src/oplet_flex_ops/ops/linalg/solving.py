@@ -70,7 +70,7 @@ def _solve() -> Registration:
 
 
 def _least_squares() -> Registration:
-    """MatrixSolveLs: by Cholesky's decomposition of the normal equations where `fast` is set, else by singular values."""
+    """Build MatrixSolveLs: Cholesky of the normal equations if `fast` is set, else singular values."""
     message = (
         "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger l2_regularizer > 0."
     )  # fmt: skip
@@ -126,7 +126,7 @@ def _triangular() -> Registration:
 
 
 def _banded() -> Registration:
-    """BandedTriangularSolve: the matrix is given by its bands, each value in its row's place."""
+    """Build BandedTriangularSolve: the triangular matrix is stored by its bands."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         ensure_matrices(*node.inputs)
@@ -162,7 +162,7 @@ def _banded() -> Registration:
 
 
 def _tridiagonal() -> Registration:
-    """TridiagonalSolve: Gaussian elimination on the three diagonals, with rows exchanged where `partial_pivoting` is set.
+    """Build TridiagonalSolve: Gaussian elimination, with row exchanges if `partial_pivoting` is set.
 
     NaN for a matrix that is not invertible.
     """

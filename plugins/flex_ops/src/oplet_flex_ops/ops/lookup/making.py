@@ -1,4 +1,4 @@
-"""HashTableV2, MutableHashTableV2, MutableHashTableOfTensorsV2, MutableDenseHashTableV2 and the anonymous ones: tables.
+"""Ops that create tables: HashTableV2, MutableHashTableV2, MutableHashTableOfTensorsV2, MutableDenseHashTableV2, anonymous ones.
 
 A HashTable is filled once. The anonymous operators give a new table whenever they run.
 """

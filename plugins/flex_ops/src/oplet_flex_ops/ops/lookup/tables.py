@@ -25,7 +25,7 @@ def _check_handle(node: Node) -> None:
 
 
 def prepare_find(context: Context, node: Node) -> None:
-    """Check the node: a table, keys, a value for keys that the table does not have."""
+    """Check the node's inputs: a table, keys, default value(s)."""
     attributes = checked_attributes(node, 3)
     _check_handle(node)
     attributes.ensure_type("Tin", node.inputs[1])
@@ -78,12 +78,12 @@ def _writing(write: Callable[[Table, Array, Array], None]) -> Registration:
 
 
 def _key_and_value(attributes: Attributes) -> tuple[str, str]:
-    """The names of the attributes for the types of keys and values; InitializeTableV2 has others."""
+    """Return the names of the key and value type attributes, which differ for InitializeTableV2."""
     return ("Tkey", "Tval") if "Tkey" in attributes.node_def.attributes else ("Tin", "Tout")
 
 
 def prepare_remove(context: Context, node: Node) -> None:
-    """Check the node: a table and keys."""
+    """Check the node's inputs: a table and keys."""
     attributes = checked_attributes(node, 2, 0)
     _check_handle(node)
     attributes.ensure_type("Tin", node.inputs[1])
@@ -94,7 +94,7 @@ def bind_remove(context: Context, node: Node) -> Thunk:
 
 
 def prepare_size(context: Context, node: Node) -> None:
-    """Check the node: a table."""
+    """Check the node's input, a table."""
     checked_attributes(node, 1)
     _check_handle(node)
     ensure_type(node.outputs[0], TensorType.INT64)
@@ -111,7 +111,7 @@ def bind_size(context: Context, node: Node) -> Thunk:
 
 
 def prepare_export(context: Context, node: Node) -> None:
-    """Check the node: a table."""
+    """Check the node's input, a table."""
     attributes = checked_attributes(node, 1, 2)
     _check_handle(node)
     for name, output in zip(("Tkeys", "Tvalues"), node.outputs):

@@ -1,1 +1,1 @@
-"""Operators on ragged tensors: values and the splits between their rows, level by level. Dense and sparse forms of them are here too."""
+"""Ops on ragged tensors (values plus row splits per level). Conversions to dense and sparse tensors are here, too."""

@@ -1,4 +1,4 @@
-"""RaggedTensorToTensor and RaggedTensorToSparse: ragged tensors with their rows filled up, and as sparse tensors.
+"""RaggedTensorToTensor and RaggedTensorToSparse: ragged tensors padded to dense ones, or as sparse tensors.
 
 Numerics: tensorflow/core/kernels/{ragged_tensor_to_tensor_op.cc,ragged_tensor_to_sparse_kernel.cc}
 """
@@ -39,7 +39,7 @@ def _partitions(attributes: Attributes) -> list[bytes]:
 
 
 def _rows(kinds: Sequence[bytes], tensors: Sequence[Array], count: int) -> tuple[int, list[NDArray[np.int64]]]:
-    """The number of rows, and for each level the row of each row or value below.
+    """Decode row partitions: return the number of rows, and for each level the parent row of each row or value.
 
     Raises:
         EnsureError: the partitions do not fit each other or the number of values.
@@ -74,7 +74,7 @@ def _rows(kinds: Sequence[bytes], tensors: Sequence[Array], count: int) -> tuple
 
 
 def _below(rest: Sequence[tuple[bytes, Array]], number: int, count: int) -> int:
-    """The most rows or values that can stand below a level."""
+    """Return an upper bound for the number of rows or values below a level."""
     if number + 1 == len(rest):
         return count
     kind, tensor = rest[number + 1]
@@ -82,7 +82,7 @@ def _below(rest: Sequence[tuple[bytes, Array]], number: int, count: int) -> int:
 
 
 def _columns(rows: NDArray[np.int64], above: int) -> NDArray[np.int64]:
-    """The place of each in its row."""
+    """Return each value's column within its row."""
     starts = np.searchsorted(rows, np.arange(above))
     return np.arange(rows.size) - starts[rows]
 

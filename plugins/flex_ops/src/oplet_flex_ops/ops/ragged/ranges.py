@@ -1,4 +1,4 @@
-"""RaggedRange and RaggedGather: rows of numbers, and rows chosen by their numbers.
+"""RaggedRange and RaggedGather: rows of number sequences, and rows selected by index.
 
 Numerics: tensorflow/core/kernels/{ragged_range_op.cc,ragged_gather_op.cc}
 """

@@ -1,4 +1,4 @@
-"""Splits of ragged tensors, checked, and the positions of rows that they divide."""
+"""Checked row splits of ragged tensors, and positions derived from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ensure_splits", "row_numbers_of", "rows_at"]
 
 
 def ensure_splits(levels: Sequence[Array], count: int) -> None:
-    """Refuse splits that do not ascend from 0 to the number of rows of the level below, or to `count` values at the last.
+    """Raise an error unless splits ascend from 0 to the row count of the next level, or to `count` at the last level.
 
     Raises:
         EnsureError: they do not.
@@ -29,7 +29,7 @@ def ensure_splits(levels: Sequence[Array], count: int) -> None:
 
 
 def rows_at(starts: Array, lengths: Array) -> NDArray[np.int64]:
-    """The positions start, start + 1, ... of rows of these lengths, one row behind the other."""
+    """Return start, start + 1, ... for each of many rows of the given lengths, concatenated."""
     total = int(lengths.sum(dtype=np.int64))
     reserve((total,), 32)
     ends = np.cumsum(lengths, dtype=np.int64)
@@ -37,5 +37,5 @@ def rows_at(starts: Array, lengths: Array) -> NDArray[np.int64]:
 
 
 def row_numbers_of(splits: Array) -> NDArray[np.int64]:
-    """The row of each value."""
+    """Return the row number of each value, from row splits."""
     return np.repeat(np.arange(splits.size - 1), np.diff(splits))

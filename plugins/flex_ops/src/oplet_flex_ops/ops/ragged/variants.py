@@ -1,4 +1,4 @@
-"""RaggedTensorToVariant and RaggedTensorFromVariant: ragged tensors as single values, or one such value for each row.
+"""RaggedTensorToVariant and RaggedTensorFromVariant: ragged tensors encoded as single values, whole or row by row.
 
 Numerics: tensorflow/core/kernels/{ragged_tensor_to_variant_op.cc,ragged_tensor_from_variant_op.cc}
 """
@@ -22,7 +22,7 @@ _SPLITS = (TensorType.INT64, TensorType.INT32)
 
 
 class Ragged(NamedTuple):
-    """A ragged tensor as one value of a VARIANT tensor; its arrays are never written.
+    """A ragged tensor as one value of a VARIANT tensor; its arrays are read-only.
 
     Attributes:
         splits: the row splits of each level, the outermost first.
@@ -129,7 +129,7 @@ def _dtype(type: Any) -> np.dtype[Any]:
 
 
 def _levels(encoded: Array, items: list[Ragged], inner: int) -> list[Array]:
-    """The levels of variants in a tensor of one axis or more: of its axes, of the rows in each item, of what is in them."""
+    """Return the row splits of a tensor of variants: those of its own axes, of each item's rows, and of the levels inside."""
     counts = [1]
     for size in encoded.shape:
         counts.append(counts[-1] * size)

@@ -24,13 +24,13 @@ _Draw = Callable[[Philox, Sequence[Array], Array], None]
 
 
 class _State:
-    """The generator of a node, made at its first run."""
+    """A node's random generator, created at its first run."""
 
     def __init__(self) -> None:
         self._generator: Philox | None = None
 
     def generator(self, attributes: Attributes) -> Philox:
-        """The generator in the state after the last invoke."""
+        """Return the generator, in the state after the last invoke."""
         if self._generator is None:
             seed, seed2 = (attributes.integer(name, default=0) for name in ("seed", "seed2"))
             if seed == seed2 == 0:
@@ -40,7 +40,7 @@ class _State:
 
 
 def _stateful(signature: Signature, shapes: Shapes, draw: _Draw, values: Sequence[int] = ()) -> Registration:
-    """The registration of an operator with a generator; `values` as for `operator`."""
+    """Build the registration of an op that owns a random generator; `values` as in `operator`."""
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array], state: _State) -> Step:
         return lambda: draw(state.generator(attributes), inputs, outputs[0])
@@ -60,7 +60,7 @@ def _drawn(draw: Callable[[Philox, Array], None]) -> Registration:
 
 
 def _integers() -> Registration:
-    """RandomUniformInt: integers from the input minval to below maxval."""
+    """Build RandomUniformInt: integers in [minval, maxval)."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         for bound in node.inputs[1:]:
@@ -77,7 +77,7 @@ def _integers() -> Registration:
 
 
 def _multinomial() -> Registration:
-    """Multinomial: classes drawn by each row of logits."""
+    """Build Multinomial: classes drawn by each row of logits."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         return [multinomial_shape(node)]
@@ -91,7 +91,7 @@ def _multinomial() -> Registration:
 
 
 def _shuffle() -> Registration:
-    """RandomShuffle: the rows of a tensor in random order."""
+    """Build RandomShuffle: a tensor's rows in random order."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         return [node.inputs[0].shape]

@@ -1,4 +1,5 @@
-"""Random numbers that depend on inputs alone. Numerics: tensorflow/core/kernels/stateless_random_ops.cc and _v2.cc.
+"""Stateless random ops: results depend on the seed input alone. Numerics: tensorflow/core/kernels/stateless_random_ops.cc and
+_v2.cc.
 
 The operators of version 1 take a seed of two integers, those of version 2 a key, a counter and the number of an algorithm.
 """
@@ -27,7 +28,7 @@ _PHILOX, _AUTOMATIC = 1, 3
 
 
 def shape_of(tensor: Tensor) -> Shape:
-    """The shape that a tensor holds.
+    """Return the shape that a vector tensor holds; raise for negative sizes.
 
     Raises:
         EnsureError: it is no vector, or a size is negative.
@@ -43,7 +44,7 @@ def _ensure_seed(tensor: Tensor) -> None:
 
 
 def _generator(inputs: Sequence[Array], second: bool) -> Philox:
-    """The generator that the inputs behind the first one state."""
+    """Build the generator from the inputs after the first: a seed, or (key, counter, algorithm) if `second` (version 2 ops)."""
     if not second:
         return philox.scrambled(tuple(inputs[1].tolist()))
     key, counter, algorithm = inputs[1].tolist(), inputs[2].tolist(), inputs[3].item()
@@ -82,7 +83,7 @@ def _drawn(
 
 
 def _integers(second: bool) -> Registration:
-    """StatelessRandomUniformInt: integers from the input minval to below maxval."""
+    """Build StatelessRandomUniformInt: integers in [minval, maxval)."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         _ensure_generator(node, second)
@@ -128,7 +129,7 @@ def _algorithm() -> Registration:
 
 
 def multinomial_shape(node: Node) -> Shape:
-    """The shape of draws from the classes of each row of logits.
+    """Return the shape (rows of logits, samples) of drawn classes.
 
     Raises:
         EnsureError: the logits are no matrix of one class or more, or the number of samples is none.
@@ -142,7 +143,7 @@ def multinomial_shape(node: Node) -> Shape:
 
 
 def draw_classes(generator: Philox, logits: Array, output: Array) -> None:
-    """Fill each row of `output` with classes drawn by the row of logits, one row after the other."""
+    """Fill each row of `output` with classes drawn by the row of logits."""
     count = output.shape[1]
     draws = philox.doubles(generator, prod(output.shape))
     for row, (weights, result) in enumerate(zip(logits, output)):
@@ -164,7 +165,7 @@ def _multinomial() -> Registration:
 
 
 def _shuffle() -> Registration:
-    """StatelessShuffle: the rows of a tensor in random order."""
+    """Build StatelessShuffle: a tensor's rows in random order."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         _ensure_generator(node, True)
@@ -181,7 +182,7 @@ def _shuffle() -> Registration:
 
 
 def shuffle_rows(generator: Philox, source: Array, output: Array) -> None:
-    """Copy the rows of `source` to `output` in the order of a shuffle, which draws a word for each but the last."""
+    """Copy the rows of `source` to `output` in Fisher-Yates order, using one word for each but the last."""
     if source.ndim == 0 or len(source) < 2:
         np.copyto(output, source)
         return

@@ -1,1 +1,1 @@
-"""Operators on sequences: CTC decoders and losses, edit distances and recurrent cells. Time comes first in most of them."""
+"""Ops on sequences: CTC decoders and losses, edit distances, recurrent cells. Time is the first axis in most."""

@@ -1,4 +1,4 @@
-"""The search for the likeliest label sequences: a beam of prefixes, each with the probabilities that it ends in a label or a blank.
+"""CTC beam search for the likeliest label sequences: a beam of prefixes with their probabilities of ending in a label or a blank.
 
 Numerics: tensorflow/core/util/ctc/{ctc_beam_search.h,ctc_beam_entry.h}
 """
@@ -20,14 +20,14 @@ _ZERO = -math.inf
 
 
 def _add(a: Array, b: Array) -> Any:
-    """The logarithms of the sums of probabilities given by theirs, in the precision of the arrays."""
+    """Return log(exp(a) + exp(b)) in the arrays' precision; minus infinity is probability 0."""
     highest, lowest = np.maximum(a, b), np.minimum(a, b)
     with np.errstate(invalid="ignore"):
         return np.where(lowest == _ZERO, highest, highest + np.log1p(np.exp(lowest - highest)))
 
 
 class _Entry:
-    """A prefix of labels.
+    """A label prefix in the beam.
 
     Attributes:
         parent: the prefix without its last label; None for the empty one.
@@ -45,11 +45,11 @@ class _Entry:
         self.total = self.blank = self.labelled = self.old_total = self.old_blank = _ZERO
 
     def reset(self) -> None:
-        """Leave the beam."""
+        """Drop this prefix from the beam by zeroing its probabilities."""
         self.total = self.blank = self.labelled = _ZERO
 
     def forget(self) -> None:
-        """Not come back into the beam: a prefix that was in it before this step does not grow, either."""
+        """Drop this prefix for good, so that it also cannot be extended in this step."""
         self.reset()
         self.old_total = self.old_blank = _ZERO
 
@@ -59,7 +59,7 @@ class _Entry:
 
 
 class BeamSearch:
-    """A search that takes the logits of one time step after the other.
+    """A beam search that consumes one time step's logits after the other.
 
     Args:
         width: the number of prefixes that it keeps.
@@ -74,7 +74,7 @@ class BeamSearch:
         self._leaves: list[_Entry] = [root]
 
     def step(self, logits: Array) -> None:
-        """Take a step's logits, of shape (classes,), whose type is the precision of the search."""
+        """Advance by one time step; `logits` has shape (classes,), and its type is the search's precision."""
         charge(512 * self._width)
         highest = logits.max()
         with np.errstate(all="ignore"):
@@ -95,7 +95,7 @@ class BeamSearch:
         self._leaves = [entry for _, _, entry in beam]
 
     def _pass_on(self, branches: list[_Entry], logits: Array, offset: Any) -> None:
-        """Give each prefix its probabilities after a step that adds no label to it."""
+        """Update each prefix's probabilities for a step that adds no label: a blank, or its last label repeated."""
         before = [
             (
                 _ZERO
@@ -119,7 +119,7 @@ class BeamSearch:
             entry.labelled, entry.blank, entry.total = found
 
     def _grow(self, beam: list[tuple[float, int, _Entry]], entry: _Entry, scores: Array) -> None:
-        """Add the prefixes with one label more that are likely enough."""
+        """Add to the beam the prefixes extended by one label that are likely enough."""
         if not self._is_candidate(beam, entry.old_total):
             return
         totals = scores[:-1] + scores.dtype.type(entry.old_total)
@@ -149,7 +149,7 @@ class BeamSearch:
         return total > _ZERO and (len(beam) < self._width or total > beam[0][0])
 
     def best(self, count: int, merge: bool) -> list[tuple[list[int], float]]:
-        """The likeliest label sequences and the logarithms of their probabilities, the likeliest first.
+        """Return the likeliest label sequences with their log probabilities, best first.
 
         Args:
             count: the most of them.

@@ -42,7 +42,7 @@ def _sigmoid(values: Array) -> Any:
 
 
 def _ensure_lstm(node: Node, batch: int, inputs: int, start: int) -> int:
-    """The number of cells; refuses operands, from `start` on cs_prev, h_prev, w, wci, wcf, wco and b, that do not fit."""
+    """Return the number of cells, after checking the operands from `start` on: cs_prev, h_prev, w, wci, wcf, wco and b."""
     state, hidden, weights, *peepholes, bias = node.inputs[start:]
     cells = state.shape[1]
     for tensor in (state, hidden):
@@ -55,7 +55,7 @@ def _ensure_lstm(node: Node, batch: int, inputs: int, start: int) -> int:
 
 
 def _lstm_step(given: _Lstm, swapped: bool, x: Array, state: Array, hidden: Array, *weights: Array) -> list[Array]:
-    """One step: input gate, cell state, forget gate, output gate, new input, its output, and the output.
+    """Compute one LSTM step; return input gate, cell state, forget gate, output gate, cell input, activated state, and output.
 
     Args:
         swapped: whether the forget gate stands before the new input in the matrix.
@@ -83,7 +83,7 @@ def _cell_shapes(node: Node, given: _Lstm) -> list[Shape]:
 
 
 def _wide(operands: tuple[Array, ...]) -> list[Array]:
-    """Halves are computed as floats."""
+    """Convert half operands to float32, in which they are computed."""
     return [operand.astype(np.float32, copy=False) for operand in operands]
 
 

@@ -22,7 +22,7 @@ __all__ = ["EDIT_DISTANCE", "REVERSE_SEQUENCE"]
 
 
 def _levenshtein(first: Array, second: Array) -> int:
-    """The least number of insertions, deletions and replacements that turn one sequence into the other."""
+    """Return the Levenshtein distance: the least number of insertions, deletions and substitutions between two sequences."""
     steps = np.arange(second.size + 1)
     row = steps
     for number, item in enumerate(first.tolist()):
@@ -34,7 +34,7 @@ def _levenshtein(first: Array, second: Array) -> int:
 
 
 def _rows(indices: Array, values: Array, outer: tuple[int, ...]) -> Iterator[tuple[int, Array]]:
-    """The sequences, with their places among all."""
+    """Yield (row number, values) of each sequence of a sparse tensor."""
     places = row_numbers(indices[:, :-1], outer)
     ensure(bool((places[1:] >= places[:-1]).all()), "the index vectors are not in order.")
     ends = (places[1:] != places[:-1]).nonzero()[0] + 1

@@ -22,7 +22,7 @@ _T = (TensorType.FLOAT32, TensorType.FLOAT64)
 
 
 def ensure_lengths(inputs: Array, lengths: Array) -> None:
-    """Refuse logits that are not [time, batch, classes], or lengths that are not one for each sequence, within the time.
+    """Raise an error unless logits are [time, batch, classes] with one length per sequence, at most `time`.
 
     Raises:
         EnsureError: they do not fit.
@@ -36,7 +36,7 @@ def ensure_lengths(inputs: Array, lengths: Array) -> None:
 
 
 def _sparse(paths: list[list[int]]) -> tuple[Array, Array, Array]:
-    """A row of labels for each sequence, as a sparse matrix."""
+    """Return a sparse matrix (indices, values, shape) with one row of labels per sequence."""
     lengths = [len(path) for path in paths]
     rows = np.repeat(np.arange(len(paths)), lengths)
     columns = np.concatenate([np.arange(length) for length in lengths]) if paths else np.zeros(0, np.int64)

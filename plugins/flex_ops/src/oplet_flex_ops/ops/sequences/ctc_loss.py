@@ -42,7 +42,7 @@ def _shapes(node: Node, given: _Settings) -> list[Shape]:
 
 
 def _loss(given: _Settings, outputs: list[Array], inputs: Array, indices: Array, values: Array, lengths: Array) -> None:
-    """The losses and gradients; the blank is the last class."""
+    """Compute CTC losses and gradients for a batch; the blank is the last class."""
     ensure_lengths(inputs, lengths)
     _, batch, classes = inputs.shape
     ensure(indices.shape == (values.size, 2), f"indices of shape {list(indices.shape)} do not fit {values.size} labels.")
@@ -71,7 +71,7 @@ def _loss(given: _Settings, outputs: list[Array], inputs: Array, indices: Array,
 
 
 def _one(logits: _Doubles, labels: NDArray[np.int64], blank: int, merge: bool) -> tuple[float, _Doubles]:
-    """The loss of one sequence and its gradient by the logits."""
+    """Compute one sequence's CTC loss and its gradient by the logits."""
     states = np.full(2 * labels.size + 1, blank, np.int64)
     states[1::2] = labels
     time, count = len(logits), states.size
@@ -100,7 +100,7 @@ def _one(logits: _Doubles, labels: NDArray[np.int64], blank: int, merge: bool) -
 
 
 def _forward(logs: _Doubles, stays: NDArray[np.bool_], skips: NDArray[np.bool_]) -> _Doubles:
-    """Logarithms of the probabilities of all paths that reach each state at each step, from one of the first two states."""
+    """Run the forward algorithm: log probabilities of all paths reaching each state at each step, starting in state 0 or 1."""
     time, count = logs.shape
     found = np.full((time, count), -np.inf)
     found[0, :2] = logs[0, :2]

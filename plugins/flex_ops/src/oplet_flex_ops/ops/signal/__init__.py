@@ -1,4 +1,4 @@
-"""Fourier transforms, parts of complex numbers, and audio. Small operators share a module by kind; each is a constant there.
+"""Fourier transforms, complex number parts, and audio. Small ops share a module by kind, one constant each.
 
 The transforms are numpy's; those of single precision are computed in double precision and rounded.
 """

@@ -1,4 +1,4 @@
-"""Spectrograms and cepstral coefficients. Numerics: tensorflow/core/kernels/spectrogram.cc, mfcc.cc, mfcc_mel_filterbank.cc, mfcc_dct.cc."""
+"""Spectrograms and MFCCs. Numerics: tensorflow/core/kernels/spectrogram.cc, mfcc.cc, mfcc_mel_filterbank.cc, mfcc_dct.cc."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FLOOR = 1e-12
 
 
 def _spectrogram() -> Registration:
-    """AudioSpectrogram: magnitudes of transforms of windows of sound, (samples, channels) to (channels, windows, bins)."""
+    """Build AudioSpectrogram: FFT magnitudes of audio windows, (samples, channels) to (channels, windows, bins)."""
 
     def window_of(attributes: Attributes) -> tuple[int, int, int]:
         window = attributes.integer("window_size", least=2, most=2**30)
@@ -58,7 +58,7 @@ def _spectrogram() -> Registration:
 
 
 class _Bands(NamedTuple):
-    """The attributes of Mfcc: frequencies in Hz, and counts."""
+    """Mfcc's attributes: frequency limits in Hz, numbers of bands and coefficients."""
 
     upper: float
     lower: float
@@ -88,7 +88,7 @@ def _mel(hertz: Array) -> Array:
 
 
 def _filter_bank(bands: _Bands, bins: int, rate: int) -> tuple[int, Array]:
-    """The first bin that counts, and the weights of it and the following ones for each band."""
+    """Return the mel filterbank: the first bin used, and for each band the weights from that bin on."""
     ensure(rate > 0, f"the sample rate is {rate}; it must be above zero.")
     low, high = _mel(np.array([bands.lower, bands.upper]))
     centres = low + (high - low) / (bands.channels + 1) * np.arange(1, bands.channels + 2)
@@ -109,7 +109,9 @@ def _filter_bank(bands: _Bands, bins: int, rate: int) -> tuple[int, Array]:
 
 
 def _mfcc() -> Registration:
-    """Mfcc: mel-frequency cepstral coefficients of a spectrogram, (channels, windows, bins) to (channels, windows, coefficients)."""
+    """Build Mfcc: mel-frequency cepstral coefficients of a spectrogram, (channels, windows, bins) to (channels, windows,
+    coefficients).
+    """
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         spectrogram, rate = node.inputs

@@ -1,4 +1,6 @@
-"""Complex numbers from parts, and parts of complex numbers. Numerics: tensorflow/core/kernels/cwise_op_*.cc."""
+"""Complex numbers from parts, and their parts (real, imaginary, angle, magnitude). Numerics:
+tensorflow/core/kernels/cwise_op_*.cc.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _REAL_OF = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: Ten
 
 
 def _ensure_parts(node: Node, whole: int) -> None:
-    """Refuse a complex tensor whose parts are of another precision than the other tensor."""
+    """Raise an error if a complex tensor's parts differ in precision from the other tensor."""
     tensors = [node.inputs[0], node.outputs[0]]
     wanted = _REAL_OF[tensors[whole].type]
     ensure(tensors[1 - whole].type is wanted, f"the parts of {tensors[whole]} are {wanted.name}, {tensors[1 - whole]} is not.")

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms of the last one, two or three axes. Shapes: tensorflow/core/kernels/fft_ops.cc.
+"""FFTs over the last one, two or three axes. Shapes: tensorflow/core/kernels/fft_ops.cc.
 
 The transforms of real signals cut off what is beyond the input `fft_length`; TensorFlow does not fill up with zeros.
 """

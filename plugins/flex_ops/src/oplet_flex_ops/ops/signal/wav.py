@@ -1,4 +1,4 @@
-"""Sound in WAV files of 16 bits. Format: tensorflow/core/lib/wav/wav_io.cc."""
+"""16-bit WAV audio. Format: tensorflow/core/lib/wav/wav_io.cc."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PCM, _EXTENSIBLE = 1, 0xFFFE
 
 
 def _samples(data: bytes) -> tuple[Array, int]:
-    """The samples as int16 of shape (samples, channels), and how many there are per second."""
+    """Parse a WAV file; return int16 samples (samples, channels), and the sample rate."""
     ensure(
         len(data) >= 12 and data[:4] == b"RIFF" and data[8:12] == b"WAVE",
         "the contents are no WAV file: 'RIFF' and 'WAVE' are missing.",
@@ -49,7 +49,7 @@ def _contents(tensor: Tensor) -> bytes:
 
 
 def _decode() -> Registration:
-    """DecodeWav: float samples from -1 to 1 of shape (samples, channels), and their rate."""
+    """Build DecodeWav: float samples in [-1, 1] of shape (samples, channels), and the sample rate."""
 
     def wanted(attributes: Attributes, samples: int, channels: int) -> tuple[int, int]:
         count = attributes.integer("desired_samples", default=-1, least=-1)
@@ -77,7 +77,7 @@ def _decode() -> Registration:
 
 
 def _encode() -> Registration:
-    """EncodeWav: the file of float samples from -1 to 1, of shape (samples, channels)."""
+    """Build EncodeWav: a WAV file from float samples in [-1, 1] of shape (samples, channels)."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         audio, rate = node.inputs

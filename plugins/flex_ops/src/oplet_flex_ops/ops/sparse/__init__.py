@@ -1,1 +1,1 @@
-"""Operators on sparse tensors: index vectors, values and a shape. Those that fold rows chosen by numbers are here too."""
+"""Ops on sparse tensors (index vectors, values, shape). Sparse segment reductions are here, too."""

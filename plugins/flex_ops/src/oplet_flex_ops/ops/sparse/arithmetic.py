@@ -26,7 +26,9 @@ __all__ = [
 
 
 def _both(a: Coordinates, b: Coordinates, operation: np.ufunc) -> tuple[Array, Array]:
-    """The places that either tensor has, ascending, and the results of their values there; 0 for what is not there."""
+    """Combine two sparse tensors by a ufunc over the union of their positions, with 0 for missing values; return positions and
+    results.
+    """
     ensure(a.shape == b.shape, f"the shapes {list(a.shape)} and {list(b.shape)} must be the same.")
     places = np.union1d(a.places, b.places)
     sides = np.zeros((2, places.size), a.values.dtype)
@@ -92,7 +94,7 @@ def _dense_cwise(op: str, operation: np.ufunc) -> Registration:
 
 
 def _quotients(values: Array, others: Array) -> Array:
-    """Integers divided towards zero."""
+    """Divide; integers truncate towards zero."""
     ensure(bool((others != 0).all()), "an integer is divided by zero.")
     found = np.abs(values) // np.abs(others)
     return np.where((values < 0) != (others < 0), -found, found).astype(values.dtype)

@@ -1,4 +1,4 @@
-"""Sparse tensors as numbers: the place of each value in the dense tensor, row-major, checked."""
+"""Checked sparse tensors with each value's position flattened (row-major) to one number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Coordinates", "coordinates", "shape_of", "vectors"]
 
 
 class Coordinates(NamedTuple):
-    """A sparse tensor.
+    """A sparse tensor with flattened positions.
 
     Attributes:
         places: the place of each value, int64.
@@ -30,7 +30,7 @@ class Coordinates(NamedTuple):
 
 
 def shape_of(shape: Array) -> tuple[int, ...]:
-    """The sizes that a vector holds.
+    """Return the sizes that a shape vector holds, checked.
 
     Raises:
         EnsureError: one is negative, or there are more than numpy has axes.
@@ -41,7 +41,7 @@ def shape_of(shape: Array) -> tuple[int, ...]:
 
 
 def coordinates(indices: Array, values: Array, shape: Array) -> Coordinates:
-    """A sparse tensor from its three parts.
+    """Check a sparse tensor's indices, values and shape, and flatten its indices.
 
     Args:
         indices: of shape (values, axes).
@@ -60,7 +60,7 @@ def coordinates(indices: Array, values: Array, shape: Array) -> Coordinates:
 
 
 def vectors(places: NDArray[np.int64], shape: Sequence[int]) -> NDArray[np.int64]:
-    """The index vectors of places, of shape (places, axes)."""
+    """Convert flat positions to index vectors, shape (positions, axes)."""
     found = np.empty((places.size, len(shape)), np.int64)
     left = places
     for axis in reversed(range(len(shape))):

@@ -29,7 +29,7 @@ _WEIGHTS = (TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.F
 
 
 def rows_of_splits(splits: Array, count: int) -> NDArray[np.int64]:
-    """The row of each of `count` values from the splits between rows.
+    """Return the row of each of `count` values, from checked row splits.
 
     Raises:
         EnsureError: the splits do not ascend from 0 to the number of values.
@@ -115,7 +115,7 @@ def _counting(attributes: Attributes) -> _Counting:
 
 
 def _counted(given: _Counting, rows: Array | None, count: int, values: Array, weights: Array, dtype: Any) -> list[Array]:
-    """The index vectors, counts and shape; `rows` are None where there is one vector only, else there are `count` of them."""
+    """Count values per row; return a sparse tensor's (indices, counts, shape). `rows` is None for a single vector."""
     ensure(not values.size or int(values.min()) >= 0, "a value to count is negative.")
     ensure(weights.size in (0, values.size), f"there are {weights.size} weights for {values.size} values.")
     width = max(int(values.max()) + 1 if values.size else 0, given.least)

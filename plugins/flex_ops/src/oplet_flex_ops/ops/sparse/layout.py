@@ -1,5 +1,5 @@
-"""Operators that lay sparse tensors out anew: SparseReorder, SparseReshape, SparseSlice, SparseConcat, SparseSplit,
-SparseFillEmptyRows and SparseToDense.
+"""Ops that rearrange sparse tensors: SparseReorder, SparseReshape, SparseSlice, SparseConcat, SparseSplit, SparseFillEmptyRows
+and SparseToDense.
 
 Numerics: tensorflow/core/kernels/{sparse_reorder_op.cc,reshape_util.cc,sparse_slice_op.cc,sparse_concat_op.cc,sparse_split_op.cc,
 sparse_fill_empty_rows_op.cc,sparse_to_dense_op.cc}

@@ -1,4 +1,4 @@
-"""Reductions of sparse tensors: SparseReduceSum, SparseReduceMax, both with a sparse result as well, and SparseSoftmax.
+"""Sparse reductions: SparseReduceSum, SparseReduceMax, with dense or sparse result, and SparseSoftmax.
 
 Numerics: tensorflow/core/kernels/{sparse_reduce_op.cc,sparse_softmax_op.cc}
 """
@@ -21,7 +21,7 @@ __all__ = ["SPARSE_REDUCE_MAX", "SPARSE_REDUCE_MAX_SPARSE", "SPARSE_REDUCE_SUM",
 
 
 def _grouped(places: Array, values: Array, fold: np.ufunc) -> tuple[Array, Array]:
-    """The distinct places, ascending, and the folded values of each."""
+    """Group values by position; return the distinct positions, ascending, and each group's reduction by `fold`."""
     if not places.size:
         return places, values
     order = np.argsort(places, kind="stable")

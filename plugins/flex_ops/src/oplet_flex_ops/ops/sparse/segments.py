@@ -1,4 +1,4 @@
-"""SparseSegmentSum, Mean and SqrtN: rows chosen by indices, folded by ascending segment numbers; each also with a number of segments.
+"""SparseSegmentSum, Mean and SqrtN: rows selected by indices, reduced by ascending segment ids; each also WithNumSegments.
 
 Numerics: tensorflow/core/kernels/segment_reduction_ops_impl.h
 """
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def _segments(op: str, share: Any = None) -> Registration:
-    """The operator; `share` is what the sum of a segment is divided by, from the number of its rows."""
+    """Build a sparse segment op; `share` maps a segment's row count to the divisor of its sum."""
     bounded = op.endswith("WithNumSegments")
 
     def compute(given: Any, data: Array, indices: Array, ids: Array, *count: Array) -> Array:

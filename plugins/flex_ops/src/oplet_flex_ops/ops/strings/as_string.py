@@ -21,7 +21,7 @@ _WIDEST, _NUMBER = 1 << 20, 320
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node: values of any type, and how to write them."""
+    """Check the node, and parse the format attributes."""
     attributes = checked_attributes(node, 1)
     values, output = node.inputs[0], node.outputs[0]
     ensure_type(values, *_FLOATS, *_COMPLEX, *_SIGNED, *_UNSIGNED, *_OTHERS)
@@ -32,7 +32,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _writer(attributes: Attributes, type: TensorType) -> tuple[Callable[[Any], bytes], int]:
-    """The function that writes one value, and the most bytes that it writes for a number."""
+    """Return the function that formats one value, and the most bytes that it writes for a number."""
     precision = attributes.integer("precision", least=-1, most=_WIDEST, default=-1)
     width = attributes.integer("width", least=-1, most=_WIDEST, default=-1)
     scientific, shortest = attributes.flag("scientific", default=False), attributes.flag("shortest", default=False)

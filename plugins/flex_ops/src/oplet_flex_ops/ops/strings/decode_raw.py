@@ -1,4 +1,4 @@
-"""DecodeRaw and DecodePaddedRaw: the numbers whose bytes strings are, along a new last axis.
+"""DecodeRaw and DecodePaddedRaw: reinterpret strings' bytes as numbers, along a new last axis.
 
 DecodeRaw takes strings of one length. DecodePaddedRaw cuts them to a length, or fills them up to it with zeros.
 """
@@ -21,7 +21,7 @@ _MORE = (TensorType.FLOAT16, TensorType.COMPLEX64, TensorType.COMPLEX128, Tensor
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node: strings; in DecodePaddedRaw also a length."""
+    """Check the node's inputs: strings; for DecodePaddedRaw also a length."""
     attributes = checked_attributes(node, len(node.inputs) if len(node.inputs) == 2 else 1)
     ensure_type(node.inputs[0], TensorType.STRING)
     if len(node.inputs) == 2:
@@ -63,7 +63,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _swapped(values: Array) -> Array:
-    """The values with their bytes in the other order; the two parts of a complex number each by itself."""
+    """Swap the byte order of each value; of complex numbers, of each part."""
     size = values.dtype.itemsize // (2 if values.dtype.kind == "c" else 1)
     swapped: Array = values.view(f"u{size}").byteswap().view(values.dtype)
     return swapped

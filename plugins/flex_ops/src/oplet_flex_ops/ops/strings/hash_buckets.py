@@ -1,4 +1,4 @@
-"""StringToHashBucketFast, StringToHashBucketStrong and StringToHashBucket: numbers of buckets, from 0 to `num_buckets` - 1.
+"""StringToHashBucketFast, StringToHashBucketStrong and StringToHashBucket: hash strings to 0 .. `num_buckets` - 1.
 
 The first hashes with FarmHash, the second with SipHash and a key, the third, which is older, with MurmurHash.
 """

@@ -18,7 +18,7 @@ _INTEGERS = (TensorType.INT32, TensorType.INT64)
 
 
 def prepare_join(context: Context, node: Node) -> None:
-    """Check the node: inputs of one shape, or single strings that go with each string of the others."""
+    """Check the node's inputs: strings of one shape, or scalars that broadcast."""
     attributes = checked_attributes(node, len(node.inputs))
     attributes.integer("N", least=len(node.inputs), most=len(node.inputs))
     ensure(node.inputs, "there is nothing to join.")
@@ -46,7 +46,7 @@ def bind_join(context: Context, node: Node) -> Thunk:
 
 
 def prepare_reduce(context: Context, node: Node) -> None:
-    """Check the node: strings, and the axes along which they are joined, the first one within the others."""
+    """Check the node's inputs: strings, and the axes to join along, the first one innermost."""
     attributes = checked_attributes(node, 2)
     strings, axes = node.inputs
     ensure_type(strings, TensorType.STRING)
@@ -94,7 +94,7 @@ def _reduction(node: Node, separator: bytes) -> Thunk:
 
 
 def prepare_segments(context: Context, node: Node) -> None:
-    """Check the node: strings, the segments of their rows, the number of segments."""
+    """Check the node's inputs: strings, segment ids, number of segments."""
     attributes = checked_attributes(node, 3)
     strings, segments, count = node.inputs
     ensure_type(strings, TensorType.STRING)

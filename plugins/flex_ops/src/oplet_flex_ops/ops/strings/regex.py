@@ -27,7 +27,7 @@ def static_match(attributes: Attributes) -> Callable[[bytes], bool]:
 
 
 def prepare_replace(context: Context, node: Node) -> None:
-    """Check the node: strings, a pattern, a replacement."""
+    """Check the node's inputs: strings, a pattern, a replacement."""
     node.prepared = _replacement(checked_attributes(node, 3))
     _check(context, node, TensorType.STRING)
 
@@ -44,7 +44,7 @@ def bind_replace(context: Context, node: Node) -> Thunk:
 
 
 def prepare_match(context: Context, node: Node) -> None:
-    """Check the node: strings and a pattern."""
+    """Check the node's inputs: strings and a pattern."""
     checked_attributes(node, 2)
     _check(context, node, TensorType.BOOL)
 

@@ -48,14 +48,14 @@ def length(attributes: Attributes) -> Callable[[bytes], int]:
 
 
 def encode_base64(attributes: Attributes) -> Callable[[bytes], bytes]:
-    """Base64 for URLs, with "-" and "_"."""
+    """Return a function that encodes bytes to URL-safe base64 ("-" and "_")."""
     if attributes.flag("pad", default=False):
         return base64.urlsafe_b64encode
     return lambda string: base64.urlsafe_b64encode(string).rstrip(b"=")
 
 
 def decode_base64(attributes: Attributes) -> Callable[[bytes], bytes]:
-    """Base64 for URLs; the padding may be left out."""
+    """Return a function that decodes URL-safe base64; the padding may be missing."""
 
     def decode(string: bytes) -> bytes:
         if _BASE64.fullmatch(string):

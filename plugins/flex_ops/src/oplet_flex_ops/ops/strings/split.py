@@ -1,4 +1,4 @@
-"""StringSplit and StringSplitV2: the parts of each string of a vector, as a sparse matrix with a row for each string.
+"""StringSplit and StringSplitV2: split each string of a vector; the parts are a sparse matrix with one row per string.
 
 StringSplit cuts at every byte that its delimiter has, and between all bytes where that is empty. StringSplitV2 cuts at a separator, as
 Python's `str.split` does, and at white space where the separator is empty.

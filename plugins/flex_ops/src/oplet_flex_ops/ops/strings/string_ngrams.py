@@ -1,4 +1,4 @@
-"""StringNGrams: runs of neighbouring strings of each row of a ragged tensor, joined, in rows of their own."""
+"""StringNGrams: joined n-grams of each row of a ragged tensor of strings, as a ragged tensor."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class _Settings(NamedTuple):
     whole_short: bool
 
     def padding_of(self, width: int) -> int:
-        """Strings that are put before and behind a row for runs of that width."""
+        """Return how many padding strings go before and after a row for n-grams of that width."""
         return width - 1 if self.padding < 0 else min(self.padding, width - 1)
 
     def count(self, size: int) -> int:
-        """The runs of a row of `size` strings."""
+        """Return the number of n-grams of a row of `size` strings."""
         found = sum(max(0, size + 2 * self.padding_of(width) - width + 1) for width in self.widths)
         return found or int(self.whole_short and size > 0)
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node: strings, and where their rows end."""
+    """Check the node's inputs: strings and row splits."""
     attributes = checked_attributes(node, 2, 2)
     ensure_vector(node.inputs[0], TensorType.STRING)
     ensure_vector(node.inputs[1], attributes.type("Tsplits", TensorType.INT32, TensorType.INT64, default=TensorType.INT64))
@@ -83,7 +83,7 @@ def _check_splits(ends: list[int], count: int) -> None:
 
 
 def _charge(settings: _Settings, items: list[bytes], count: int) -> None:
-    """Account for the runs: each has at most `width` of the longest string, or paddings."""
+    """Charge the n-grams' memory to the limit: each has at most `width` times the longest string or padding."""
     longest = max(map(len, [*items, settings.left, settings.right])) + len(settings.separator)
     widest = max([*settings.widths, len(items) + 2 * max(settings.padding, 0) if settings.whole_short else 0], default=0)
     charge_strings(count, count * longest * widest)

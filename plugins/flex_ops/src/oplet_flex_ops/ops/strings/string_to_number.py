@@ -1,4 +1,4 @@
-"""StringToNumber: the numbers that strings hold. A string that holds none, or one out of bounds, is refused."""
+"""StringToNumber: parse strings as numbers; a string without a number, or with one out of range, is an error."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from oplet_flex_ops.texts.elementwise import checked, put_strings
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node: strings, positions, lengths; all broadcast to one shape."""
+    """Check the node's inputs: strings, positions and lengths, which broadcast."""
     attributes = checked_attributes(node, 3)
     strings, positions, lengths = node.inputs
     ensure_type(strings, TensorType.STRING)

@@ -28,7 +28,7 @@ codecs.register_error(_HANDLER, lambda error: (chr(_ERROR + error.end - error.st
 
 
 class _Settings(NamedTuple):
-    """What the attributes say of errors."""
+    """The attributes that control error handling."""
 
     errors: str
     replacement: int
@@ -43,7 +43,7 @@ def _settings(attributes: Attributes) -> _Settings:
 
 
 def _is_character(point: int) -> bool:
-    """Whether the number is a code point and no surrogate."""
+    """Return whether an integer is a Unicode code point and not a surrogate."""
     return 0 <= point <= 0x10FFFF and not 0xD800 <= point < 0xE000
 
 
@@ -56,7 +56,7 @@ def _codec(attributes: Attributes, name: str) -> str:
 
 
 def _width(point: int, codec: str) -> int:
-    """The bytes of a code point in an encoding."""
+    """Return the number of bytes of a code point in an encoding."""
     if codec == "utf-8":
         return 1 if point < 0x80 else 2 if point < 0x800 else 3 if point < 0x10000 else 4
     if codec.startswith("utf-16"):
@@ -65,7 +65,7 @@ def _width(point: int, codec: str) -> int:
 
 
 def _code_points(string: bytes, codec: str, settings: _Settings) -> tuple[list[int], list[int]]:
-    """The code points of a string, and the byte at which each begins."""
+    """Decode a string; return its code points, and the byte offset at which each begins."""
     points, starts, at = [], [], 0
     for point in map(ord, string.decode(codec, _HANDLER)):
         wrong = _ERROR < point <= _ERROR + _LONGEST_ERROR
@@ -83,7 +83,7 @@ def _code_points(string: bytes, codec: str, settings: _Settings) -> tuple[list[i
 
 
 def prepare_decode(context: Context, node: Node) -> None:
-    """Check the node: strings; the outputs are where rows end, code points, and with offsets the bytes at which these begin."""
+    """Check the node; its outputs are row splits, code points, and with offsets the byte at which each begins."""
     attributes = checked_attributes(node, 1, max(2, min(len(node.outputs), 3)))
     ensure_type(node.inputs[0], TensorType.STRING)
     attributes.type("Tsplits", TensorType.INT32, TensorType.INT64, default=TensorType.INT64)
@@ -114,7 +114,7 @@ def bind_decode(context: Context, node: Node) -> Thunk:
 
 
 def prepare_encode(context: Context, node: Node) -> None:
-    """Check the node: code points, and where the rows end of which strings are made."""
+    """Check the node's inputs: code points and the row splits of the strings."""
     attributes = checked_attributes(node, 2)
     ensure_vector(node.inputs[0], TensorType.INT32)
     ensure_vector(node.inputs[1], attributes.type("Tsplits", TensorType.INT32, TensorType.INT64, default=TensorType.INT64))
@@ -151,7 +151,7 @@ def _encodable(point: int, settings: _Settings) -> str:
 
 
 def prepare_transcode(context: Context, node: Node) -> None:
-    """Check the node: strings."""
+    """Check the node's input, strings."""
     attributes = checked_attributes(node, 1)
     ensure_type(node.inputs[0], TensorType.STRING)
     ensure_type(node.outputs[0], TensorType.STRING)

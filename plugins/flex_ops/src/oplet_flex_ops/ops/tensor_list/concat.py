@@ -1,4 +1,4 @@
-"""TensorListConcat and TensorListConcatV2: elements joined along their first axis, and the length of each.
+"""TensorListConcat and TensorListConcatV2: elements concatenated along their first axis, and the length of each.
 
 Elements that were not set are zeros. Their length is the one that all others share or, in TensorListConcatV2, given with the node.
 """
@@ -14,7 +14,7 @@ from oplet_flex_ops.nodedef import Shape
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node: a list; in the second version also the shape of its elements, and lengths."""
+    """Check the node's inputs: a list; in version 2 also the element shape and the lengths of unset elements."""
     second = len(node.inputs) != 1
     attributes = checked_attributes(node, 3 if second else 1, 2)
     asked: Shape = None
@@ -62,7 +62,7 @@ def _write(
 
 
 def _row_and_length(asked: Shape, elements: list[Element]) -> tuple[tuple[int, ...], int]:
-    """The shape of the elements without the first axis, and the length of those that were not set; -1 if it is not known."""
+    """Return the elements' shape without the first axis, and the length of unset ones; -1 if unknown."""
     row, usual = without_first(asked), asked[0] if asked else -1
     lengths = set()
     for element in elements:

@@ -1,4 +1,4 @@
-"""TensorListConcatLists: one list after the other, for each pair of lists in two tensors."""
+"""TensorListConcatLists: concatenate two lists, for each pair of lists in two tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oplet_flex_ops.lists.tensor_list import TensorList
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node: two tensors of lists."""
+    """Check the node's inputs: two tensors of lists."""
     node.prepared = checked_attributes(node, 2).type("element_dtype")
     for tensor in (*node.inputs, node.outputs[0]):
         ensure_type(tensor, TensorType.VARIANT)

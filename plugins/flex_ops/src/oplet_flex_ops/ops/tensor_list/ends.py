@@ -1,4 +1,4 @@
-"""TensorListPushBack, TensorListPushBackBatch and TensorListPopBack: the last element of a list, or of several ones."""
+"""TensorListPushBack, TensorListPushBackBatch and TensorListPopBack: append or remove the last element."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oplet_flex_ops.lists.tensor_list import owned, owned_rows
 
 
 def prepare_push(context: Context, node: Node) -> None:
-    """Check the node: a list and an element."""
+    """Check the node's inputs: a list and an element."""
     checked_attributes(node, 2).ensure_type("element_dtype", node.inputs[1])
     gives_list(context, node.outputs[0])
 
@@ -30,7 +30,7 @@ def push(context: Context, node: Node) -> None:
 
 
 def prepare_pop(context: Context, node: Node) -> None:
-    """Check the node: a list, and the shape of an element that was not set."""
+    """Check the node's inputs: a list, and the shape of an unset element."""
     attributes = checked_attributes(node, 2, 2)
     node.prepared = attributes.type("element_dtype")
     ensure_shape_tensor(node.inputs[1])
@@ -47,7 +47,7 @@ def pop(context: Context, node: Node) -> None:
 
 
 def prepare_push_batch(context: Context, node: Node) -> None:
-    """Check the node: a vector of lists, and a tensor with a row for each."""
+    """Check the node's inputs: a vector of lists, and a tensor with one row per list."""
     checked_attributes(node, 2).ensure_type("element_dtype", node.inputs[1])
     lists, rows = node.inputs
     for tensor in (lists, node.outputs[0]):

@@ -17,7 +17,7 @@ from oplet_flex_ops.lists.tensor_list import owned
 
 
 def prepare_get(context: Context, node: Node) -> None:
-    """Check the node: a list, an index, and the shape of elements that were not set."""
+    """Check the node's inputs: a list, an index, and the shape of unset elements."""
     attributes = checked_attributes(node, 3)
     node.prepared = attributes.type("element_dtype")
     ensure_number(node.inputs[1])
@@ -32,7 +32,7 @@ def get_item(context: Context, node: Node) -> None:
 
 
 def prepare_set(context: Context, node: Node) -> None:
-    """Check the node: a list, an index, an element."""
+    """Check the node's inputs: a list, an index, an element."""
     attributes = checked_attributes(node, 3)
     attributes.ensure_type("element_dtype", node.inputs[2])
     ensure_number(node.inputs[1])

@@ -10,7 +10,7 @@ from oplet_flex_ops.lists.tensor_list import TensorList, owned_rows
 
 
 def prepare_sized(context: Context, node: Node) -> None:
-    """Check the node: an element shape and a number of elements."""
+    """Check the node's inputs: an element shape and a number of elements."""
     node.prepared = checked_attributes(node, 2).type("element_dtype")
     ensure_shape_tensor(node.inputs[0])
     ensure_number(node.inputs[1])
@@ -29,7 +29,7 @@ def reserve(context: Context, node: Node) -> None:
 
 
 def prepare_from_tensor(context: Context, node: Node) -> None:
-    """Check the node: a tensor and the shape of its rows."""
+    """Check the node's inputs: a tensor and the shape of its rows."""
     attributes = checked_attributes(node, 2)
     attributes.ensure_type("element_dtype", node.inputs[0])
     ensure(node.inputs[0].ndim >= 1, lambda: f"{node.inputs[0]} is a single value; a list is made of a tensor's rows.")

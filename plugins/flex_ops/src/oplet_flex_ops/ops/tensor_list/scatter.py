@@ -1,4 +1,4 @@
-"""TensorListScatter, TensorListScatterV2 and TensorListScatterIntoExistingList: rows of a tensor, put at indices of a list.
+"""TensorListScatter, TensorListScatterV2, TensorListScatterIntoExistingList: write a tensor's rows at indices of a list.
 
 Of several rows for one index the last one stays. The list is as long as the largest index needs, or as the node asks for.
 """
@@ -20,7 +20,7 @@ from oplet_flex_ops.lists.tensor_list import TensorList, owned_rows
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node: a tensor, indices, the shape of the elements, and in the second version the number of elements."""
+    """Check the node's inputs: a tensor, indices, the element shape, and in version 2 the number of elements."""
     second = len(node.inputs) != 3
     attributes = checked_attributes(node, 4 if second else 3)
     attributes.ensure_type("element_dtype", node.inputs[0])
@@ -42,7 +42,7 @@ def scatter(context: Context, node: Node) -> None:
 
 
 def prepare_into(context: Context, node: Node) -> None:
-    """Check the node: a list, a tensor, indices."""
+    """Check the node's inputs: a list, a tensor, indices."""
     checked_attributes(node, 3).ensure_type("element_dtype", node.inputs[1])
     _check_rows(node, 1, 2)
     gives_list(context, node.outputs[0])

@@ -8,7 +8,7 @@ from oplet_flex_ops.lists.nodes import ensure_number, gives_list, read_list, reg
 
 
 def prepare_length(context: Context, node: Node) -> None:
-    """Check the node: a list."""
+    """Check the node's input, a list."""
     checked_attributes(node, 1)
     ensure_type(node.outputs[0], TensorType.INT32)
     context.resize_tensor(node.outputs[0], ())
@@ -19,7 +19,7 @@ def length(context: Context, node: Node) -> None:
 
 
 def prepare_shape(context: Context, node: Node) -> None:
-    """Check the node: a list."""
+    """Check the node's input, a list."""
     attributes = checked_attributes(node, 1)
     attributes.type("shape_type", TensorType.INT32, TensorType.INT64)
     attributes.ensure_type("shape_type", node.outputs[0])
@@ -33,7 +33,7 @@ def element_shape(context: Context, node: Node) -> None:
 
 
 def prepare_resize(context: Context, node: Node) -> None:
-    """Check the node: a list and its new size."""
+    """Check the node's inputs: a list and its new size."""
     checked_attributes(node, 2)
     ensure_number(node.inputs[1])
     gives_list(context, node.outputs[0])

@@ -1,4 +1,4 @@
-"""TensorListSplit: a list of the pieces of a tensor, cut along its first axis."""
+"""TensorListSplit: cut a tensor along its first axis into a list of pieces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from oplet_flex_ops.lists.tensor_list import Element, TensorList, owned
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node: a tensor, the shape of its pieces, their lengths."""
+    """Check the node's inputs: a tensor, the shape of its pieces, their lengths."""
     checked_attributes(node, 3).ensure_type("element_dtype", node.inputs[0])
     ensure(node.inputs[0].ndim >= 1, lambda: f"{node.inputs[0]} is a single value, which cannot be cut.")
     ensure_shape_tensor(node.inputs[1])

@@ -1,4 +1,4 @@
-"""TensorListStack and TensorListGather: elements along a new first axis."""
+"""TensorListStack and TensorListGather: stack elements along a new first axis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from oplet_flex_ops.lists.partial_shapes import read_partial_shape
 
 
 def prepare_stack(context: Context, node: Node) -> None:
-    """Check the node: a list, and the shape of its elements."""
+    """Check the node's inputs: a list and the element shape."""
     attributes = checked_attributes(node, 2)
     node.prepared = attributes.type("element_dtype"), attributes.integer("num_elements", least=-1, default=-1)
     ensure_shape_tensor(node.inputs[1])
@@ -31,7 +31,7 @@ def stack(context: Context, node: Node) -> None:
 
 
 def prepare_gather(context: Context, node: Node) -> None:
-    """Check the node: a list, indices, and the shape of its elements."""
+    """Check the node's inputs: a list, indices and the element shape."""
     attributes = checked_attributes(node, 3)
     node.prepared = attributes.type("element_dtype")
     ensure_index_vector(node.inputs[1])

@@ -1,1 +1,1 @@
-"""Operators that move windows over volumes and images: convolutions, pools and dilations. Their gradients are here too."""
+"""Ops with windows over volumes and images: convolutions, pools, morphological dilation. Their gradients are here, too."""

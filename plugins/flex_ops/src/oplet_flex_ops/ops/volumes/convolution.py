@@ -24,7 +24,7 @@ __all__ = ["CONV_3D", "CONV_3D_BACKPROP_FILTER_V2", "CONV_3D_BACKPROP_INPUT_V2"]
 
 
 def _ensure_filter(given: Geometry, source: Shape, weights: Shape, source_of: Any) -> int:
-    """The number of groups of channels, each with filters of its own."""
+    """Return the number of channel groups, after checking that the filters' shape fits."""
     depth = given.depth(source)
     ensure(
         len(weights) == 5 and 0 not in weights and depth % weights[3] == 0 and depth > 0,
@@ -52,7 +52,7 @@ def _conv_shapes(node: Node, given: Geometry) -> list[Shape]:
 
 
 def _wide(array: Array) -> Array:
-    """Halves are multiplied as floats."""
+    """Convert half values to float32 for multiplication."""
     return array.astype(np.float32) if array.dtype.itemsize == 2 else array
 
 
@@ -87,7 +87,7 @@ def _sizes(tensor: Tensor) -> Shape:
 
 
 def _ensure_gradient(given: Geometry, source: Shape, weights: Shape, gradient: Tensor) -> None:
-    """Refuse a gradient that has not the shape of the convolution's result."""
+    """Raise an error unless the gradient has the shape of the convolution's output."""
     ensure(prod(source) < 1 << 62, f"the shape {list(source)} has more elements than can be addressed.")
     _ensure_filter(given, source, weights, "the input")
     wanted = _out(given, source, weights)

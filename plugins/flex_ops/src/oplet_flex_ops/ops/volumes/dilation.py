@@ -1,4 +1,4 @@
-"""Dilation2D: the greatest sum of image and filter in each window (grey-scale morphology).
+"""Dilation2D: the maximum of image plus filter over each window (grey-scale morphology).
 
 Numerics: tensorflow/core/kernels/dilation_ops.cc
 """

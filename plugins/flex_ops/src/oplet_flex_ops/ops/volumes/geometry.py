@@ -1,4 +1,4 @@
-"""What operators with windows have in common: their attributes, the windows along each axis, and the order of the axes."""
+"""Shared parts of ops with windows: attributes, windows along each axis, data format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Geometry", "image_geometry", "pool_geometry", "volume_geometry"]
 
 
 class Geometry(NamedTuple):
-    """The attributes of an operator with windows.
+    """Parsed window attributes of an op: window, strides, dilations, padding, data format.
 
     Attributes:
         window: its sizes, for pools; empty where the filters have them.
@@ -30,23 +30,23 @@ class Geometry(NamedTuple):
     channels_last: bool
 
     def last(self, array: Array) -> Array:
-        """The array with its channels last."""
+        """Return a view with the channels last."""
         return array if self.channels_last else array.transpose(0, *range(2, array.ndim), 1)
 
     def space(self, shape: Shape) -> Shape:
-        """The sizes of the axes of space of a tensor."""
+        """Return the spatial sizes of a tensor's shape."""
         return shape[1:-1] if self.channels_last else shape[2:]
 
     def depth(self, shape: Shape) -> int:
-        """The number of channels of a tensor."""
+        """Return the number of channels of a tensor's shape."""
         return shape[-1] if self.channels_last else shape[1]
 
     def shape(self, batch: int, space: Sequence[int], depth: int) -> Shape:
-        """The shape of a tensor of these sizes."""
+        """Return the tensor shape of these sizes in the op's data format."""
         return (batch, *space, depth) if self.channels_last else (batch, depth, *space)
 
     def axes(self, space: Shape, window: Sequence[int]) -> list[WindowAxis]:
-        """The windows along each axis.
+        """Return the windows along each spatial axis.
 
         Raises:
             EnsureError: a window is larger than its axis and there is no padding.
@@ -55,7 +55,7 @@ class Geometry(NamedTuple):
         return [window_axis(size, length, stride, rate, self.same) for size, length, stride, rate in sides]
 
     def ensure_rank(self, tensor: Tensor) -> None:
-        """Refuse a tensor that has not as many dimensions as the attributes speak of."""
+        """Raise an error unless the tensor has as many dimensions as the attributes describe."""
         rank = len(self.strides) + 2
         ensure(tensor.ndim == rank, lambda: f"{tensor} must have {rank} dimensions.")
 
@@ -82,15 +82,15 @@ def _geometry(attributes: Attributes, rank: int, window: str, dilations: str, fo
 
 
 def volume_geometry(attributes: Attributes) -> Geometry:
-    """The geometry of a 3-D convolution."""
+    """Read the window attributes of a 3-D convolution."""
     return _geometry(attributes, 5, "", "dilations", ("NDHWC", "NCDHW"))
 
 
 def pool_geometry(attributes: Attributes) -> Geometry:
-    """The geometry of a 3-D pool."""
+    """Read the window attributes of a 3-D pool."""
     return _geometry(attributes, 5, "ksize", "", ("NDHWC", "NCDHW"))
 
 
 def image_geometry(attributes: Attributes, window: str = "", dilations: str = "") -> Geometry:
-    """The geometry of an operator on images with the channels last; arguments name the attributes that it has."""
+    """Read the window attributes of an op on NHWC images; arguments name the window and dilation attributes that it has."""
     return _geometry(attributes, 4, window, dilations, ("NHWC",))

@@ -52,7 +52,7 @@ def _max(given: Geometry, outputs: list[Array], source: Array) -> None:
 
 
 def _counts(axes: list[WindowAxis], dtype: Any) -> Array:
-    """How many elements of each window lie inside, of the shape of the windows with a last axis of 1."""
+    """Count each window's elements that are not padding; shape of the windows plus a last axis of 1."""
     found: Any = np.ones((), dtype)
     for number, axis in enumerate(axes):
         inside = np.zeros(axis.out, dtype)

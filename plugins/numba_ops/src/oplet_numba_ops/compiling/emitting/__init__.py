@@ -1,4 +1,4 @@
-"""Code that is emitted as LLVM instructions rather than written in Python; imported only where a kernel is compiled.
+"""Code emitted as LLVM IR instead of compiled from Python; imported only when a kernel is compiled.
 
-Kernels name what they call of it by `compiling.lazy.emitted`.
+Kernels refer to this code by `compiling.lazy.emitted`.
 """

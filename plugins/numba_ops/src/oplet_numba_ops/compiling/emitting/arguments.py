@@ -1,4 +1,4 @@
-"""The calling convention of compiled kernels: arguments are read from words of memory, which `Entry.pack` writes."""
+"""Calling convention of compiled kernels: arguments are read from an array of int64 slots that `Entry.pack` writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["contiguous", "unpacker"]
 
 
 def unpacker(kinds: tuple[Any, ...]) -> Any:
-    """A function that emits code which reads arguments of these types from an address and returns them as a tuple."""
+    """Return an intrinsic that emits LLVM IR to read arguments of these types from int64 slots at an address, as a tuple."""
     result = types.BaseTuple.from_types(kinds)
 
     def unpack(typing_context: Any, words: Any) -> Any:
@@ -46,7 +46,7 @@ def unpacker(kinds: tuple[Any, ...]) -> Any:
 
 
 def contiguous(context: Any, builder: Any, kind: Any, start: Any, shape: list[Any]) -> Any:
-    """An array of a type and a shape at an address."""
+    """Emit LLVM IR that builds a C-contiguous array value of a type and shape at an address."""
     array = make_array(kind)(context, builder)
     item = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     strides = [I64(item)]

@@ -1,4 +1,4 @@
-"""Atomic operations on words of memory, and calls by address, for kernels that wait for other threads."""
+"""Atomic memory operations, and calls by address, for kernels that synchronize threads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _I1 = ir.IntType(1)
 
 
 def _operation(count: int, answers: bool, emit: Callable[..., Any]) -> Any:
-    """An intrinsic of `count` integers that emits an operation; it returns an integer, or nothing."""
+    """Build an intrinsic of `count` integer arguments from a function that emits its LLVM IR; it returns an integer if `answers`."""
 
     def typed() -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: list[Any]) -> Any:

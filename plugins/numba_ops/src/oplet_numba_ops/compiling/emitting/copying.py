@@ -1,4 +1,4 @@
-"""Copies of a single number."""
+"""Copy of a single number between addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["move"]
 
 
 def _move_code(context: Any, size: Any, source: Any, target: Any) -> Any:
-    """Emit code that copies a number of `size` bytes from one address to another."""
+    """Emit LLVM IR that copies a number of `size` bytes from one address to another."""
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
         kind = ir.IntType(8 * size.literal_value)

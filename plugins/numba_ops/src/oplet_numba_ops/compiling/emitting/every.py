@@ -1,4 +1,4 @@
-"""All modules of intrinsics by name, for the placeholders of kernels."""
+"""All modules of intrinsics by name, to resolve kernels' lazy placeholders."""
 
 from __future__ import annotations
 

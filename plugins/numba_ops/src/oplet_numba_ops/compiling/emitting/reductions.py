@@ -1,5 +1,5 @@
-"""The largest and the smallest number of a row, the largest of a pool's window, and means of columns, by vector instructions: the compiler keeps the order of
-comparisons, because of NaN, and of sums, and so one lane.
+"""Vectorized reductions: row maximum and minimum, max-pool windows, column means. The compiler itself may not vectorize them, as
+it keeps the order of comparisons (NaN) and sums.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SUMS = 4
 
 
 def _extreme(compare: str, of_none: float) -> Any:
-    """An intrinsic that returns the extreme of `count` float32 from an address on, `of_none` of none; NaN may be left out."""
+    """Build an intrinsic that emits LLVM IR for min or max of `count` float32; `of_none` if count is 0; NaN may be ignored."""
 
     def code(context: Any, start: Any, count: Any) -> Any:
         return types.float32(types.int64, types.int64), _generator(compare, of_none)
@@ -83,7 +83,7 @@ smallest: Any = _extreme("<", float("inf"))
 def _window_code(
     context: Any, taps: Any, source: Any, row_bytes: Any, rows: Any, columns: Any, channels: Any, target: Any, low: Any, high: Any
 ) -> Any:
-    """Emit code that stores, for each of the float32 `channels`, the largest number of a window of pixels, clamped.
+    """Emit LLVM IR that stores, for each float32 channel, the maximum over a window of pixels, clamped.
 
     The window is `rows` by `columns` pixels from the address `source` on, whose rows are `row_bytes` apart; where `taps` is not 0, it is
     the number of both, and the code has no loops over them. Columns are compared first, and of equal numbers, such as zeros of both signs,
@@ -130,7 +130,7 @@ window: Any = intrinsic(prefer_literal=True)(_window_code)
 
 
 def _column_means_code(context: Any, source: Any, rows: Any, columns: Any, target: Any) -> Any:
-    """Emit code that stores the means of the columns of a table of float32, each of several sums of every so many rows."""
+    """Emit LLVM IR that stores the column means of a float32 table, each by several interleaved partial sums."""
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
         source, rows, columns, target = arguments

@@ -1,4 +1,4 @@
-"""Interpolation between pixels of a row."""
+"""Bilinear interpolation between pixels of a row."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ __all__ = ["between"]
 
 @intrinsic
 def between(context, row, left, right, across, target, count, channels):  # type: ignore[no-untyped-def]
-    """Emit code for `count` pixels, each interpolated between two pixels of a row of floats; addresses and the number of
-    channels.
-    """
+    """Emit LLVM IR that computes `count` pixels, each interpolated between two pixels of a float row."""
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: Any) -> Any:
         row, left, right, across, target, count, channels = arguments

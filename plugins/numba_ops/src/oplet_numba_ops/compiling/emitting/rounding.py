@@ -1,4 +1,4 @@
-"""The ways in which kernels round the sums of a layer; `emitting.vectors.Finish` explains each."""
+"""Rounding modes of a layer's output stage; `emitting.vectors.Finish` explains each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row of a depthwise convolution's outputs, and the copy of its input as float32."""
+"""One output row of a depthwise convolution, and the conversion of its input to float32."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def _outputs_code(
     rows: Any, vectors: Any, first: Any, last: Any, weights: Any, table: Any, channels: Any, columns: Any, output: Any, count: Any,
     low: Any, high: Any, zero: Any,
 ) -> Any:  # fmt: skip
-    """Emit code for one row of `count` outputs, for the vectors `first` to `last` of channels, from the `height` rows whose
-    addresses are at `rows`.
+    """Emit LLVM IR for one depthwise output row of `count` pixels, channel vectors `first` to `last`; `rows` holds the input
+    rows' addresses.
 
     `left` columns of padding go before them, and the last window has `room` columns of them; taps beyond are left out.
     """
@@ -68,7 +68,7 @@ def _outputs_code(
             target = b.add(output, b.mul(channel, I64(size)))
 
             def some(number: Any, many: int, lowest: int, above: int) -> None:
-                """The outputs of windows from `number` on, which have the columns with `lowest <= column < above`."""
+                """Emit the outputs of `many` windows from `number` on, using the filter columns `lowest <= column < above`."""
                 sums = [begin] * many
                 start = b.add(at, b.mul(b.sub(b.mul(number, I64(step)), I64(before)), pixel))
                 for i in range(taps_y):
@@ -107,7 +107,7 @@ outputs: Any = intrinsic(prefer_literal=True)(_outputs_code)
 
 
 def _pixels_code(context: Any, bits: Any, kind: Any, source: Any, target: Any, count: Any, depth: Any) -> Any:
-    """Emit code that copies `count` pixels of `depth` numbers to whole vectors of float32, with zeros in the remaining lanes.
+    """Emit LLVM IR that converts `count` pixels of `depth` numbers to whole float32 vectors, padding lanes with zeros.
 
     `bits` is the size of a number; `kind` is 0 for floats, 1 for signed and 2 for unsigned integers.
     """

@@ -1,4 +1,4 @@
-"""The sums of a tile: windows times a panel of filters, in registers."""
+"""Register-blocked matrix product: one tile of windows times a panel of filters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["scaled_tile", "tile"]
 
 
 def _windows(b: ir.IRBuilder, count: int, first: Any, last: Any) -> list[Any]:
-    """The numbers of a tile's windows; those beyond the last one compute it again, and store the same values once more."""
+    """Return the window numbers of a tile; those past the last window repeat it, and store the same values again."""
     numbers = (b.add(first, I64(m)) for m in range(count))
     return [b.select(b.icmp_signed("<", number, last), number, b.sub(last, I64(1))) for number in numbers]
 
@@ -43,7 +43,7 @@ def _tile_code(
     table: Any, channels: Any, channel: Any, columns: Any, output: Any, row_bytes: Any,
     first: Any, last: Any, low: Any, high: Any, zero: Any,
 ) -> Any:  # fmt: skip
-    """Emit code that sums and stores `rows` windows from `first` on, for `vectors` vectors of filters from `channel` on."""
+    """Emit LLVM IR that computes and stores a tile: `rows` windows from `first`, `vectors` vectors of filters from `channel`."""
     literals = (vectors, rows, integer, bits, rounding)
     signature = types.void(*literals, *[types.int64] * 14, *[types.float64] * 3)
     n_vectors, n_rows, is_integer, n_bits, how = (literal.literal_value for literal in literals)
@@ -103,7 +103,7 @@ def _scaled_tile_code(
     table: Any, channels: Any, channel: Any, columns: Any, output: Any, row_bytes: Any,
     zeros: Any, factors: Any, per: Any, first: Any, last: Any, low: Any, high: Any,
 ) -> Any:  # fmt: skip
-    """Emit code for a tile of bytes that were quantized while the model runs: sums are scaled to floats.
+    """Emit LLVM IR for a tile of dynamically quantized bytes (hybrid layer), whose sums are scaled to floats.
 
     See `convolution.tiles.scaled_kernel` for the arguments.
     """

@@ -1,4 +1,4 @@
-"""Copies of numbers, and squares of 16 x 16 of them transposed in registers, as bits."""
+"""Copies of numbers, and in-register transposes of 16 x 16 blocks, as raw bits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCALARS = {1: I8, 4: F32}
 
 
 def _copy_code(context: Any, size: Any, source: Any, target: Any, count: Any) -> Any:
-    """Emit code that copies `count` numbers of `size` bytes from one address to another."""
+    """Emit LLVM IR that copies `count` numbers of `size` bytes between addresses."""
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
         source, target, count = arguments[1:]
@@ -42,9 +42,7 @@ def _copy_code(context: Any, size: Any, source: Any, target: Any, count: Any) ->
 def _turn_code(
     context: Any, size: Any, source: Any, source_stride: Any, rows: Any, target: Any, target_stride: Any, columns: Any
 ) -> Any:
-    """Emit code that writes the columns, up to 16, of up to 16 rows of numbers of `size` bytes as rows; addresses, and strides
-    in bytes.
-    """
+    """Emit LLVM IR that transposes a block of up to 16 x 16 numbers of `size` bytes; strides in bytes."""
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
         source, source_stride, rows, target, target_stride, columns = arguments[1:]

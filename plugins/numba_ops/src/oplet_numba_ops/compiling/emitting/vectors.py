@@ -1,4 +1,4 @@
-"""Vector instructions for kernels: LLVM code for sixteen 32-bit lanes at a time.
+"""LLVM IR building blocks for kernels: vectors of sixteen 32-bit lanes.
 
 LLVM's own vectorizer makes loops either fast or ten times slower, which is hard to control. The inner loops of convolutions are
 therefore emitted as vector code, which LLVM divides into the processor's registers.
@@ -26,24 +26,24 @@ _ROUNDER = 6755399441055744.0
 
 
 def constant(value: Any, scalar: Any, lanes: int = LANES) -> ir.Constant:
-    """A vector with the same value in all lanes."""
+    """Build a constant vector with `value` in all lanes."""
     return ir.Constant(ir.VectorType(scalar, lanes), [value] * lanes)
 
 
 def address(builder: ir.IRBuilder, base: Any, offset: Any, pointee: Any) -> Any:
-    """The pointer to `pointee` at `offset` bytes after the integer address `base`."""
+    """Emit a pointer to `pointee`, `offset` bytes after the integer address `base`."""
     pointer = builder.inttoptr(base, I8.as_pointer())
     return builder.bitcast(builder.gep(pointer, [offset]), pointee.as_pointer())
 
 
 def load(builder: ir.IRBuilder, base: Any, offset: Any, scalar: Any, lanes: int = LANES) -> Any:
-    """A vector from memory, with the alignment of its scalars."""
+    """Emit a vector load, aligned only as its scalars are."""
     kind = ir.VectorType(scalar, lanes) if lanes > 1 else scalar
     return builder.load(address(builder, base, offset, kind), align=4 if scalar in (F32, I32) else 8)
 
 
 def broadcast(builder: ir.IRBuilder, scalar: Any, lanes: int = LANES) -> Any:
-    """A vector with a scalar in all lanes."""
+    """Emit a vector with a scalar in all lanes."""
     kind = ir.VectorType(scalar.type, lanes)
     first = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(I32, 0))
     return builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), constant(0, I32, lanes))
@@ -58,31 +58,31 @@ def _intrinsic(builder: ir.IRBuilder, name: str, result: Any, arguments: list[An
 
 
 def multiply_add(builder: ir.IRBuilder, a: Any, b: Any, c: Any) -> Any:
-    """a * b + c, fused where the processor can."""
+    """Emit a * b + c, as a fused multiply-add if the processor has it."""
     return _intrinsic(builder, f"llvm.fmuladd.v{LANES}f32", a.type, [a, b, c])
 
 
 def dot_bytes(builder: ir.IRBuilder, unsigned: Any, signed: Any, total: Any) -> Any:
-    """`total` plus the sums of four products of an unsigned and a signed byte in each 32-bit lane (AVX-512 VNNI)."""
+    """Emit `total` plus four unsigned-by-signed byte products per 32-bit lane (AVX-512 VNNI vpdpbusd)."""
     kind = ir.FunctionType(total.type, [total.type] * 3)
     return builder.call(ir.InlineAsm(kind, "vpdpbusd $3, $2, $0", "=v,0,v,v", side_effect=False), [total, unsigned, signed])
 
 
 def dot_pairs(builder: ir.IRBuilder, a: Any, b: Any, total: Any) -> Any:
-    """`total` plus the sums of two products of 16-bit integers in each 32-bit lane (AVX-512 VNNI)."""
+    """Emit `total` plus two 16-bit integer products per 32-bit lane (AVX-512 VNNI vpdpwssd)."""
     kind = ir.FunctionType(total.type, [total.type] * 3)
     return builder.call(ir.InlineAsm(kind, "vpdpwssd $3, $2, $0", "=v,0,v,v", side_effect=False), [total, a, b])
 
 
 def mask_below(builder: ir.IRBuilder, count: Any) -> Any:
-    """A mask of the lanes whose index is below the 64-bit integer `count`."""
+    """Emit a mask of the lanes whose index is below the 64-bit integer `count`."""
     numbers = ir.Constant(ir.VectorType(I32, LANES), list(range(LANES)))
     limit = builder.trunc(builder.select(builder.icmp_signed("<", count, I64(LANES)), count, I64(LANES)), I32)
     return builder.icmp_signed("<", numbers, broadcast(builder, limit))
 
 
 def store(builder: ir.IRBuilder, value: Any, base: Any, offset: Any, mask: Any) -> None:
-    """Store the lanes of `mask`, which are the first ones."""
+    """Emit a masked store; the mask selects the first lanes."""
     b, scalar = builder, value.type.element
     name, align = _MASKED[scalar]
     pointer = address(b, base, offset, value.type)
@@ -114,7 +114,7 @@ def store(builder: ir.IRBuilder, value: Any, base: Any, offset: Any, mask: Any) 
 
 
 def load_some(builder: ir.IRBuilder, base: Any, offset: Any, scalar: Any, mask: Any) -> Any:
-    """Load the lanes of `mask`, which are the first ones, and 0 in the others, whose memory is not accessed."""
+    """Emit a masked load; the mask selects the first lanes, others are 0 and their memory is not accessed."""
     b, kind = builder, ir.VectorType(scalar, LANES)
     name, align = _MASKED[scalar]
     pointer = address(b, base, offset, kind)
@@ -140,13 +140,13 @@ def _lane(builder: ir.IRBuilder, mask: Any, number: int) -> Any:
 
 
 def _half(builder: ir.IRBuilder, vector: Any, first: int) -> Any:
-    """Half of a vector's lanes."""
+    """Emit the lower or upper half of a vector's lanes, from lane `first` on."""
     lanes = ir.Constant(ir.VectorType(I32, LANES // 2), list(range(first, first + LANES // 2)))
     return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), lanes)
 
 
 class Finish:
-    """The output stage of a layer's sums: a clamp for floats, requantization for integers.
+    """Emits a layer's output stage on its accumulators: clamp for floats, requantization for integers.
 
     Integers are scaled by `oplet.kernels.requantization`'s formula, floor(sum * factor + threshold), where the threshold is
     a half and what the first of two roundings adds to it or, below zero, takes from it.
@@ -201,7 +201,7 @@ class Finish:
         self.rounder = broadcast(builder, builder.fadd(zero, F64(_ROUNDER)))
 
     def start(self, channel: Any, integer: bool) -> Any:
-        """The initial sums of sixteen channels."""
+        """Emit the initial accumulators of sixteen channels: the bias."""
         return load(self.builder, self.starts, self.builder.mul(channel, I64(4)), I32 if integer else F32)
 
     def _value(self, row: int, channel: Any) -> Any:
@@ -209,7 +209,7 @@ class Finish:
         return load(b, self.table, b.add(b.mul(self.row, I64(row)), b.mul(channel, I64(8))), F64)
 
     def outputs(self, total: Any, channel: Any) -> Any:
-        """The outputs of sixteen channels from their sums."""
+        """Emit the outputs of sixteen channels from their accumulators."""
         b = self.builder
         if self.bits == 32:
             # NaN is kept.

@@ -1,4 +1,4 @@
-"""Contiguous arrays seen with other shapes."""
+"""Reshaped views of contiguous arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["shaped"]
 
 
 def _shaped_code(context: Any, array: Any, shape: Any) -> Any:
-    """Emit code that returns the elements of a contiguous array with another shape, which has as many."""
+    """Emit LLVM IR that reshapes a contiguous array without a copy."""
     result = types.Array(array.dtype, len(shape), "C")
 
     def generate(ctx: Any, builder: Any, signature: Any, arguments: list[Any]) -> Any:

@@ -1,1 +1,1 @@
-"""Machine code of kernels: as an image that needs no linker, in memory, and on disk. Nothing here imports numba."""
+"""Loading of kernels' machine code: images that need no linker, executable memory, disk cache. Nothing here imports numba."""

@@ -1,4 +1,4 @@
-"""The description of the processor that the system gives."""
+"""The operating system's description of the processor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TELLING = (
 
 @functools.cache
 def description() -> str:
-    """The lines of Linux's description of the first processor that tell what it can do; "" on other systems."""
+    """Return the lines of /proc/cpuinfo that describe the first processor's features; "" on other systems."""
     with suppress(OSError):
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             first = file.read(16384).partition("\n\n")[0]

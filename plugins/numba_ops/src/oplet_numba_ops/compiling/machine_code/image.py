@@ -1,4 +1,4 @@
-"""Images: the machine code of a kernel, linked but for its own address and those of a few functions of the C library.
+"""Images: a kernel's machine code, linked except for its own address and a few C library functions.
 
 An object file of LLVM (ELF, x86-64) becomes an image when the kernel is compiled. To load it is then to copy it and to add its
 address in a few places. Sources: System V ABI, AMD64 supplement (relocation types); the ELF-64 object file format.
@@ -82,7 +82,7 @@ LIBRARY = frozenset(
 
 @dataclass(frozen=True)
 class Image:
-    """Machine code and what is to be added to it.
+    """Machine code plus its relocations.
 
     Attributes:
         code: the bytes.
@@ -102,7 +102,7 @@ class Image:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Image:
-        """The image of `to_bytes`.
+        """Parse the bytes that `to_bytes` made.
 
         Raises:
             ImageError: the bytes are those of no image.
@@ -124,7 +124,7 @@ class Image:
 
 
 def linked(data: bytes, entries: tuple[str, ...]) -> Image:
-    """The image of an object file.
+    """Link an ELF object file into an image; raise if it needs more than an image can express.
 
     Args:
         data: the object file.
@@ -208,7 +208,7 @@ def _text(data: bytes, table: _Section, start: int) -> str:
 
 
 def _laid_out(sections: list[_Section]) -> tuple[dict[int, int], int]:
-    """The offset of each section that is in memory, and the size of all."""
+    """Lay out the loaded sections: return the offset of each in the image, and the total size."""
     places, size = {}, 0
     for number, section in enumerate(sections):
         if section.flags & _IN_MEMORY and section.size and section.kind != _UNWIND:
@@ -222,7 +222,7 @@ def _laid_out(sections: list[_Section]) -> tuple[dict[int, int], int]:
 def _located(
     data: bytes, table: _Section, names: _Section, places: dict[int, int], size: int
 ) -> tuple[list[tuple[str, Any]], int]:
-    """The name and the offset of each symbol, None if it is not in the image; and the size of the image with those that have no section."""
+    """Return each symbol's name and offset (None if it is external), and the image size including common symbols."""
     symbols: list[tuple[str, Any]] = []
     for start in range(table.offset, table.offset + table.size, _SYMBOL.size):
         name, _, _, section, value, length = _SYMBOL.unpack_from(data, start)

@@ -1,4 +1,4 @@
-"""Machine code in memory: images are copied to pages of their own, which are then made executable and never writeable again."""
+"""Executable memory: images are copied into their own pages, which become executable and are never writeable again."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _READ, _EXECUTE = 1, 4
 
 
 class ImageError(Exception):
-    """The error of an object file that is no image, or of an image that cannot be loaded, with the reason."""
+    """Raised for an object file that cannot become an image, or an image that cannot be loaded, with the reason."""
 
 
 class Loaded(NamedTuple):
-    """An image in memory.
+    """A loaded image: its address, size and relocations.
 
     Attributes:
         base: its address.
@@ -43,13 +43,13 @@ images: list[Loaded] = []
 
 @functools.cache
 def CLibrary() -> Any:
-    """The functions of the C library and of Python that are in this process."""
+    """Return the ctypes library of C and Python functions in this process."""
     return ctypes.CDLL(None)
 
 
 @functools.cache
 def address_of(name: str) -> int:
-    """The address of a function of the C library, 0 if there is none."""
+    """Return the address of a C library function, 0 if there is none."""
     try:
         return ctypes.cast(getattr(CLibrary(), name), ctypes.c_void_p).value or 0
     except (AttributeError, OSError, TypeError):  # TypeError: CDLL(None) is for POSIX
@@ -57,7 +57,7 @@ def address_of(name: str) -> int:
 
 
 def loaded(image: Image) -> dict[str, int]:
-    """The addresses of an image's functions, after copying it to executable memory, which is never freed.
+    """Load an image into executable memory, which is never freed; return the addresses of its functions.
 
     Raises:
         ImageError: the system lets no memory become executable, or lacks a function that the image calls.
@@ -79,7 +79,8 @@ def loaded(image: Image) -> dict[str, int]:
 
 
 def executable(code: bytes, own: Any, library: Mapping[str, Any]) -> tuple[mmap.mmap, int]:
-    """A copy of machine code as `loaded` makes it, of many images in one piece: its memory, which is freed with the object, and its address.
+    """Copy machine code of several images to executable memory and relocate it; return the memory, freed with the object, and its
+    address.
 
     Args:
         code: the bytes.
@@ -104,7 +105,7 @@ def executable(code: bytes, own: Any, library: Mapping[str, Any]) -> tuple[mmap.
 
 
 def _copied(code: bytes) -> tuple[mmap.mmap, int]:
-    """Pages of their own with a copy of the code, and their address."""
+    """Copy the code into pages of its own; return them and their address."""
     size = -(-len(code) // mmap.PAGESIZE) * mmap.PAGESIZE
     try:
         memory = mmap.mmap(-1, size)
@@ -115,7 +116,7 @@ def _copied(code: bytes) -> tuple[mmap.mmap, int]:
 
 
 def _protect(memory: mmap.mmap, base: int) -> None:
-    """Make pages executable, and never writeable again."""
+    """Make pages executable and no longer writeable."""
     try:
         protect = CLibrary().mprotect
     except (AttributeError, OSError, TypeError) as error:
@@ -125,6 +126,6 @@ def _protect(memory: mmap.mmap, base: int) -> None:
 
 
 def add_word(memory: mmap.mmap | bytearray, at: int, value: int) -> None:
-    """Add a number to a 64-bit word at any offset."""
+    """Add a number to the 64-bit word at any byte offset (a relocation)."""
     [word] = struct.unpack_from("<Q", memory, at)
     struct.pack_into("<Q", memory, at, (word + value) & 0xFFFFFFFFFFFFFFFF)

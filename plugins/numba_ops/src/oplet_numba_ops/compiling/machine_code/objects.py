@@ -1,4 +1,4 @@
-"""Object files in memory, where images cannot be: LLVM's own loader links them. It takes llvmlite, but not numba."""
+"""Loading of object files where images do not work: LLVM's own JIT linker. Needs llvmlite, but not numba."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _kept: list[Any] = []
 
 
 def loaded_object(data: bytes, entries: tuple[str, ...]) -> dict[str, int]:
-    """The addresses of an object file's functions; those that it does not have are left out.
+    """Load an object file with LLVM's linker; return the addresses of the `entries` that it has.
 
     Raises:
         ImageError: LLVM refuses it.

@@ -1,4 +1,4 @@
-"""Signatures of kernels in numba's notation, "void(f4[:,::1], f4[::1], i8)", read without numba."""
+"""Parser of kernel signatures in numba's notation, "void(f4[:,::1], f4[::1], i8)", without numba."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ARGUMENT = re.compile(r"([a-z]\d+)(?:\[([:,1]*)\])?(?:,\s*|$)")
 
 
 class Kind(NamedTuple):
-    """The type of an argument.
+    """The type of one argument: dtype and number of dimensions, 0 for a scalar.
 
     Attributes:
         dtype: the type of its numbers.
@@ -29,7 +29,7 @@ class Kind(NamedTuple):
 
 
 def kinds(signature: str) -> tuple[Kind, ...]:
-    """The types of the arguments of a signature, which returns nothing."""
+    """Parse a signature; return the types of its arguments."""
     text = signature.removeprefix("void(").removesuffix(")")
     found = [Kind(np.dtype(dtype), axes.count(",") + 1 if axes else 0) for dtype, axes in _ARGUMENT.findall(text)]
     return tuple(found)

@@ -1,7 +1,8 @@
-"""Machine code on disk: one file a kernel, named by a hash of all that it depends on, in the folder "kernels" of oplet's cache folder.
+"""Disk cache of machine code: one file per kernel, named by a hash of all that it depends on, in "kernels" of oplet's cache
+folder.
 
-Files are replaced as a whole and carry a checksum, so that processes may share the folder. They are run, so that those which somebody else
-may have written are left alone (`oplet.CacheFolder`).
+Files are replaced as a whole and carry a checksum, so that processes may share the folder. As their code is executed, files that
+another user could have written are not used (`oplet.CacheFolder`).
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ _LOCKS, _PATIENCE, _PAUSE = "being-made", 100.0, 0.05
 
 
 def package_folder() -> str:
-    """The folder of this package."""
+    """Return the folder of this package's sources."""
     return os.path.abspath(sys.modules[__name__.partition(".")[0]].__path__[0])
 
 
 def fetch(name: str) -> bytes | None:
-    """The content that is stored under a name; None if there is none, or its file is damaged."""
+    """Read a cache entry; None if it is missing or damaged."""
     with suppress(OSError), FOLDER.open(name + _SUFFIX) as file:
         data = file.read(_LARGEST + 1)
         start = len(_MAGIC) + _DIGEST
@@ -45,7 +46,7 @@ def fetch(name: str) -> bytes | None:
 
 
 def store(name: str, content: bytes, most: int) -> bool:
-    """Store content under a name, and remove all but the `most` newest of the files that begin like it; returns whether it is stored.
+    """Write a cache entry, and delete all but the `most` newest of the same kernel; return whether it was stored.
 
     Args:
         name: a name, whose part before "-" is that of the kernel.
@@ -63,9 +64,9 @@ def store(name: str, content: bytes, most: int) -> bool:
 
 @contextmanager
 def alone(name: str) -> Iterator[None]:
-    """Be the only process that makes what is stored under a name; another one is waited for, a hundred seconds at most.
+    """Hold an inter-process lock for a cache entry, waiting at most a hundred seconds, so that only one process compiles it.
 
-    Where no file can be locked nobody waits, and the same may be made twice.
+    If files cannot be locked, processes do not wait, and an entry may be compiled twice.
     """
     byte = _byte_of(name)
     with ExitStack() as stack:
@@ -78,12 +79,12 @@ def alone(name: str) -> Iterator[None]:
 
 
 def _byte_of(name: str) -> int:
-    """The byte of the file that stands for a name; two names that share one wait for each other, which is harmless."""
+    """Return the byte of the lock file that stands for a name; a collision only makes two names wait for each other."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=3).digest(), "little")
 
 
 def _locked(file: IO[bytes], byte: int) -> bool:
-    """Lock a byte of a file, which need not be there, until the file is closed; False if another process has locked it.
+    """Lock one byte of a file until the file is closed; return False if another process holds it.
 
     Raises:
         OSError: files cannot be locked here.

@@ -1,3 +1,3 @@
-"""Functions of one operand: of floats by formulas, of quantized numbers by tables. What comes in computes an output from the input
-of the same place, and nothing else.
+"""Functions of one operand: floats by formulas, quantized numbers by look-up tables. Each output depends only on the input at the
+same position.
 """

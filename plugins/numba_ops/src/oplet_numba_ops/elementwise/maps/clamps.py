@@ -1,6 +1,7 @@
-"""RELU and other clamps, which a layer before them applies itself, if nothing else reads it: as if the activation were fused.
+"""RELU and other clamps; fused into the layer before them as its activation, if nothing else reads that layer's output.
 
-Alone on one thread numpy is as fast for floats, but its node would part compiled neighbours (`threads.joining`).
+On one thread numpy is as fast for float clamps, but a numpy node would break the fusion of its compiled neighbours
+(`threads.joining`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _LAYERS: dict[BuiltinOperator, type[Any]] = {
 def clamp_registration(
     builtin: Registration, low: float, high: float, activation: ActivationFunctionType = ActivationFunctionType.NONE
 ) -> Registration:
-    """The registration of an op that clamps numbers between two bounds; floats as an activation does, if it is not NONE."""
+    """Build the registration of a clamp to [low, high]; fused as `activation` into a layer before it unless that is NONE."""
 
     def plan(context: Context, node: Node) -> Bind:
         source, output = node.inputs[0], node.outputs[0]
@@ -65,7 +66,7 @@ def clamp_registration(
 
 
 def _layer_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
-    """The layer of floats without an activation that makes a clamp's input, if it is one of the nodes and its kernel is a compiled one."""
+    """Return the float layer without activation that produces a clamp's input, if it is among `makers` and has a compiled kernel."""
     return [maker for maker in makers if _clamps(maker) and maker.outputs[0].type is TensorType.FLOAT32]
 
 
@@ -77,7 +78,7 @@ def _clamps(maker: Node) -> bool:
 
 
 def _prepare_clamped(context: Context, node: Node, activation: ActivationFunctionType) -> None:
-    """Prepare a clamp that absorbs a layer: the layer, with the clamp as its activation and the clamp's output as its own."""
+    """Prepare a clamp fused with a layer: the layer gets the clamp as its activation, and the clamp's output as its own."""
     ensure_operands(node, 1)
     [layer] = node.absorbed
     output = node.outputs[0]
@@ -96,7 +97,7 @@ def _prepare_clamped(context: Context, node: Node, activation: ActivationFunctio
 
 
 def _bind_clamped(context: Context, clamped: Node) -> Thunk:
-    """The thunk of a clamp that absorbs a layer, from its `prepared`."""
+    """Return the function that runs a clamp fused with a layer."""
     kernel = clamped.registration
     ensure(kernel is not None and kernel.bind is not None, "nothing serves the layer before it.")
     thunk: Thunk = kernel.bind(context, clamped)  # type: ignore[union-attr, misc]

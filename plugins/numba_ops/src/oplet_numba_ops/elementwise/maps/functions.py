@@ -1,4 +1,4 @@
-"""TANH, GELU and roots of float32, one element at a time, in loops that the compiler vectorizes."""
+"""TANH, GELU and roots of float32, in loops that the compiler vectorizes."""
 
 from __future__ import annotations
 
@@ -50,48 +50,48 @@ def _gelu_by_tanh(x):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1])")
 def GELU(x, out):  # type: ignore[no-untyped-def]
-    """x times the normal distribution's cumulative function; NaN for -inf, as in LiteRT."""
+    """Compute x times the standard normal CDF; NaN for -inf, as in LiteRT."""
     for i in range(out.size):
         out[i] = _gelu(x[i])
 
 
 @kernel("void(f4[::1], f4[::1])")
 def GELU_BY_TANH(x, out):  # type: ignore[no-untyped-def]
-    """x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))); NaN for -inf, as in LiteRT."""
+    """Compute x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))); NaN for -inf, as in LiteRT."""
     for i in range(out.size):
         out[i] = _gelu_by_tanh(x[i])
 
 
 @kernel("void(f4[::1], f4[::1])")
 def MAGNITUDE(x, out):  # type: ignore[no-untyped-def]
-    """The number without its sign."""
+    """Compute |x|."""
     for i in range(out.size):
         out[i] = abs(x[i])
 
 
 @kernel("void(f4[::1], f4[::1])")
 def NEGATIVE(x, out):  # type: ignore[no-untyped-def]
-    """The number with the other sign."""
+    """Compute -x."""
     for i in range(out.size):
         out[i] = -x[i]
 
 
 @kernel("void(f4[::1], f4[::1])")
 def TANH(x, out):  # type: ignore[no-untyped-def]
-    """tanh(x)."""
+    """Compute tanh(x)."""
     for i in range(out.size):
         out[i] = tanh(x[i])
 
 
 @kernel("void(f4[::1], f4[::1])")
 def ROOT(x, out):  # type: ignore[no-untyped-def]
-    """The square root, exactly rounded."""
+    """Compute the square root, exactly rounded."""
     for i in range(out.size):
         out[i] = np.sqrt(x[i])
 
 
 @kernel("void(f4[::1], f4[::1])")
 def INVERSE_ROOT(x, out):  # type: ignore[no-untyped-def]
-    """1 / sqrt(x), of the rounded root."""
+    """Compute 1 / sqrt(x), from the rounded square root."""
     for i in range(out.size):
         out[i] = _ONE / np.sqrt(x[i])

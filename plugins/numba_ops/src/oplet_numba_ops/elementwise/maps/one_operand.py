@@ -1,4 +1,4 @@
-"""The registrations of ops of one operand: some types have kernels, quantized ones tables."""
+"""Registrations of unary ops: a kernel for some types, look-up tables for quantized ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def map_registration(
     worth: int = WORTH_VALUES // 4,
     most: int = 0,
 ) -> Registration:
-    """The registration of an op.
+    """Build the registration of a unary op from its kernels by type.
 
     Args:
         builtin: the numpy kernel's registration.

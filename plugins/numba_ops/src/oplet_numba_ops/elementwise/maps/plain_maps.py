@@ -1,4 +1,6 @@
-"""Numbers without scales, one at a time: signs, roundings, and functions of the C library for as few numbers as a call of numpy takes long for."""
+"""Unary maps of unquantized numbers: signs, roundings, and C library functions, for so few numbers that a numpy call would be
+slower.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,7 @@ def _kernel(rule: str, code: str) -> Kernel:
 
 
 def map_kernels(rule: str, codes: dict[TensorType, str]) -> dict[TensorType, Kernel]:
-    """The kernels of a function of numbers, from (input, output), by their type.
+    """Return the kernels out[i] = rule(x[i]) for the given types.
 
     Args:
         rule: the name of the function.

@@ -1,4 +1,4 @@
-"""Quantized ops of one operand: the numpy kernel's table of the results of all values, looked up in a loop."""
+"""Quantized unary ops: look-ups in the table of all results that the numpy kernel made."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST = 1 << 20
 
 @family
 def _kernel(index: str, value: str) -> Kernel:
-    """The kernel of a table that is indexed by the bits of a number, of types by numba's names of unsigned numbers."""
+    """Build the look-up kernel for unsigned index and value types, in numba's names."""
 
     def look_up(x, out, table):  # type: ignore[no-untyped-def]
         for i in range(out.size):
@@ -34,7 +34,7 @@ def _kernel(index: str, value: str) -> Kernel:
 
 @family
 def _checking_kernel(index: str, value: str) -> Kernel:
-    """The same, of signed numbers of which none may be below `least`: the mark tells the lowest one where it is."""
+    """Build the look-up kernel for signed numbers that may not be below `least`; the lowest offender is reported in `mark`."""
 
     def look_up_checked(x, out, table, mark, least):  # type: ignore[no-untyped-def]
         lowest = x[0]
@@ -50,7 +50,7 @@ def _checking_kernel(index: str, value: str) -> Kernel:
 
 
 def plan_table(context: Context, node: Node, positive: bool = False) -> Bind:
-    """Plan a node for which the numpy kernel's `prepare` has made a table of every value of the input.
+    """Plan a node whose look-up table the numpy kernel's `prepare` made.
 
     Args:
         positive: whether values below the zero point are refused.

@@ -1,3 +1,1 @@
-"""Two numbers without scales, or as tables tell them: comparisons, arithmetic of integers, logic and divisions. What comes in takes
-the patterns in which an operand repeats from `plain_pairs`.
-"""
+"""Binary ops on unquantized numbers: comparisons, integer arithmetic, logic, divisions. Quantized numbers are compared by tables."""

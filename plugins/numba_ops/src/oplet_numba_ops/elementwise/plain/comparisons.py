@@ -1,4 +1,4 @@
-"""Comparisons of two numbers as they are stored; those of different quantizations by tables of what they mean."""
+"""Comparisons of stored numbers; numbers of different quantizations are compared through tables of their rescaled values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _compared(op, x, y):  # type: ignore[no-untyped-def]
 
 @family
 def _kernel(op: int, code: str) -> Kernel:
-    """The kernel of a comparison; arguments as of `Repetition`."""
+    """Build a comparison kernel; its arguments follow `Repetition`."""
 
     def compare(x, y, out, blocks, rows, columns, advance, per_row):  # type: ignore[no-untyped-def]
         for block in range(blocks):
@@ -65,7 +65,7 @@ def _kernel(op: int, code: str) -> Kernel:
 
 @family
 def _scaled_kernel(op: int, bits: str) -> Kernel:
-    """The kernel of a comparison of what two tables say of the bits of numbers."""
+    """Build a comparison kernel for values looked up in two tables by the numbers' bits."""
 
     def scaled(x, y, out, blocks, rows, columns, advance, per_row, first_table, second_table):  # type: ignore[no-untyped-def]
         for block in range(blocks):
@@ -81,7 +81,7 @@ def _scaled_kernel(op: int, bits: str) -> Kernel:
 
 
 def comparison_registration(builtin: Registration, op: int) -> Registration:
-    """The registration of a comparison."""
+    """Build the registration of a comparison."""
 
     def plan(context: Context, node: Node) -> Bind:
         found, before = pair_of(context, node)
@@ -105,7 +105,7 @@ def _table(tensor: Tensor) -> Array:
 
 
 def _plan_scaled(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]], op: int) -> Bind:
-    """Plan a comparison of numbers of different quantizations."""
+    """Plan a comparison of numbers with different quantizations."""
     tables = [
         node.cached(("scaled", position, tensor.type), (), partial(_table, tensor)) for position, tensor in enumerate(node.inputs)
     ]

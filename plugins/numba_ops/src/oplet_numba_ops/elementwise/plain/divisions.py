@@ -1,4 +1,4 @@
-"""FLOOR_DIV and FLOOR_MOD: divisors that are not constant are checked first, as machine code may not divide by zero."""
+"""FLOOR_DIV and FLOOR_MOD: non-constant divisors are checked first, as machine code may not divide by zero."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _of_floats(op, x, y):  # type: ignore[no-untyped-def]
 
 @family
 def _kernel(op: int, exchanged: bool, code: str, checked: bool) -> Kernel:
-    """The kernel of a division; `divisors` are one of the operands. Other arguments as of `Repetition`."""
+    """Build a division kernel; `divisors` is one of the operands, the other arguments follow `Repetition`."""
     value = _of_floats if code == "f4" else _of_integers
 
     def divide(x, y, out, blocks, rows, columns, advance, per_row, divisors, mark):  # type: ignore[no-untyped-def]
@@ -65,7 +65,7 @@ def _kernel(op: int, exchanged: bool, code: str, checked: bool) -> Kernel:
 
 
 def divided_registration(builtin: Registration, op: int, codes: Mapping[TensorType, str]) -> Registration:
-    """The registration of an op.
+    """Build the registration of FLOOR_DIV or FLOOR_MOD.
 
     Args:
         builtin: the numpy kernel's registration.

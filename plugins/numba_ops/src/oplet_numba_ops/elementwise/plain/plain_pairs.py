@@ -1,4 +1,4 @@
-"""Two operands without scales, the second of which may be broadcast: arithmetic of integers, and logic.
+"""Integer arithmetic and logic of two unquantized operands, the second of which may broadcast.
 
 Loops of recurrent nets count, compare and combine single numbers, for which a call of numpy takes longer than all the rest.
 """
@@ -109,7 +109,7 @@ _RULES = {"computed": _computed, "combined": _combined}
 
 @family
 def _kernel(rule: str, op: int, code: str, result: str) -> Kernel:
-    """The kernel of an operation; arguments as of `Repetition`."""
+    """Build the kernel of a binary operation; its arguments follow `Repetition`."""
     value, bits = _RULES[rule], 8 * int(code[1:])
 
     def pairs(x, y, out, blocks, rows, columns, advance, per_row):  # type: ignore[no-untyped-def]
@@ -131,7 +131,7 @@ def _kernel(rule: str, op: int, code: str, result: str) -> Kernel:
 
 @family
 def _bounding_kernel(code: str) -> Kernel:
-    """The kernel of an activation of integers, in place."""
+    """Build the kernel that clamps integers in place (fused activation)."""
 
     def bound(out, low, high):  # type: ignore[no-untyped-def]
         for i in range(out.size):
@@ -142,7 +142,7 @@ def _bounding_kernel(code: str) -> Kernel:
 
 @family
 def sum_kernel(code: str) -> Kernel:
-    """The kernel of a sum of two tensors of one shape and type, which may be the output."""
+    """Build the kernel that adds two arrays of one shape and type; either may be the output."""
 
     def add(x, y, out):  # type: ignore[no-untyped-def]
         for i in range(out.size):
@@ -152,7 +152,7 @@ def sum_kernel(code: str) -> Kernel:
 
 
 def pair_of(context: Context, node: Node) -> tuple[Operands, Callable[[], Sequence[Step]]]:
-    """The operands of a node, and what returns the steps that come first; a node that loops do not serve is declined."""
+    """Return a binary node's operands, and a function for the steps that expand them first; decline unsupported nodes."""
     found, before = operands(node), None
     if found is None:
         found, before = tabled(context, node)
@@ -162,13 +162,13 @@ def pair_of(context: Context, node: Node) -> tuple[Operands, Callable[[], Sequen
 
 
 def seen(tensor: Tensor, bits: str | None = None) -> Any:
-    """The numbers of a tensor as a kernel sees them."""
+    """Return a tensor's flat array in the type that a kernel reads; BOOL as bytes."""
     array = flat(tensor.data)
     return array.view("u1" if bits is None else bits) if bits or tensor.type is TensorType.BOOL else array
 
 
 def arguments(x: Any, y: Any, out: Any, found: Operands, threads: int) -> list[tuple[Any, ...]]:
-    """The arguments of the parts of a node, from the numbers of its operands and of its output."""
+    """Return one tuple of kernel arguments per part of a binary node, divided among `threads`."""
     return [
         (x[slice(*whole)], y[slice(*some)], out[slice(*whole)], part.blocks, part.rows, part.columns, part.advance, part.per_row)
         for part, whole, some in cut_pair(found[2], threads, WORTH_VALUES)
@@ -186,7 +186,7 @@ def _plan(context: Context, node: Node, found: Operands, before: Callable[[], Se
 
 
 def logical_registration(builtin: Registration, op: int) -> Registration:
-    """The registration of LOGICAL_AND or LOGICAL_OR."""
+    """Build the registration of LOGICAL_AND or LOGICAL_OR."""
 
     def plan(context: Context, node: Node) -> Bind:
         return _plan(context, node, *pair_of(context, node), _kernel("combined", op, "u1", "u1"))
@@ -197,7 +197,7 @@ def logical_registration(builtin: Registration, op: int) -> Registration:
 def plan_integers(
     context: Context, node: Node, op: int, code: str, activation: ActivationFunctionType = ActivationFunctionType.NONE
 ) -> Bind:
-    """Plan a node of integers, which wrap around before an activation bounds them.
+    """Plan an integer node, whose results wrap around before a fused activation clamps them.
 
     Args:
         op: the operation.
@@ -225,7 +225,7 @@ def plan_integers(
 
 
 def integer_registration(builtin: Registration, op: int, codes: Mapping[TensorType, str]) -> Registration:
-    """The registration of an operation of integers without an activation."""
+    """Build the registration of an integer operation without activation."""
 
     def plan(context: Context, node: Node) -> Bind:
         return plan_integers(context, node, op, codes[node.inputs[0].type])

@@ -1,4 +1,4 @@
-"""PRELU of quantized numbers: those from zero on are scaled by one factor, products with alpha by another."""
+"""PRELU of quantized numbers: non-negative values are rescaled by one factor, products with alpha by another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolution2DTransposeBias, compiled: with constant weights, and windows that lie side by side."""
+"""Convolution2DTransposeBias, compiled: with constant weights and without overlap (stride = kernel)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Landmarks2TransformMatrix, version 2, compiled: the matrix that cuts the box around some landmarks out of an image, turned."""
+"""Landmarks2TransformMatrix, version 2, compiled: the matrix that crops a rotated box around some landmarks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST = 1 << 20
 
 @kernel("void(f4[:,::1], i8[::1], f4[::1], i8, i8, f8, f8, f8, f8, f8)")
 def BOX_MATRIX(landmarks, subset, output, left, right, angle, height, width, scale_y, scale_x):  # type: ignore[no-untyped-def]
-    """Write the matrix.
+    """Compute the crop matrix from landmarks.
 
     Args:
         landmarks: x, y and z of each.

@@ -1,4 +1,4 @@
-"""TFLite_Detection_PostProcess, compiled: of float boxes and scores, with one class a detection or suppression by class."""
+"""TFLite_Detection_PostProcess, compiled: float boxes and scores; one class per detection, or suppression per class."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def plan(context: Context, node: Node) -> Bind:
                 ensure(False, f"box {crossed} of {boxes} has its corners on the wrong sides.")
 
         def chosen() -> Any:
-            """The boxes that are chosen by their `values`."""
+            """Run suppression on `values`, with checkpoints in between; return the numbers of the chosen boxes."""
             arguments = corners, values, *limits, heap, found, len(found), place
             pick(*arguments, 0)
             while place[0]:

@@ -1,4 +1,4 @@
-"""TransformLandmarks, compiled: points moved by a matrix."""
+"""TransformLandmarks, compiled: points transformed by a matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oplet_numba_ops.threads.team import Step, ready, thunk
 
 @kernel("void(f4[:,::1], f4[::1], f4[:,::1], f4, i8, i8)")
 def MOVE(points, matrix, moved, scale, first, last):  # type: ignore[no-untyped-def]
-    """Move the points `first` to `last`, a row each, in x and y, by the first two rows of a matrix, whose shift is scaled."""
+    """Transform x and y of the points `first` to `last` (rows) by a matrix's first two rows, with its translation scaled."""
     right, lower = matrix[3] * scale, matrix[7] * scale
     for row in range(first, last):
         x, y = points[row, 0], points[row, 1]

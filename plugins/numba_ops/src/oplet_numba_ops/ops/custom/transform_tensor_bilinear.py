@@ -1,4 +1,4 @@
-"""TransformTensorBilinear, compiled: the part of an image that a matrix cuts out, in the numpy kernel's order of operations."""
+"""TransformTensorBilinear, compiled: the part of an image that a matrix selects, in the numpy kernel's order of operations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PIXEL = 8
 
 @kernel("void(f4[:,:,::1], f4[::1], f4[:,:,::1], i8, i8, f8)")
 def SAMPLE(image, matrix, output, first, last, centre):  # type: ignore[no-untyped-def]
-    """Sample an image for the rows `first` to `last` of the output.
+    """Sample an image bilinearly for the output rows `first` to `last`.
 
     Args:
         image: its rows, columns and channels.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from oplet.runtime.describe.profiler import Event, Profiler
+from oplet import Profiler
+from oplet.toolkit import Event
 from oplet_tools.benchmarking.profiling.spread import thread_clock
 
 __all__ = ["CpuProfiler"]

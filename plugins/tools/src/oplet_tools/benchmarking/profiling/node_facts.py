@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from oplet.ops.serving.work import Work
+from oplet import Work
 from oplet_tools.describing.work import work_of_nodes
 
 if TYPE_CHECKING:
-    from oplet.ops.tensor import Tensor
-    from oplet.plugins.manager import PluginManager
-    from oplet.runtime.interpreter import Interpreter
+    from oplet import Interpreter, PluginManager, Tensor
 
 __all__ = ["UNKNOWN", "NodeFacts", "Place", "facts_of_nodes"]
 
@@ -54,7 +52,7 @@ def facts_of_nodes(interpreter: Interpreter, plugins: PluginManager | None = Non
             _shapes(node.outputs),
             work[subgraph.index, node.index],
         )
-        for subgraph in interpreter._subgraphs
+        for subgraph in interpreter.subgraphs
         for node in subgraph.nodes
     }
 

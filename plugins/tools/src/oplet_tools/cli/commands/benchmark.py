@@ -103,7 +103,7 @@ def benchmark(
     from oplet_tools.benchmarking.blas_threads import limit_blas_threads
 
     limit_blas_threads(num_threads)  # before anything imports numpy
-    from oplet.model.files.atomic_write import check_target
+    from oplet.toolkit import check_target
     from oplet_tools.benchmarking.benchmark import Schedule, benchmark_model, parse_shape
     from oplet_tools.cli.commands.tune import delegates_of
     from oplet_tools.cli.console import Printer, print_json
@@ -321,7 +321,7 @@ def _mib(size: int | None) -> str:
 
 
 def _write_page(result: Benchmark, path: Path) -> None:
-    from oplet.model.files.atomic_write import write_atomically
+    from oplet import write_atomically
     from oplet_tools.benchmarking.profile_html import profile_page
 
     # The shortest profiled inference, which little can have disturbed.

@@ -44,7 +44,8 @@ def explore(
 ) -> None:
     """Write the graph of a model as a page to look at: pan, zoom, search, fold; no network, one file."""
     settings = settings_of(context, p, debug)
-    from oplet.model.files.atomic_write import check_target, write_atomically
+    from oplet import write_atomically
+    from oplet.toolkit import check_target
     from oplet_tools.cli.console import Printer, print_json
     from oplet_tools.cli.progress import progress_bars
     from oplet_tools.comparing.interpreters import open_pair

@@ -21,7 +21,7 @@ def new_delegate(
 ) -> None:
     """Write a package that brings a delegate, with tests that pass at once."""
     settings_of(context, None, debug)
-    from oplet.plugins.known_packages import BUILTIN_OPS
+    from oplet.toolkit import BUILTIN_OPS
     from oplet_tools.scaffolding.scaffold import new_delegate
 
     print_next_steps(new_delegate(name, directory, license=license), BUILTIN_OPS)

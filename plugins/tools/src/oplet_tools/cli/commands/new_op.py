@@ -35,19 +35,19 @@ def new_op(
     print_next_steps(new_op(name, directory, builtin=builtin, license=license))
 
 
-def print_next_steps(folder: Path, needs: str = "") -> None:
+def print_next_steps(folder: Path, *needs: str) -> None:
     """Print the new package's folder and the next commands.
 
     Args:
         folder: the folder of the new package.
-        needs: a package of this project that the tests need.
+        needs: the packages of this project that the tests need besides `oplet-testing`.
     """
-    from oplet.plugins.install_commands import install_first
+    from oplet.toolkit import install_first
     from oplet_tools.cli.console import Printer
 
     printer = Printer()
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         printer.line(str(file))
     printer.line()
-    first = install_first(needs)
+    first = install_first("oplet-testing", *needs)
     printer.line(f'{first}cd {folder} && pip install -e ".[test]" && pytest', "bold")

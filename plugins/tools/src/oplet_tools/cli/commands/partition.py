@@ -45,7 +45,7 @@ def partition(
     from oplet_tools.partitioning.partition import partition_model
 
     if svg is not None:
-        from oplet.model.files.atomic_write import check_target
+        from oplet.toolkit import check_target
         from oplet_tools.partitioning.layout import ensure_layout
 
         ensure_layout()
@@ -55,7 +55,7 @@ def partition(
         pair, chosen = open_pair(model, delegate, plugins, progress=progress)
     result = partition_model(model, pair.make_delegates(), plugins)
     if svg is not None:
-        from oplet.model.files.atomic_write import write_atomically
+        from oplet import write_atomically
         from oplet_tools.partitioning.drawing import draw_partitioning
 
         write_atomically(svg, draw_partitioning(result))

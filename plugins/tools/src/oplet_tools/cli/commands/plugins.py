@@ -9,7 +9,7 @@ import typer
 from oplet_tools.cli.settings import Debug, Json, PluginSwitches, Wide, settings_of
 
 if TYPE_CHECKING:
-    from oplet.plugins.manager import PluginInfo
+    from oplet.toolkit import PluginInfo
 
 __all__ = ["plugins"]
 
@@ -21,8 +21,7 @@ def plugins(
 ) -> None:
     """List the installed plugins and what each one brings."""
     settings = settings_of(context, p, debug)
-    from oplet.plugins.install_commands import install_command
-    from oplet.plugins.known_packages import BUILTIN_OPS
+    from oplet.toolkit import BUILTIN_OPS, install_command
     from oplet_tools.cli.console import Printer, print_json
 
     found = settings.plugins().plugins()

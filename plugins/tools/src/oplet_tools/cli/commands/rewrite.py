@@ -105,7 +105,7 @@ def rewrite(
 
 
 def _named(text: str) -> tuple[str, bytes]:
-    from oplet.model.files.regular_files import read_file
+    from oplet.toolkit import read_file
 
     name, equals, file = text.partition("=")
     if not name or not equals or not file:

@@ -190,7 +190,7 @@ def run(
     if asked or has_many_rows(inputs or ()) or (output is not None and output.suffix.lower() in _ROW_SUFFIXES):
         on_rows()
         return
-    from oplet.model.files.atomic_write import check_target
+    from oplet.toolkit import check_target
     from oplet_tools.cli.commands.tune import delegates_of
     from oplet_tools.cli.console import Printer, print_json
     from oplet_tools.cli.notices import NoticePrinter
@@ -252,7 +252,7 @@ def _preprocessing(text: str | None, scale: float | None, offset: float | None) 
 
 def _run_on_rows(settings: Settings, model: Path, inputs: Sequence[str], options: ManyOptions, json: bool, quiet: bool) -> None:
     """Run the model on many rows; exit with a special status if some rows failed or Ctrl-C ended the run."""
-    from oplet.model.files.atomic_write import check_target
+    from oplet.toolkit import check_target
     from oplet_tools.cli.commands.tune import delegates_of
     from oplet_tools.cli.console import print_json
     from oplet_tools.cli.row_report import row_report

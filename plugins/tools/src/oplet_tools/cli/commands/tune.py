@@ -13,8 +13,7 @@ from oplet_tools.cli.settings import Debug, Inputs, Json, ModelFile, NumThreads,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oplet.delegates.delegate import Delegate
-    from oplet.plugins.manager import PluginManager
+    from oplet import Delegate, PluginManager
     from oplet_tools.cli.console import Printer
     from oplet_tools.tuning.choice import Choice
     from oplet_tools.tuning.trials import Trial

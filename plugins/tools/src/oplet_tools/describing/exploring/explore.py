@@ -8,12 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from oplet.model.save.sizes import bytes_needed
-from oplet.ops.context import Node
-from oplet.ops.tensor import Tensor
-from oplet.runtime.describe.explain import NodeReport
-from oplet.runtime.interpreter import Interpreter
+from oplet import Interpreter, Node, Tensor
 from oplet.texts import plain
+from oplet.toolkit import NodeReport, bytes_needed
 from oplet_tools.describing.exploring.graph import Edge, ExploredModel, ExploredNode, ExploredSubgraph, ExploredTensor
 from oplet_tools.describing.exploring.groups import group_nodes, path_of
 from oplet_tools.describing.inspect import plain_options
@@ -21,10 +18,8 @@ from oplet_tools.describing.work import work_of_nodes
 from oplet_tools.partitioning.partition import GraphTensor, NodeAssignment, SubgraphPartitioning, partition_interpreter
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate
-    from oplet.ops.serving.work import Work
-    from oplet.plugins.manager import PluginManager
-    from oplet.runtime.subgraph import Subgraph
+    from oplet import Delegate, PluginManager, Work
+    from oplet.toolkit import Subgraph
 
 __all__ = ["Times", "explore_model"]
 
@@ -67,7 +62,7 @@ def explore_model(
         seconds, runs = times or ({}, 0)
         whole = sum(seconds.values())
         subgraphs = [
-            _Explorer(interpreter._subgraphs[cut.index], cut, services, work, seconds, whole, bool(result.delegates)).explored()
+            _Explorer(interpreter.subgraphs[cut.index], cut, services, work, seconds, whole, bool(result.delegates)).explored()
             for cut in result.subgraphs
         ]
     finally:

@@ -11,8 +11,7 @@ from oplet_tools.benchmarking.benchmark import Schedule, benchmark_model
 from oplet_tools.running.values.notices import NoticeCallback, warn
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate
-    from oplet.plugins.manager import PluginManager
+    from oplet import Delegate, PluginManager
     from oplet_tools.describing.exploring.explore import Times
 
 __all__ = ["measure_nodes"]

@@ -79,7 +79,7 @@ def _attached(lent: Lent, column: Column, size: int, reporter: _Tells) -> Sequen
         return ()
     position = opened.subgraph.outputs.index(column.index)
     try:
-        found = labels_of(opened.interpreter._model, opened.subgraph.index, position)
+        found = labels_of(opened.interpreter.model, opened.subgraph.index, position)
     except TensorError as error:
         reporter.warn(str(error))
         return ()

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from oplet.errors import StateError
-from oplet.model.files.regular_files import open_file
 from oplet.texts import shown
+from oplet.toolkit import open_file
 
 __all__ = ["check_same", "file_identity", "model_identity"]
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import oplet
 from oplet.errors import InvokeError, StateError, TensorError
-from oplet.model.files.atomic_write import atomic_write, is_special
-from oplet.model.files.regular_files import open_file
 from oplet.texts import counted
+from oplet.toolkit import atomic_write, is_special, open_file
 from oplet_predictor import MapSettings, Predictor, map_items
 from oplet_tools.running.many.forms import output_forms
 from oplet_tools.running.many.identity import model_identity
@@ -28,7 +27,7 @@ from oplet_tools.running.many.reading.rows import InputOptions
 from oplet_tools.running.many.reading.sources import Sources, open_sources
 
 if TYPE_CHECKING:
-    from oplet.plugins.manager import PluginManager
+    from oplet import PluginManager
     from oplet_tools.running.values.notices import Notice
 
 __all__ = ["FORMATS", "ManyOptions", "Reporter", "Summary", "format_of", "run_many"]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import io
 
+from oplet import Model
 from oplet.errors import ModelError, text_of
-from oplet.model.model import Model
 from oplet.texts import shown
 
 __all__ = ["MOST_BYTES", "attached_file"]

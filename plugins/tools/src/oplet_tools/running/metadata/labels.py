@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from oplet import Model
 from oplet.errors import ModelError, OpletError, TensorError
-from oplet.model.model import Model
 from oplet.texts import shown
 from oplet_tools.running.metadata.attached_files import attached_file
 from oplet_tools.running.metadata.tables import AXIS_LABELS, tensor_metadata

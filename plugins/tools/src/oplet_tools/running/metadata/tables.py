@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.model.model import Model
+from oplet import Model
 from oplet.schema.decode import decode
 from oplet.schema.table import Table, int8, string, tables, union, vector
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet import Model
 from oplet.errors import OpletError, TensorError
-from oplet.model.model import Model
 from oplet_tools.running.metadata.tables import NormalizationOptions, tensor_metadata
 
 __all__ = ["Normalization", "normalization_of"]

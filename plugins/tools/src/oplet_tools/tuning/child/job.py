@@ -8,16 +8,14 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from oplet.plugins.manager import PluginManager
-from oplet.plugins.selection import Preference
+from oplet import Limits, PluginManager
 from oplet.processes import can_start_python
-from oplet.runtime.limits import Limits
+from oplet.toolkit import Preference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oplet.delegates.delegate import Delegate
-    from oplet.runtime.interpreter import Interpreter
+    from oplet import Delegate, Interpreter
 
 __all__ = ["Job", "job_of"]
 
@@ -57,7 +55,7 @@ class Job:
 
     def open(self, manager: PluginManager, path: str, prefer: Sequence[str], delegates: Sequence[Delegate]) -> Interpreter:
         """Open the interpreter on the model of a path, with a candidate's plugins and delegates."""
-        from oplet.runtime.interpreter import Interpreter
+        from oplet import Interpreter
 
         return Interpreter(
             path,

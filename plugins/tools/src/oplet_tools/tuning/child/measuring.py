@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from oplet import Model
 from oplet.errors import text_of
-from oplet.model.model import Model
 from oplet_tools.tuning.candidates import Candidate, builtin_operators
 from oplet_tools.tuning.child.job import Job
 from oplet_tools.tuning.child.trial_json import read_array, read_trial, written

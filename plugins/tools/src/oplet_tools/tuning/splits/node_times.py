@@ -7,11 +7,12 @@ import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
-from oplet.runtime.describe.profiler import Event, Profiler
+from oplet import Profiler
+from oplet.toolkit import Event, profiled
 from oplet_tools.tuning.splits.stopwatch import seconds_of, waited
 
 if TYPE_CHECKING:
-    from oplet.runtime.interpreter import Interpreter
+    from oplet import Interpreter
 
 __all__ = ["NodeTimes", "OwnNode", "measure_node_times"]
 
@@ -91,23 +92,18 @@ class _LeastTimes(Profiler):
 
 def measure_node_times(interpreter: Interpreter) -> NodeTimes:
     """Time each node of an interpreter, which is allocated and has its inputs; runs with and without a profiler alternate."""
-    session = interpreter._session
-    profiler, settings = _LeastTimes(), (session.profiler, session.force_delegate_profiling)
+    profiler = _LeastTimes()
     total = math.inf
     begun = time.monotonic()
-    try:
-        session.force_delegate_profiling = True
-        for run in range(_RUNS):
-            if run >= _LEAST_RUNS and time.monotonic() - begun > _SECONDS:
-                break
-            session.profiler = None
+    for run in range(_RUNS):
+        if run >= _LEAST_RUNS and time.monotonic() - begun > _SECONDS:
+            break
+        with profiled(interpreter, None):
             interpreter.invoke()  # not timed: the profiled run before went another way through the caches
             total = min(total, seconds_of(interpreter.invoke))
-            session.profiler = profiler
+        with profiled(interpreter, profiler):
             profiler.start()
             interpreter.invoke()
-    finally:
-        session.profiler, session.force_delegate_profiling = settings
     seconds = profiler.found
     # With a profiler each node is a call of its own; without one, neighbours may be joined. And a node's shortest time is one in which
     # nothing came between, of which long partitions and whole runs have fewer than short nodes.
@@ -115,7 +111,7 @@ def measure_node_times(interpreter: Interpreter) -> NodeTimes:
     seconds = {node: max(value - extra, value / 8) for node, value in seconds.items()}
     scale = total / (sum(seconds.values()) or total)
     seconds = {node: value * scale for node, value in seconds.items()}
-    subgraph = interpreter._subgraphs[0]
+    subgraph = interpreter.subgraphs[0]
     kernels = {index: tuple(node.index for node in params.nodes) for index, params in subgraph.kernels.items()}
     own = [node for node in subgraph.nodes if node.delegate is None]
     made = {tensor: node.index for node in own for tensor in node.outputs}

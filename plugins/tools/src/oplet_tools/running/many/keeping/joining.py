@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.model.files.atomic_write import atomic_write
+from oplet.toolkit import atomic_write
 from oplet_tools.running.many.keeping.results import OutputForm, Record, Records
 from oplet_tools.running.many.reading.arrow_tables import arrow_needs
 from oplet_tools.running.outputs import check_member

@@ -13,12 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from oplet import write_atomically
 from oplet.errors import StateError
-from oplet.model.files.appending import AppendedFile, make_folder, move_into_place, remove_folder
-from oplet.model.files.atomic_write import write_atomically
-from oplet.model.files.regular_files import open_file, read_file
 from oplet.texts import counted
+from oplet.toolkit import open_file, read_file
 from oplet_tools.running.many.identity import check_same
+from oplet_tools.running.many.keeping.appending import AppendedFile, make_folder, move_into_place, remove_folder
 from oplet_tools.running.many.keeping.results import Kept, Records, ResultFormat
 
 __all__ = ["Journal", "Sink", "Stream"]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oplet.errors import TensorError, text_of
-from oplet.model.files.regular_files import open_file
-from oplet.plugins.install_commands import install_command
+from oplet.toolkit import install_command, open_file
 from oplet_tools.running.many.identity import file_identity
 from oplet_tools.running.many.reading.rows import Row, ValuePart, own_names
 from oplet_tools.running.model_runner import Details
@@ -27,7 +26,7 @@ _BATCH, _LONGEST_NAME = 64, 1000
 
 def arrow_needs() -> str:
     """Return an error message that names the package required for these files."""
-    return f"Parquet and Arrow files need pyarrow: {install_command('oplet', 'arrow')}"
+    return f"Parquet and Arrow files need pyarrow: {install_command('oplet-tools', 'arrow')}"
 
 
 class ArrowTable:

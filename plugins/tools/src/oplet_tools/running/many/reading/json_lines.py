@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from oplet.model.files.regular_files import TEXT_BYTES, open_file
+from oplet.toolkit import TEXT_BYTES, open_file
 from oplet_tools.running.inputs import parse_json
 from oplet_tools.running.many.identity import file_identity
 from oplet_tools.running.many.reading.rows import JsonPart, Row

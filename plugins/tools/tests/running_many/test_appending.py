@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from oplet.model.files import appending
-from oplet.model.files.appending import AppendedFile, make_folder, move_into_place, remove_folder
+from oplet_tools.running.many.keeping import appending
+from oplet_tools.running.many.keeping.appending import AppendedFile, make_folder, move_into_place, remove_folder
 
 
 def test_what_is_appended_is_there_at_once_and_can_be_cut(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_what_is_appended_is_there_at_once_and_can_be_cut(tmp_path: Path) -> Non
 def test_what_is_appended_outlives_the_process(tmp_path: Path) -> None:
     code = """
 import os, signal, sys
-from oplet.model.files.appending import AppendedFile
+from oplet_tools.running.many.keeping.appending import AppendedFile
 file = AppendedFile(sys.argv[1])
 file.append(b"here")
 os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
-from oplet.model.files.atomic_write import permissions
+from oplet.toolkit import permissions
 
 __all__ = ["AppendedFile", "make_folder", "move_into_place", "remove_folder"]
 
