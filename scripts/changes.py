@@ -8,19 +8,24 @@ usage: python -m scripts.changes prints the changed files;
 from __future__ import annotations
 
 import fnmatch
+import io
 import subprocess
 import sys
+import tarfile
 from functools import cache
 from pathlib import Path
 
 __all__ = [
     "ROOT",
+    "base",
     "changed_files",
     "changed_operators",
     "changed_sweeps",
     "commit",
     "concerned_files",
     "concerns_environments",
+    "export",
+    "last_release",
     "lines_changed",
 ]
 
@@ -52,8 +57,8 @@ def commit() -> str:
 
 
 @cache
-def _base() -> str | None:
-    """Return the commit to compare with."""
+def base() -> str | None:
+    """Return the commit to compare with: where the branch left the main one, or the commit before; None where there is none."""
     for main in ("origin/main", "main"):
         found = (_git("merge-base", "HEAD", main) or "").strip()
         if found and found != commit():
@@ -61,11 +66,30 @@ def _base() -> str | None:
     return (_git("rev-parse", "--verify", "--quiet", "HEAD~1") or "").strip() or None
 
 
+def last_release() -> str | None:
+    """Return the tag of the last release before this commit; None where there is none."""
+    return (_git("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD~1") or "").strip() or None
+
+
+def export(revision: str, folder: Path) -> None:
+    """Write the tree of a commit into a folder.
+
+    Raises:
+        subprocess.CalledProcessError: there is no such commit.
+    """
+    archive = subprocess.run(["git", "archive", "--format=tar", revision], cwd=ROOT, capture_output=True, check=True)
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
+        if hasattr(tarfile, "data_filter"):
+            tar.extractall(folder, filter="data")
+        else:
+            tar.extractall(folder)
+
+
 @cache
 def changed_files() -> frozenset[str] | None:
     """Return the files that differ from the base, in commits or not yet committed; None where that cannot be told."""
-    base = _base()
-    found = _git("diff", "--name-only", base) if base else None
+    before = base()
+    found = _git("diff", "--name-only", before) if before else None
     new = _git("ls-files", "--others", "--exclude-standard")
     if found is None or new is None:
         return None
@@ -83,8 +107,8 @@ def changed_sweeps() -> tuple[str, ...]:
 
 def lines_changed() -> dict[str, int]:
     """Return by how many lines each file grew since the base; empty where that cannot be told."""
-    base = _base()
-    found = _git("diff", "--numstat", "--no-renames", base) if base else None
+    before = base()
+    found = _git("diff", "--numstat", "--no-renames", before) if before else None
     rows = (line.split("\t") for line in (found or "").splitlines())
     return {path: int(more) - int(fewer) for more, fewer, path in rows if more != "-"}
 

@@ -102,6 +102,7 @@ USES = {
     "tensorflow-text": ("Apache-2.0", "what the operators of `oplet-text-ops` are compared with"),
     "tflite-micro": ("Apache-2.0", "what the signal operators are compared with"),
     "tqdm": ("MPL-2.0 AND MIT", "the programs in tests/programs"),
+    "towncrier": ("MIT", "the changelog of a release, of its fragments"),
     "twine": ("Apache-2.0", "checking what `oplet build` makes"),
     "typer": ("MIT", "the command"),
     "watchdog": ("Apache-2.0", "the programs in tests/programs"),

@@ -4,7 +4,8 @@ usage: python -m scripts.packages FOLDER [--tag TAG] [--only PACKAGE]
 
 FOLDER gets two folders: `plugins`, which is published first, and `core`. A package with C code gets one wheel for each platform that its
 `hatch_build.py` lists, cross-compiled by ziglang (`pip install ziglang`); without ziglang, one wheel for this platform. With --tag the
-exit code is 1 if the tag does not match the version, if CHANGELOG.md has no section for it, or if ziglang is missing.
+exit code is 1 if the tag does not match the version, if CHANGELOG.md has no section for it, if fragments of the changelog wait, or if ziglang is
+missing.
 """
 
 from __future__ import annotations
@@ -95,7 +96,11 @@ def main(arguments: list[str] | None = None) -> None:
     if given.tag and given.tag != f"v{current}":
         sys.exit(f"The tag is {given.tag}, and the version is {current}: tag v{current}, or change oplet.__version__ first.")
     if given.tag and not re.search(rf"^## {re.escape(current)} ", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE):
-        sys.exit(f"CHANGELOG.md has no section of {current}: give what stands under Unreleased its version and date.")
+        sys.exit(f"CHANGELOG.md has no section of {current}: python -m towncrier build --version {current} makes it.")
+    if given.tag and (waiting := sorted(path.name for path in ROOT.glob("changelog.d/*.md"))):
+        sys.exit(
+            f"changelog.d has fragments that no section tells yet, such as {waiting[0]}: python -m towncrier build makes it."
+        )
     if given.tag and not has_ziglang():
         sys.exit("Wheels for other platforms are compiled by ziglang, which is not here: pip install ziglang.")
     chosen = [folder for folder in folders() if given.only in ("", folder.name)]

@@ -1,7 +1,7 @@
 """A pytest plugin: tests are of three kinds, by marker, and of the sweeps a run takes a part that changes with the commit.
 
 A test without a marker is a *unit*: it needs nothing but the packages and runs in less than a second or a few. A `sweep` goes over
-recorded or generated cases: every run takes a tenth of them, chosen by the commit, and `--part all` takes all. An `environment` test
+recorded or generated cases: every run takes a tenth of them, chosen by the commit, and `--part all` takes all; where one fails, the end of the run names what runs it whole. An `environment` test
 makes something to run in first: a virtual environment, a wheel, a cluster, a server, a browser, a compiled library.
 
 A sweep is chosen by its id. One that loops over cases inside is marked `sweep(cases=True)`, always runs, and asks `part()` which
@@ -13,11 +13,12 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import pytest
 
-__all__ = ["KINDS", "Part", "kind_of", "part", "room_of"]
+__all__ = ["KINDS", "FailedSweeps", "Part", "kind_of", "part", "room_of"]
 
 T = TypeVar("T")
 
@@ -97,12 +98,38 @@ def kind_of(item: pytest.Item) -> str:
     return next((kind for kind in reversed(KINDS) if item.get_closest_marker(kind)), "unit")
 
 
+class FailedSweeps:
+    """Names the sweeps that failed in a part, and what runs them whole. Registered where the results come together."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        self._names: dict[str, None] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and "sweep" in report.keywords:
+            self._names[report.nodeid.partition("[")[0]] = None
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._names:
+            terminalreporter.section("sweeps that failed in their part")
+            terminalreporter.line(f'what runs them whole: python -m pytest -m "" {" ".join(self._names)}')
+
+    def pytest_sessionfinish(self) -> None:
+        if self._path:
+            Path(self._path).write_text("".join(f"{name}\n" for name in self._names), encoding="utf-8")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("kinds", "kinds of tests")
     group.addoption(
         "--part",
         metavar="N/M",
         help="which part of the sweeps to run: N/M or all; a tenth chosen by the commit otherwise, and everything that is named with ::",
+    )
+    group.addoption(
+        "--failed-sweeps",
+        metavar="FILE",
+        help="write the names of the sweeps that failed in their part, a line each, to be run whole",
     )
     group.addoption(
         "--environments",
@@ -120,6 +147,8 @@ def pytest_configure(config: pytest.Config) -> None:
         text = "all" if any("::" in argument for argument in config.args) else ""
         config.option.part = text
     _chosen = Part.parse(text) if text else Part.of_commit()
+    if not _chosen.whole and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailedSweeps(config.getoption("failed_sweeps")))
 
 
 def pytest_report_header(config: pytest.Config) -> str:

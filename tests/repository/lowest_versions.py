@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from flatbuffers import flexbuffers
 
-from oplet import Interpreter, TensorType, load_delegate
-from oplet_testing import Spec, call_op, run_op
+from oplet import Context, Interpreter, MutableOpResolver, Node, Registration, TensorType, load_delegate
+from oplet_testing import Spec, call_op, one_op_model, run_op
 
 EXAMPLES = Path(sys.argv[2])
 PICTURE = np.linspace(0, 1, 64, dtype=np.float32).reshape(1, 8, 8, 1)
@@ -26,9 +26,19 @@ def model(name: str) -> bytes:
 
 
 def core() -> None:
-    """A model is read and described where nobody serves its operators."""
-    interpreter = Interpreter(model_content=model("digits_float32"), plugins=[])
-    assert interpreter.get_input_details()[0]["shape"].tolist() == [1, 8, 8, 1]
+    """The core alone runs a model whose operator the program brings itself."""
+
+    def prepare(context: Context, node: Node) -> None:
+        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
+
+    def invoke(context: Context, node: Node) -> None:
+        np.multiply(node.inputs[0].data, 2, out=node.outputs[0].data)
+
+    resolver = MutableOpResolver()
+    resolver.add_custom("Twice", Registration(prepare=prepare, invoke=invoke))
+    twice = one_op_model("Twice", [Spec("float32", [2])], [Spec("float32", [2])])
+    [found] = run_op(twice, np.array([1, 2], np.float32), op_resolver=resolver, plugins=[])
+    assert found.tolist() == [2, 4]
 
 
 def command(*words: object) -> None:

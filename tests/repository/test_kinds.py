@@ -96,6 +96,38 @@ def test_who_names_a_test_gets_it_whole(tmp_path: Path) -> None:
     assert "100 passed" in output
 
 
+FAILING = SWEEPS.replace(
+    "range(100))\ndef test_each(number):\n    pass", "range(100))\ndef test_each(number):\n    assert number % 2"
+)
+
+
+@pytest.mark.parametrize("processes", [[], ["-p", "xdist", "-n", "2"]])
+def test_a_sweep_that_fails_in_its_part_is_named_with_what_runs_it_whole(processes: list[str], tmp_path: Path) -> None:
+    tests = {"tests/test_sweeps.py": FAILING}
+    code, output = pytest_of(tmp_path, tests, "tests", "--part=1/10", "-m", "", "--failed-sweeps=failed.txt", *processes)
+    assert code == 1
+    assert 'what runs them whole: python -m pytest -m "" tests/test_sweeps.py::test_each\n' in output
+    failed = (tmp_path / "failed.txt").read_text().splitlines()
+    assert failed == ["tests/test_sweeps.py::test_each"]
+    _, whole = pytest_of(tmp_path, tests, "-m", "", *failed, *processes)
+    assert "50 failed, 50 passed" in whole
+    assert "what runs them whole" not in whole
+
+
+def test_a_part_that_passes_leaves_nothing_to_run_whole(tmp_path: Path) -> None:
+    tests = {"tests/test_sweeps.py": SWEEPS, "tests/test_units.py": "def test_fails():\n    assert 0"}
+    code, output = pytest_of(tmp_path, tests, "tests", "--part=1/10", "-m", "", "--failed-sweeps=failed.txt")
+    assert code == 1
+    assert "what runs them whole" not in output
+    assert (tmp_path / "failed.txt").read_text() == ""
+
+
+def test_the_run_of_a_change_runs_whole_what_failed_in_part_and_fails_still() -> None:
+    text = (ROOT / ".ci" / "run").read_text("utf-8")
+    after = text.partition("--failed-sweeps=")[2]
+    assert '-m "" --maxfail=200 "${failed[@]}" || true\n    exit "$code"' in after
+
+
 @pytest.mark.parametrize("processes", [[], ["-p", "xdist", "-n", "2"]])
 def test_what_each_test_took_is_kept_and_told_by_room_and_kind(processes: list[str], tmp_path: Path) -> None:
     tests = {**ALL, "tests/hostile/test_sweeps.py": SWEEPS}

@@ -16,9 +16,9 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
-from scripts import packages as building
 from scripts.requirements import ROOT, tomllib
 from tests.children import run_child
+from tests.wheelhouse import wheel
 
 pytestmark = pytest.mark.environment
 
@@ -105,7 +105,7 @@ def lowest(name: str, bounds: SpecifierSet) -> str:
 def test_packages_run_with_the_lowest_versions_that_they_allow(group: tuple[str, ...], tmp_path: Path) -> None:
     packages = with_required(group)
     pins = [f"{name}=={lowest(name, bounds)}" for name, bounds in sorted(needs(packages, "core" in group).items())]
-    wheels = [str(building.build(folder(package), tmp_path / "dist")[1]) for package in packages]
+    wheels = [str(wheel(package)) for package in packages]
     venv.create(tmp_path / "venv", with_pip=False)
     [python] = [p for p in (tmp_path / "venv/bin/python", tmp_path / "venv/Scripts/python.exe") if p.exists()]
     installing = [*PIP, "--python", str(python), "install", "--quiet", "--only-binary=:all:"]

@@ -112,6 +112,19 @@ def test_macos_and_windows_run_the_units_of_all_packages() -> None:
     ]
 
 
+def test_one_job_holds_a_change_against_what_was_before_it_by_programs_that_are_here() -> None:
+    job = workflow("tests.yml")["jobs"]["beside"]
+    assert job["steps"][0]["with"]["fetch-depth"] == 0  # the tags and the commit that the change began from
+    running = [step["run"] for step in job["steps"] if "run" in step]
+    assert running == [
+        "python -m pip install -r requirements-test.txt",
+        "python -m scripts.downstream",
+        "python -m benchmarks.gate",
+    ]
+    for command in running[1:]:
+        assert (ROOT / (command.split()[-1].replace(".", "/") + ".py")).is_file(), command
+
+
 def test_changes_nights_and_only_a_tag_of_a_version_start_them() -> None:
     assert set(workflow("tests.yml")["on"]) == {"push", "pull_request", "schedule"}
     assert workflow("release.yml")["on"] == workflow("site.yml")["on"] == {"push": {"tags": ["v*"]}}

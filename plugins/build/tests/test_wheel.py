@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from tests.children import run_child
 from tests.places import REAL, ROOT
+from tests.wheelhouse import needed
+from tests.wheelhouse import wheel as wheel_of
 
 from oplet import Interpreter, MutableOpResolver, PluginManager, TensorType
 from oplet.errors import OpletError, OpNotFoundError
@@ -469,7 +471,7 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = [sys.executable, "-m", "pip"]
     run_child([sys.executable, "-m", "venv", "--without-pip", str(folder)], env=isolated())
     python = folder / "bin" / "python"
-    run_child([*pip, "--python", str(python), "install", str(ROOT / "core")], env=isolated())
+    run_child([*pip, "--python", str(python), "install", wheel_of("core")], env=isolated())
     return python
 
 
@@ -572,7 +574,7 @@ print(*interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
 @pytest.mark.environment
 def test_a_third_party_s_plugin_is_cut_with_its_licence_and_data(user: Path, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--python", str(user), "install"]
-    run_child([*pip, f"{ROOT / 'core'}[build,cli]", str(cut_out("times_op", "0.3", tmp_path))], env=isolated())
+    run_child([*pip, *needed("build"), cut_out("times_op", "0.3", tmp_path)], env=isolated())
     model = tmp_path / "times.tflite"
     model.write_bytes(one_op_model("Times", [Spec("float32", [2])], [Spec("float32", [2])]))
     command = [str(user.parent / "oplet"), "build", str(model), "--name", "my_times", "-o", str(tmp_path / "dist")]

@@ -16,6 +16,7 @@ import pytest
 from scripts import packages
 from scripts.requirements import ROOT
 from tests.children import run_child
+from tests.wheelhouse import needed
 
 from oplet_native_ops.shim.elf import read_elf
 
@@ -55,10 +56,9 @@ def runs(python: str, library: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def others(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Wheels of what this package needs of this repository."""
-    folder = tmp_path_factory.mktemp("others")
-    return [packages.build(ROOT / name, folder)[1] for name in ("core", "plugins/builtin_ops")]
+def others() -> list[Path]:
+    """Wheels of what this package needs of this repository, and what the program here does."""
+    return needed("core", "builtin_ops", "testing")
 
 
 def test_a_wheel_works_in_a_fresh_environment_without_a_compiler(build_once: Any, others: list[Path], tmp_path: Path) -> None:

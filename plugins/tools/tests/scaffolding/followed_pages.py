@@ -11,8 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tests.places import ROOT
+from tests.wheelhouse import needed
 
-__all__ = ["blocks", "follow"]
+__all__ = ["blocks", "follow", "with_wheels"]
 
 #: Debian keeps what `venv` needs to install pip in a package of its own; without it, this environment's pip serves.
 PRELUDE = f"""
@@ -43,6 +44,12 @@ def _as_script(page: Path, replaced: Mapping[str, str]) -> str:
             text = text.replace(old, new)
         parts.append(text if kind == "sh" else f"cat > {kind} <<'END_OF_FILE'\n{text}END_OF_FILE\n")
     return "\n".join(parts)
+
+
+def with_wheels(page: Path) -> dict[str, str]:
+    """What to replace so that packages of this repository that the page installs from a clone are installed from the run's wheels."""
+    lines = re.findall(r'pip install((?: "\$REPO/(?:plugins/)?\w+")+)$', page.read_text(), re.MULTILINE)
+    return {line: "".join(f' "{wheel}"' for wheel in needed(*re.findall(r'(\w+)"', line))) for line in lines}
 
 
 def follow(page: Path, folder: Path, replaced: Mapping[str, str] = MappingProxyType({})) -> str:

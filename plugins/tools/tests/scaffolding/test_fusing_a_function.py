@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plugins.tools.tests.scaffolding.followed_pages import blocks, follow
+from plugins.tools.tests.scaffolding.followed_pages import blocks, follow, with_wheels
 from tests.places import ROOT
 
 from oplet import Interpreter, MutableOpResolver
@@ -71,7 +71,7 @@ def test_litert_torch_writes_the_page_s_composite(tmp_path: Path, monkeypatch: p
 @pytest.mark.environment
 @pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="pip install -r requirements-tensorflow.txt")
 def test_from_a_function_of_tensorflow_to_a_package_that_serves_it(tmp_path: Path) -> None:
-    output = follow(PAGE, tmp_path, TRAINING)
+    output = follow(PAGE, tmp_path, {**TRAINING, **with_wheels(PAGE)})
     assert "acme.rms_norm (custom)" in output
     [passed] = re.findall(r"(\d+) passed", output)
     assert int(passed) > 10

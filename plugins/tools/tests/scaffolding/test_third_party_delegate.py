@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.children import run_child
-from tests.places import ROOT
+from tests.wheelhouse import needed
 
 from oplet_testing import Graph, Op, Spec, graph_model
 
@@ -57,7 +57,7 @@ class Environment:
 
 def test_a_published_delegate_is_found_by_name_and_used(tmp_path: Path) -> None:
     author = Environment(tmp_path / "author")
-    author.install(f"{ROOT / 'core'}[cli]", ROOT / "plugins" / "builtin_ops")
+    author.install(*needed("tools", "testing", "builtin_ops"))
     author.run("oplet", "new-delegate", "Fast.NPU", cwd=tmp_path)
     package = tmp_path / "oplet-fast-npu-delegate"
     author.install("-e", f"{package}[test]")
@@ -75,7 +75,7 @@ def test_a_published_delegate_is_found_by_name_and_used(tmp_path: Path) -> None:
     place.mkdir()
     (place / "model.tflite").write_bytes(MODEL)
     (place / "x.json").write_text("[-1.5, 0, 2]")
-    user.install(f"{ROOT / 'core'}[cli]", ROOT / "plugins" / "builtin_ops")
+    user.install(*needed("tools", "builtin_ops"))
     run = ["run", "model.tflite", "--input", "x.json", "--output", "y.json"]
     refused = user.run("oplet", *run, "--delegate", "Fast.NPU", cwd=place, expect=1)
     assert "no installed package brings a delegate of that name (known: none)" in refused
