@@ -98,18 +98,22 @@ def installed_chooser(text: str) -> Chooser:
     Raises:
         DelegateLoadError: no installed package has one, or it cannot be imported.
     """
+    from oplet.delegates.specifier import AUTO, is_auto
     from oplet.errors import DelegateLoadError, failures, text_of
     from oplet.installed import entry_points
     from oplet.plugins.install_commands import install_command
 
-    name = text.partition(":")[0].strip()
+    if not is_auto(text):
+        raise DelegateLoadError(
+            f"experimental_delegates is {text!r}; give a list of delegates (`load_delegate` makes them), or 'auto', with options if need be."
+        )
     for entry in entry_points(GROUP):
-        if entry.name == name:
+        if entry.name == AUTO:
             try:
                 chooser: Chooser = entry.load()
             except failures() as error:
                 raise DelegateLoadError(
-                    f"The chooser '{name}' of {entry.value} cannot be imported: {text_of(error, named=True)}."
+                    f"The chooser '{AUTO}' of {entry.value} cannot be imported: {text_of(error, named=True)}."
                 ) from error
             return chooser
     raise DelegateLoadError(

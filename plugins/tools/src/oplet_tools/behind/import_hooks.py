@@ -32,6 +32,9 @@ _LITE_NAMES = {
 #: TensorFlow's public modules that are made up if TensorFlow is not installed, with their names.
 _LITE_STUBS = {"tensorflow.lite": ("Interpreter",), "tensorflow.lite.experimental": ("OpResolverType", "load_delegate")}
 
+#: Packages that mean the real ones, beside plugins: what compares with LiteRT imports LiteRT.
+_OURS = ("oplet", "oplet_build", "oplet_predictor", "oplet_testing", "oplet_tools")
+
 
 class _InterceptedModule(ModuleType):
     """A module with oplet's names for programs, and with the installed module's names for exempt packages.
@@ -187,7 +190,7 @@ def intercept_imports(
         exempt: further top-level packages that get the installed modules, besides oplet, LiteRT and TensorFlow.
         without_tensorflow: make up `tensorflow.lite` if TensorFlow is not installed. Programs that test for TensorFlow are misled by that.
     """
-    hooks = _ImportHooks(names, {"oplet", "ai_edge_litert", "tensorflow", "tflite_runtime", *exempt}, without_tensorflow)
+    hooks = _ImportHooks(names, {*_OURS, "ai_edge_litert", "tensorflow", "tflite_runtime", *exempt}, without_tensorflow)
     hidden = {name: sys.modules.pop(name) for name in INTERCEPTED if name in sys.modules}
     for name in _LITE_NAMES:
         if name in sys.modules:

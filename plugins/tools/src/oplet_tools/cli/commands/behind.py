@@ -77,6 +77,7 @@ def _tell() -> None:
     begin = traceback
     while begin is not None and begin.tb_frame.f_globals.get("__name__", "").partition(".")[0] in (
         "oplet",
+        "oplet_tools",
         "runpy",
         "importlib",
     ):
