@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from oplet import Interpreter, Model
 from oplet.errors import InvokeError
-from oplet_tools.rewriting.batch_rules import changed_axes
+from oplet_tools.rewriting.batch_constants import changed_axes
 from oplet_tools.rewriting.stripping import indices
 from oplet_tools.tuning.random_inputs import random_input
 

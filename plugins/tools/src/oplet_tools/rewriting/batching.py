@@ -19,7 +19,7 @@ from oplet.schema.enums import BuiltinOperator
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.toolkit import entry_subgraphs, reachable_subgraphs
 from oplet_tools.rewriting.batch_check import Array, EntryPoint, Recording, record
-from oplet_tools.rewriting.batch_rules import LATE_RULES, RULES, BatchError, Graph, NodeView, Rule, changed_axes
+from oplet_tools.rewriting.batch_constants import LATE_RULES, RULES, BatchError, Graph, NodeView, Rule, changed_axes
 from oplet_tools.rewriting.stripping import copied, indices
 
 if TYPE_CHECKING:
