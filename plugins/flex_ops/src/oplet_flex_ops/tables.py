@@ -31,8 +31,9 @@ class Table:
         value_type: the type of the values.
         value_shape: the shape of each value.
         is_static: whether it is filled once, and then only read.
-        refused: keys that it does not take, by what they are called; a table with such keys is a dense one, which takes vectors of keys.
-        entries: the values by their keys: plain values, or tuples of the elements of an array; None while a static table is not filled.
+        refused: keys that cannot be inserted or looked up, such as a dense table's empty key, with their names for messages.
+            Tables with such keys are dense ones, whose keys may be vectors.
+        entries: the values by key; the key of a vector is the tuple of its elements. None while a static table is not filled.
     """
 
     def __init__(
@@ -82,7 +83,8 @@ class Table:
         """Replace all entries. A static table may be filled again only with the same entries.
 
         Raises:
-            EnsureError: the table refuses a key; it is static, and was filled with others, or a key has two values.
+            EnsureError: the table refuses a key; or it is static, and was filled with other entries before or gets two values for
+                a key.
             LimitError: the table takes more memory than is allowed.
         """
         pairs = self._pairs(keys, values)

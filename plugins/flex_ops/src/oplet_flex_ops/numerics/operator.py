@@ -92,11 +92,12 @@ def operator(
     """Build the registration of an op from its signature, shape function and formula.
 
     Args:
-        signature: its operands.
-        shapes: the shapes of its outputs.
-        formula: what it computes; numpy's warnings of overflow and invalid values are off while it runs.
+        signature: the types of its inputs and outputs.
+        shapes: computes the shapes of its outputs.
+        formula: returns, for attributes and arrays, the function that computes the outputs; numpy's warnings of overflow and
+            invalid values are off while that runs.
         values: the positions of inputs whose values `shapes` reads.
-        widened: the types that are computed in another type; halves in float32 by default.
+        widened: maps types to the type that they are computed in; None for float16 and bfloat16 in float32.
         state: makes the state of a node, which is kept between invokes; None where the outputs depend on the inputs alone.
         differences: one sentence on how the results differ from TensorFlow's; "" where they do not.
     """

@@ -52,7 +52,7 @@ class Philox:
         self.key, self.counter = key & _SIXTY_FOUR, counter % (1 << 128)
 
     def blocks(self, first: Array, count: int = 1) -> Words:
-        """Generate, for each position in `first` relative to the stream's, `count` blocks: shape (..., 4 * count)."""
+        """Generate `count` blocks from each number in `first` on, relative to the stream's block: shape (..., 4 * count)."""
         numbers = np.asarray(first, np.uint64)[..., None] + np.arange(count, dtype=np.uint64)
         low = numbers + np.uint64(self.counter & _SIXTY_FOUR)
         high = np.uint64(self.counter >> 64) + (low < numbers)

@@ -132,7 +132,7 @@ def multinomial_shape(node: Node) -> Shape:
     """Return the shape (rows of logits, samples) of drawn classes.
 
     Raises:
-        EnsureError: the logits are no matrix of one class or more, or the number of samples is none.
+        EnsureError: the logits are no matrix of one class or more, or the number of samples is no single number from 0 on.
     """
     logits, samples = node.inputs[:2]
     ensure(logits.ndim == 2 and logits.shape[1] > 0, f"the logits {logits} must be a matrix with one class or more.")
