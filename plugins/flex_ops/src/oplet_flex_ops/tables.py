@@ -31,9 +31,9 @@ class Table:
         value_type: the type of the values.
         value_shape: the shape of each value.
         is_static: whether it is filled once, and then only read.
-        refused: keys that cannot be inserted or looked up, such as a dense table's empty key, with their names for messages.
-            Tables with such keys are dense ones, whose keys may be vectors.
-        entries: the values by key; the key of a vector is the tuple of its elements. None while a static table is not filled.
+        refused: keys that cannot be inserted or looked up, with their names: "empty_key", "deleted_key". A table with such keys
+            is a dense one, whose methods take the keys as one vector.
+        entries: by key the value, a scalar or an array of shape `value_shape`; None while a static table is not filled.
     """
 
     def __init__(

@@ -46,12 +46,12 @@ class Untranslatable(Exception):
 class GraphBuilder:
     """Creates OpenVINO nodes, and tracks each tensor's value in both layouts (NHWC and NCHW).
 
-    Quantized tensors are real numbers in the graph: what comes from outside is scaled, what goes outside is rounded to steps,
-    and what is read inside is put on its steps by a FakeQuantize, from which OpenVINO makes layers of 8 bits.
+    Quantized tensors are real numbers in the graph: inputs of the graph are dequantized, outputs are quantized, and what nodes
+    inside read is rounded to quantization steps by a FakeQuantize, from which OpenVINO makes layers of 8 bits.
 
     Attributes:
-        parameters: what the graph is fed, by tensor.
-        moving: whether the node at hand only moves values, so that those on steps stay there.
+        parameters: the graph's inputs, by tensor.
+        moving: whether the node that is being translated only moves values, so that rounded ones need no FakeQuantize again.
     """
 
     def __init__(self, inputs: Sequence[Tensor], *, layers_of_8_bits: bool = False) -> None:
@@ -235,7 +235,7 @@ def quantized(tensor: Tensor) -> bool:
 
 
 def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
-    """Drop repeated slices along each axis that broadcasting restores."""
+    """Reduce each axis along which all slices are equal to size 1; broadcasting restores them."""
     for axis in range(array.ndim):
         first = array.take([0], axis)
         if (array == first).all():

@@ -31,11 +31,11 @@ class PartitionNode(NativeNode):
     """State of one partition's kernel: returned by the registration's `init`, used by its other methods.
 
     Args:
-        delegate: whose it is.
-        kernel: what runs it.
-        graph: the subgraph.
-        context: the same, of oplet's.
-        params: the partition.
+        delegate: the delegate that claimed the partition.
+        kernel: the library's functions that run it.
+        graph: the library's view of the subgraph, in C structs.
+        context: oplet's view of the subgraph.
+        params: the partition: its nodes, inputs and outputs.
     """
 
     def __init__(

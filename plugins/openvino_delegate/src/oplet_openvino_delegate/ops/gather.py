@@ -13,7 +13,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     options, (data, positions) = node.options(GatherOptions), node.inputs
     axes = axes_of([options.axis], data.ndim)
     if not axes or options.batch_dims:

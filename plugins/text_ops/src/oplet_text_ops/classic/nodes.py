@@ -45,7 +45,7 @@ def processor_of(node: Node) -> Processor:
     """Return the sentencepiece model in the first input, which a SentencepieceOp put there.
 
     Raises:
-        EnsureError: it is something else.
+        EnsureError: the input holds something else.
     """
     model = node.inputs[0]
     found = model.data.reshape(-1)[0] if model.size == 1 else None
