@@ -144,7 +144,7 @@ class TensorList:
 
 
 def owned(array: Array) -> Array:
-    """Return a copy that a list can keep: the runtime reuses a node's memory for other nodes."""
+    """Return a copy of a tensor's array that a list can keep: the runtime reuses the tensor's memory for other nodes."""
     return np.array(array)
 
 

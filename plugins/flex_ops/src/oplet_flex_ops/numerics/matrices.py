@@ -40,7 +40,7 @@ def broadcast_batches(node: Node) -> Shape:
 
 
 def refusing(compute: Callable[[], None], message: str) -> Thunk:
-    """Wrap `compute`: a numpy LinAlgError (no solution) becomes the node's error `message`."""
+    """Wrap `compute` so that numpy's LinAlgError (no solution) becomes an EnsureError with `message`."""
 
     def run() -> None:
         try:

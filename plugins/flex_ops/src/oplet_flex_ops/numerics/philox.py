@@ -206,7 +206,7 @@ def categories(draws: Array, logits: Array) -> Array:
 
 
 def shuffled(words: Words, size: int) -> Array:
-    """Return 0 .. size - 1 in Fisher-Yates order, using one word for each but the last."""
+    """Return 0 .. size - 1 shuffled by Fisher and Yates, with one of the random `words` for each number but the last."""
     order = list(range(size))
     for place, word in zip(range(size - 1), words.tolist()):
         other = place + word % (size - place)

@@ -229,7 +229,7 @@ class RpcServer:
         registry: the models.
         host: where it listens.
         port: the port.
-        bounds: what clients may send.
+        bounds: the limits of requests: size, number and duration.
     """
 
     def __init__(self, data_plane: DataPlane, registry: MultiModelRegistry, host: str, port: int, bounds: Bounds) -> None:

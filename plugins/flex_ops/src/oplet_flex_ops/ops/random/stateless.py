@@ -182,7 +182,7 @@ def _shuffle() -> Registration:
 
 
 def shuffle_rows(generator: Philox, source: Array, output: Array) -> None:
-    """Copy the rows of `source` to `output` in Fisher-Yates order, using one word for each but the last."""
+    """Copy the rows of `source` to `output`, shuffled by Fisher and Yates with one random word for each row but the last."""
     if source.ndim == 0 or len(source) < 2:
         np.copyto(output, source)
         return
