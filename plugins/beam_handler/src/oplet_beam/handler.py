@@ -111,7 +111,7 @@ class OpletModelHandler(ModelHandler[Any, PredictionResult, OpletModel]):  # typ
 
         Args:
             batch: the examples, see the class.
-            model: what `load_model` gave, or Beam's proxy of it.
+            model: the model that `load_model` returned, or Beam's proxy of it.
             inference_args: rows that all examples share, by the names of inputs that the examples leave out.
 
         Raises:

@@ -49,7 +49,7 @@ class Operation:
     """An operator with attributes and types, checked by TensorFlow.
 
     Attributes:
-        op: TensorFlow's name of it.
+        op: the operator's name in TensorFlow.
         definition: its NodeDef, with all attributes.
         signature: the DataTypes of its inputs and of its outputs.
         attributes: by name, as Python's values: types as numbers, shapes as lists (None: unknown rank), strings as bytes.

@@ -29,7 +29,7 @@ class _Argument(NamedTuple):
     """One argument of an OpDef: name, type, rank, number of tensors.
 
     Attributes:
-        name: TensorFlow's name of it.
+        name: the argument's name in TensorFlow.
         number: the attribute with the number of its tensors; None for one tensor.
         is_list: whether its types are a list, which also says how many tensors it has.
         type: the name of a TensorType, or of the attribute that has the type.

@@ -79,7 +79,7 @@ def add_decomposition(
         add_buffer: returns the index of a constant's buffer in the model that is written; None for a tensor that is no constant.
 
     Raises:
-        ModelError: there is no such subgraph, or it calls others.
+        ModelError: there is no such subgraph, or it calls other subgraphs.
     """
     subgraphs, index = model.root.subgraphs or (), options.decomposition_subgraph_index
     if not 0 <= index < len(subgraphs):

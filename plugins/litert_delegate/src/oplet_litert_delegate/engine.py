@@ -121,7 +121,7 @@ class Engine:
     def _port(self, index: int, tensor: Tensor) -> Port:
         """Return the port of a tensor, with an array view of LiteRT's memory.
 
-        The arrays that LiteRT hands out keep it from running as long as they live; one that is made from the address does not.
+        LiteRT does not run as long as arrays live that it has handed out; so the view is made from the memory's address.
         """
         shown = _memory(self._interpreter, index)
         if shown is None:

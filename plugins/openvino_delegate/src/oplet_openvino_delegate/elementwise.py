@@ -1,4 +1,4 @@
-"""Translators of elementwise operators."""
+"""Translators of elementwise operators, from .tflite models to OpenVINO's graphs."""
 
 from __future__ import annotations
 

@@ -217,8 +217,9 @@ class GraphBuilder:
     def _part_from_other_readers(self) -> None:
         """Give transposes a copy of inputs that other nodes read too, as a workaround.
 
-        Where OpenVINO computes images, they lie in memory as in the model, so that such a transpose is a change of names, but only
-        if no other node reads the image; otherwise it takes longer than most convolutions. The copy is one that is not optimized away.
+        OpenVINO keeps images in NHWC in memory, so that a transpose from its NCHW to NHWC moves nothing, but only if no other
+        node reads the image; otherwise it takes longer than most convolutions. The copy is an operator that is not optimized
+        away.
         """
         for transpose in self._turned_back:
             source = transpose.input_value(0)

@@ -39,7 +39,7 @@ class Partition(NamedTuple):
     """A compiled partition and its tensors.
 
     Attributes:
-        compiled: what OpenVINO made of it.
+        compiled: the graph, compiled by OpenVINO.
         inputs: the tensors that it is fed, in the order of its parameters.
         key: the shapes, types and computed constants that it was compiled for, from `key_of`.
         nbytes: an estimate of the memory that it takes, in bytes.

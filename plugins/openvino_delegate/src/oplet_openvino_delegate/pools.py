@@ -1,4 +1,4 @@
-"""Translators of 2D pools."""
+"""Translators of 2D pools, from .tflite models to OpenVINO's graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translators of reductions along constant axes."""
+"""Translators of reductions along constant axes, from .tflite models to OpenVINO's graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The registry of translators by operator name, and the checks that every node must pass before translation."""
+"""The registry of translators (of operators to OpenVINO's graph) by operator name, and the checks that every node must pass
+before."""
 
 from __future__ import annotations
 

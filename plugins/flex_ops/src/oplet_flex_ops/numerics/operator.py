@@ -36,7 +36,7 @@ class Signature:
 
     Attributes:
         inputs: for each input the name of the attribute that is its type, or the type; "N*T" for `N` inputs of type `T`.
-        outputs: the same for the outputs.
+        outputs: likewise, the type of each output.
         types: the types that each attribute may be.
         defaults: the types of attributes that may be missing.
     """
@@ -50,7 +50,7 @@ class Signature:
         """Check a node's operands against the signature, and return its attributes.
 
         Raises:
-            EnsureError: their number or types are others, or an attribute is missing.
+            EnsureError: the number or types of the operands do not fit, or an attribute is missing.
         """
         attributes = attributes_of(node)
         inputs: list[str | TensorType] = []

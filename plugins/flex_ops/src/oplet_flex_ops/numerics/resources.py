@@ -30,7 +30,7 @@ class Held(Protocol):
 
 
 class Variable:
-    """A resource variable of an interpreter; attributes as in `Held`."""
+    """A resource variable of an interpreter: the type of its value, and the value, None until something is assigned."""
 
     def __init__(self, type: TensorType) -> None:
         self.type = type

@@ -35,7 +35,7 @@ def load_delegate_library(path: str | os.PathLike[str], options: Mapping[str, An
 
     Raises:
         PluginError: the library cannot be loaded.
-        DelegateError: it makes no delegate, or one that cannot be.
+        DelegateError: the library makes no delegate, or a struct that cannot be one.
 
     Examples:
         >>> from oplet import Interpreter, load_delegate

@@ -55,7 +55,7 @@ class DelegateGraph(Shared, NativeGraph):
 
     Attributes:
         withheld: by node index, why a node is shown to the library as an unknown custom op.
-        others: other subgraphs of the model that the library looked at from here, by index.
+        others: the C views of other subgraphs that the library looked at from this one, by subgraph index.
         dynamic: by tensor index, the partition that writes this output, in memory that the library allocates.
         earlier: the view from before the subgraph had more tensors, kept because the library may still read it; None if there is
             none.

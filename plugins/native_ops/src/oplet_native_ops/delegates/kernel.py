@@ -164,7 +164,7 @@ def delegate_handle(name: str, handle: Any) -> int:
     """Return a buffer handle as C's int32; raise if it is not one.
 
     Raises:
-        InvokeError: it is none.
+        InvokeError: the handle is none.
     """
     if not isinstance(handle, int) or not -(2**31) <= handle < 2**31:
         raise InvokeError(

@@ -29,7 +29,7 @@ def check_flags(flags: Sequence[Tensor]) -> None:
     """Raise an error unless each flag tensor is a single Boolean.
 
     Raises:
-        EnsureError: one is not.
+        EnsureError: one of them is not.
     """
     for flag in flags:
         ensure_type(flag, TensorType.BOOL)
