@@ -165,7 +165,7 @@ def normal(generator: Philox, out: Array) -> None:
 def truncated_normal(generator: Philox, out: Array) -> None:
     """Fill `out` with standard normal values of magnitude below 2, by rejection.
 
-    Each group of values that one block can make has a stretch of blocks of its own to draw from.
+    As in TensorFlow, each group of as many values as one block makes draws from a range of blocks of its own.
     """
     double = out.dtype == np.float64
     group = 2 if double else 4

@@ -138,7 +138,7 @@ class DelegateGraph(Shared, NativeGraph):
         return max((tensor.index for tensor in used), default=-1) < self._count
 
     def show(self, context: DelegateContext) -> None:
-        """Update all tensors and nodes before the library reads them."""
+        """Copy oplet's present tensors and nodes to the C structs, before the library reads them."""
         new = set(range(self._count)) - self._described
         for tensor in context.tensors[: self._count]:
             self.describe(tensor)
@@ -155,7 +155,7 @@ class DelegateGraph(Shared, NativeGraph):
         self.show_nodes(context)
 
     def show_nodes(self, context: DelegateContext) -> None:
-        """Update the execution plan, and add new nodes."""
+        """Copy the execution plan, and the nodes that are new in it, to the C structs."""
         plan = context.execution_plan
         variables = [tensor.index for tensor in context.tensors[: self._count] if tensor.is_variable]
         name = (context.model.root.subgraphs or [])[context.subgraph_index].name or ""
@@ -196,7 +196,7 @@ class DelegateGraph(Shared, NativeGraph):
         return "it did not look at it"
 
     def keep(self, kernel: Kernel, operator: int | None) -> None:
-        """Free a kernel, and delete its TfLiteOperator, when the graph is disposed."""
+        """Keep a kernel and its TfLiteOperator until the graph is disposed, which frees them; None for a kernel without one."""
         self._kernels.append(kernel.pointer)
         if operator is not None and operator not in self._operators:
             self._operators.append(operator)
