@@ -1,4 +1,4 @@
-"""GATHER with constant indices; run-time indices stay with the runtime, which checks them."""
+"""GATHER with constant indices; nodes with run-time indices are left to other kernels, which check them."""
 
 from __future__ import annotations
 

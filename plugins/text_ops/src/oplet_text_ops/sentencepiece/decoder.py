@@ -24,7 +24,7 @@ class Decoder:
         table: its FlatBuffer.
 
     Raises:
-        EnsureError: it is damaged, or no model of sentencepiece.
+        EnsureError: the FlatBuffer is damaged, or is no sentencepiece model.
     """
 
     def __init__(self, table: bytes) -> None:
