@@ -51,7 +51,7 @@ def without_pandas(inputs: Mapping[str, Input], example: Any) -> Any:
 
 
 def with_shared(inputs: Mapping[str, Input], example: Any, shared: Mapping[str, Any], uri: str) -> Any:
-    """Return the example merged with the rows that all examples share.
+    """Return the example merged with the rows that all examples share; `uri` names the model in messages.
 
     Raises:
         TensorError: the example is no mapping although the model has several inputs left, or has one of the shared rows itself.
@@ -73,7 +73,7 @@ def with_shared(inputs: Mapping[str, Input], example: Any, shared: Mapping[str, 
 
 
 def byte_count(example: Any) -> int:
-    """Return the bytes of an example's values; text counts by characters or bytes."""
+    """Return the bytes of an example's values; a str counts one byte per character."""
     if isinstance(example, Mapping):
         return sum(map(byte_count, example.values()))
     pandas = sys.modules.get("pandas")

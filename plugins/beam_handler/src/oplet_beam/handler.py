@@ -33,13 +33,15 @@ class OpletModelHandler(ModelHandler[Any, PredictionResult, OpletModel]):  # typ
     Args:
         model_uri: the model: a local path, or any address that Beam's FileSystems read, such as gs://bucket/model.tflite. A local file
             is mapped into memory by each worker that opens it, any other is read.
-        delegates: as `oplet.Predictor` takes it, and so for the next six.
+        delegates: the delegates of each interpreter: names, pairs (name, options), functions that make one, or "auto"; this and
+            the next six are arguments of `oplet.Predictor`.
         num_threads: the number of threads of each interpreter.
-        signature: the key of the signature.
-        limits: the limits of each interpreter.
-        plugins: names of the plugins to use.
+        signature: the key of the signature; None for the only one, or the first subgraph.
+        limits: the limits of each interpreter, `oplet.Limits`; None for the default ones.
+        plugins: names of the plugins (packages of ops and delegates) to use; None for all that are installed.
         prefer: the package to take where several serve one op.
-        batch: whether rows run in batches where floats may differ in their last bits.
+        batch: None to run rows in batches only where results keep the same bits; True, or the most rows of a batch, to do so also
+            where floats may differ in their last bits; False or 1 for single rows.
         errors: "raise" fails Beam's whole batch if an example cannot be run, as other handlers do: `with_exception_handling` then gives the
             batch with the error. "return" puts the `OpletError` in the place of that example's inference, and runs the others.
         beam_options: what Beam's ModelHandler takes: min_batch_size, max_batch_size, max_batch_duration_secs, large_model, model_copies,
@@ -109,7 +111,7 @@ class OpletModelHandler(ModelHandler[Any, PredictionResult, OpletModel]):  # typ
 
         Args:
             batch: the examples, see the class.
-            model: what `load_model` gave, or Beam's proxy of it.
+            model: the model that `load_model` returned, or Beam's proxy of it.
             inference_args: rows that all examples share, by the names of inputs that the examples leave out.
 
         Raises:

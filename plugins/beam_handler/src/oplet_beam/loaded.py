@@ -21,7 +21,7 @@ class OpletModel:
     Args:
         predictor: the model.
         uri: where the model came from.
-        errors: as for `OpletModelHandler`.
+        errors: "raise" to raise the error of an example that cannot be run; "return" to give the error as its result.
 
     Raises:
         OpletError: the model cannot be opened.

@@ -30,7 +30,8 @@ _OPTIONS = ("min_nodes", "max_partitions")
 class MyDelegate(SimpleDelegate):
     """Claims CONV_2D and MEAN nodes on float32 tensors.
 
-    Options: `min_nodes` (leave smaller partitions alone) and `max_partitions` (take at most so many, the largest).
+    Options: `min_nodes` (leave partitions with fewer nodes to other kernels) and `max_partitions` (take at most so many, the
+    largest).
     """
 
     name = "example"

@@ -43,7 +43,7 @@ class Container:
         self._handles[key] = handle
 
     def leave(self, context: Context) -> None:
-        """Remove a user; when none is left, destroy the resources."""
+        """Count one user (a kernel) less; destroy the resources when none is left."""
         self._users -= 1
         if self._users:
             return

@@ -24,10 +24,10 @@ class FlexDelegate(SimpleDelegate):
     """The delegate that runs nodes whose name begins with `Flex` in TensorFlow.
 
     Args:
-        options: `num_threads`, threads of one operator, has an effect where TensorFlow has run nothing yet.
+        options: `num_threads`, the threads of one operator; it has no effect once TensorFlow has run something in this process.
 
     Raises:
-        ValueError: an option is none of these, or no number.
+        ValueError: an option has another name, or is no number.
     """
 
     name = "flex"

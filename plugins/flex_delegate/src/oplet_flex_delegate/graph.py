@@ -22,7 +22,7 @@ class RefusedError(Exception):
     """Raised when TensorFlow rejects a node.
 
     Attributes:
-        place: which of the nodes it is.
+        place: the index of the node among those that were to be imported.
     """
 
     def __init__(self, reason: str, place: int = 0) -> None:
@@ -35,8 +35,8 @@ class Source(NamedTuple):
 
     Attributes:
         type: TensorFlow's DataType.
-        shape: as far as it is known.
-        value: where it is known and may say something about shapes.
+        shape: as far as it is known; None for an unknown rank, and for unknown sizes in it.
+        value: its value, where it is known and output shapes may depend on it; else None.
     """
 
     type: int
@@ -52,8 +52,9 @@ def import_nodes(sources: Sequence[Source], nodes: Sequence[tuple[Any, Sequence[
     """Import nodes into a graph; return TensorFlow operations with completed attributes and inferred output shapes.
 
     Args:
-        sources: what they read from outside.
-        nodes: for each, in order, its NodeDef and what it reads.
+        sources: the graph's inputs.
+        nodes: for each node, in order, its NodeDef and what its inputs are: the index of a source, or (index of a node, number of
+            its output).
 
     Raises:
         RefusedError: TensorFlow refuses one of them.

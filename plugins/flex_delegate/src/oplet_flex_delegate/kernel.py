@@ -34,13 +34,13 @@ class _Step(NamedTuple):
 
     Attributes:
         node: the node.
-        key: tells it from all others of the interpreter.
+        key: identifies the node within the interpreter.
         run: runs the operator.
-        check: looks at its inputs before; None if there is nothing to look at.
-        reads: places of its inputs.
-        writes: places of its outputs.
+        check: checks the inputs before each run; None if there is nothing to check.
+        reads: positions of its inputs.
+        writes: positions of its outputs.
         last: positions of values that are not read after this step.
-        resources: which of its outputs are resources that it made.
+        resources: which of its outputs are resources (variables, tables) that it creates.
     """
 
     node: Node

@@ -108,7 +108,7 @@ def cpu_kernel(op: str, attributes: Mapping[str, Any]) -> bool:
     """Return whether TensorFlow has a CPU kernel of the operator for these types.
 
     Args:
-        attributes: the AttrValues of the node, by name.
+        attributes: the node's attributes by name, as AttrValue messages.
     """
     from tensorflow.python.framework import kernels
 

@@ -49,15 +49,16 @@ class Operation:
     """An operator with attributes and types, checked by TensorFlow.
 
     Attributes:
-        op: TensorFlow's name of it.
+        op: the operator's name in TensorFlow.
         definition: its NodeDef, with all attributes.
-        signature: the types of its inputs and outputs.
+        signature: the DataTypes of its inputs and of its outputs.
         attributes: by name, as Python's values: types as numbers, shapes as lists (None: unknown rank), strings as bytes.
-        resources: which of its outputs are resources that it makes, and that live until they are destroyed.
-        seeded: whether it draws from a generator that its attributes seed, and that is the node's own.
+        resources: which of its outputs are resources (variables, tables) that it creates, and that must be destroyed in the end.
+        seeded: whether it draws random numbers from a generator of its own, which its attributes seed.
 
     Raises:
-        RefusedError: TensorFlow has no such operator for CPUs, or refuses its attributes, or its inputs and outputs are others.
+        RefusedError: TensorFlow has no such operator for CPUs, refuses its attributes, or gives it other inputs or outputs than
+            the model.
     """
 
     def __init__(self, definition: Any, signature: Signature) -> None:
@@ -101,8 +102,8 @@ class Operation:
         """Return a function that runs the operator: TensorFlow tensors in, TensorFlow tensors out.
 
         Args:
-            container: where resources are kept that it makes.
-            name: which of them, where the attributes name none.
+            container: the name of the container in which TensorFlow keeps the resources that it creates.
+            name: the resource's name where the attributes give none.
         """
         if self.seeded:
             return self._function()

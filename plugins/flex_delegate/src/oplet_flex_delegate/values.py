@@ -72,7 +72,7 @@ def reader(tensor: Tensor) -> Callable[[], Any]:
     """Return a function that copies the tensor's present value to a TensorFlow tensor; a copy, since the memory is reused.
 
     Raises:
-        InvokeError: the function does, where the value of a VARIANT or RESOURCE is another package's.
+        InvokeError: raised by the returned function, if the value of a VARIANT or RESOURCE was made by another package.
     """
     if tensor.type not in OPAQUE:
         tf = tensorflow()

@@ -41,16 +41,18 @@ def checked_attributes(node: Node, inputs: int, outputs: int = 1) -> Attributes:
     """Check the numbers of inputs and outputs, and return the node's attributes, parsed once and cached.
 
     Raises:
-        EnsureError: it has more or fewer of them, or no attributes that can be read.
+        EnsureError: the node has another number of inputs or outputs, or its attributes cannot be read.
     """
     ensure_operands(node, inputs, outputs)
     return node.cached("attributes", (), lambda: Attributes(node))
 
 
 class Attributes:
-    """A TensorFlow node's attributes: from a Flex node's NodeDef, or from a FlexBuffers map for ops not on the converter's list.
+    """A TensorFlow node's attributes: from its NodeDef if it is named `Flex...`; else, for ops that the converter does not write
+    as Flex, from a FlexBuffers map.
 
-    A method's `default` is the one of the op's definition, which converters may leave out; without it the attribute is required.
+    The `default` of a method is the value for an attribute that is not stored, as TensorFlow defines it; without a default, a
+    missing attribute is an error.
 
     Raises:
         EnsureError: the custom options hold no NodeDef; each method: the attribute is missing, of another kind, or out of bounds.
@@ -163,10 +165,10 @@ class Attributes:
 
 
 def _read_map(node: Node) -> dict[str, Any]:
-    """Read the attributes of an operator that is not on the converter's list, stored as a FlexBuffers map in its custom options.
+    """Read the attributes of an operator without a NodeDef, stored as a FlexBuffers map in its custom options.
 
-    Element types stand there by their numbers in .tflite files. Format: CreateCustomOpCustomOptions in
-    tensorflow/compiler/mlir/lite/flatbuffer_export.cc.
+    Element types are stored as TensorType numbers of the .tflite schema, not as TensorFlow's DataType. Format:
+    CreateCustomOpCustomOptions in tensorflow/compiler/mlir/lite/flatbuffer_export.cc.
     """
     try:
         found = read_flexbuffer(node.custom_options, text=False) if node.custom_options else {}

@@ -65,7 +65,8 @@ def decode_png(data: bytes, wanted: Wanted) -> Any:
     """Decode a PNG file to shape (height, width, channels).
 
     Raises:
-        EnsureError: the file cannot be read, or has 16 bits a channel and colours, which are wanted whole.
+        EnsureError: the file cannot be read; or it has colours of 16 bits per channel and `wanted` asks for uint16 or for grey,
+            which Pillow cannot give.
     """
     image = _open(data, "PNG")
     depth, colour = data[24], data[25]
@@ -97,7 +98,12 @@ def _converted(image: Any, mode: str, kind: str, data: bytes) -> Any:
 
 
 def _with_channels(pixels: Array, channels: int, opaque: int | None = None) -> Any:
-    """Convert between grey and RGB as libpng does, and add or drop alpha; 0 `channels` keeps them."""
+    """Convert between grey and RGB as libpng does, and add or drop alpha.
+
+    Args:
+        channels: the number of channels of the result; 0 keeps those of `pixels`.
+        opaque: the value of an alpha channel that is added; None for the dtype's maximum.
+    """
     there = pixels.shape[2]
     if channels in (0, there):
         # grey with alpha has two channels only where nothing else is wanted
@@ -217,10 +223,10 @@ def encode_jpeg(image: Array, channels: int, options: dict[str, Any]) -> bytes:
 
     Args:
         channels: 1 or 3, 0 for those of the image.
-        options: for Pillow's writer.
+        options: keyword arguments for JPEG files of Pillow's `Image.save`.
 
     Raises:
-        EnsureError: the image has other channels, or is empty or too large for the format.
+        EnsureError: the image has another number of channels, or is empty or too large for the format.
     """
     height, width, there = image.shape
     ensure(

@@ -54,11 +54,12 @@ def shaped(
     """Build the registration of an op whose output shapes are known before it runs.
 
     Args:
-        signature: its operands.
+        signature: the types and ranks of its inputs and outputs.
         shapes: computes the outputs' shapes, and refuses inputs that do not fit.
         bind: returns the function that runs the node for the present shapes.
-        settings: reads the attributes once; None where it has none but types.
-        reads: the inputs whose values `shapes` needs.
+        settings: parses the node's attributes once, for `shapes` and `bind`; None for an op whose only attributes are element
+            types.
+        reads: names of the inputs whose values, not only shapes, `shapes` needs.
         pure: whether the outputs depend on the inputs only.
     """
     positions = [signature.position(name) for name in reads]
@@ -95,7 +96,7 @@ def shaped(
 def viewed(
     signature: Signature, shapes: Shapes, views: Views, *, settings: Settings | None = None, reads: Sequence[str] = ()
 ) -> Registration:
-    """Build the registration of an op that only moves values: `views` of its inputs are copied to its outputs."""
+    """Build the registration of an op that only moves values: its outputs are copies of the views that `views` returns."""
 
     def bind(node: Node, given: Any) -> Thunk:
         return copies(list(zip([output.data for output in node.outputs], views(node, given))))
@@ -127,8 +128,8 @@ def computed(signature: Signature, compute: Compute, *, settings: Settings | Non
     """Build the registration of an op whose output shapes depend on its results.
 
     Args:
-        compute: gets the settings and the inputs' arrays, and returns an array, or a sequence of one for each output. It charges for
-            what it allocates beyond a few times the inputs' bytes.
+        compute: gets the settings and the inputs' arrays, and returns an array, or a sequence of one for each output. What it
+            allocates beyond four times the inputs' bytes it must count against the memory limit itself, by `reserve`.
     """
 
     def prepare(context: Context, node: Node) -> None:
@@ -158,8 +159,8 @@ def reserve(shape: Sequence[int], itemsize: int = 8) -> None:
     """Charge an array's bytes to the memory limit before it is allocated, for shapes that come from a model's values.
 
     Raises:
-        LimitError: it exceeds the limits of memory.
-        EnsureError: no memory could hold it, or the shape is none.
+        LimitError: the interpreter's memory limit does not allow it.
+        EnsureError: a size is negative, or no memory could hold the array.
     """
     elements = prod(shape)
     ensure(

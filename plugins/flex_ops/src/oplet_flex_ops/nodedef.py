@@ -31,8 +31,8 @@ class NodeDef:
     Attributes:
         op: the operator's name.
         name: the node's name.
-        attributes: its attributes: bytes, int, float, bool, `Type`, `Shape`, lists of these; raw bytes of tensors and functions come as
-            `bytes` under their kind, ("tensor", bytes) or ("func", bytes).
+        attributes: values by name: bytes, int, float, bool, `Type`, `Shape`, or lists of these; a tensor or function stays
+            serialized, as a pair ("tensor", bytes) or ("func", bytes).
     """
 
     op: str
@@ -44,7 +44,8 @@ def read_node_def(data: bytes) -> NodeDef:
     """Parse a serialized NodeDef.
 
     Raises:
-        ValueError: they are no NodeDef; the message names the position and ends without a full stop.
+        ValueError: the bytes are no NodeDef; the message names the byte position, without a full stop, to stand within a
+            sentence.
     """
     op = name = ""
     attributes: dict[str, Any] = {}

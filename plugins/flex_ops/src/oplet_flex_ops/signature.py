@@ -29,11 +29,11 @@ class _Argument(NamedTuple):
     """One argument of an OpDef: name, type, rank, number of tensors.
 
     Attributes:
-        name: TensorFlow's name of it.
+        name: the argument's name in TensorFlow.
         number: the attribute with the number of its tensors; None for one tensor.
         is_list: whether its types are a list, which also says how many tensors it has.
         type: the name of a TensorType, or of the attribute that has the type.
-        rank: the only number of dimensions; None for any.
+        rank: the number of dimensions that the tensors must have; None for any.
     """
 
     name: str
@@ -60,7 +60,8 @@ class Signature:
 
     Args:
         text: the arguments, such as "input: T, axis: Tidx[0] -> output: T".
-        types: the types that each type attribute allows, the default of an output first; any where it is not named.
+        types: by type attribute, the types that it may be, any where it is not named. Outputs have the first one where the node
+            lacks the attribute.
 
     Attributes:
         op: the operator's name.
@@ -82,7 +83,7 @@ class Signature:
         """Check a node's tensors against the signature, and set its outputs' types.
 
         Raises:
-            EnsureError: the numbers, types or ranks of the tensors are others.
+            EnsureError: the number, types or ranks of the tensors do not fit.
         """
         ensure(attributes.op == self.op, f"its NodeDef is one of {attributes.op!r:.60}, not of {self.op}.")
         given, made = self._slots(self._inputs, attributes), self._slots(self._outputs, attributes)

@@ -31,8 +31,9 @@ class Table:
         value_type: the type of the values.
         value_shape: the shape of each value.
         is_static: whether it is filled once, and then only read.
-        refused: keys that it does not take, by what they are called; a table with such keys is a dense one, which takes vectors of keys.
-        entries: the values by their keys: plain values, or tuples of the elements of an array; None while a static table is not filled.
+        refused: keys that cannot be inserted or looked up, with their names: "empty_key", "deleted_key". A table with such keys
+            is a dense one, whose methods take the keys as one vector.
+        entries: by key the value, a scalar or an array of shape `value_shape`; None while a static table is not filled.
     """
 
     def __init__(
@@ -82,7 +83,8 @@ class Table:
         """Replace all entries. A static table may be filled again only with the same entries.
 
         Raises:
-            EnsureError: the table refuses a key; it is static, and was filled with others, or a key has two values.
+            EnsureError: the table refuses a key; or it is static, and was filled with other entries before or gets two values for
+                a key.
             LimitError: the table takes more memory than is allowed.
         """
         pairs = self._pairs(keys, values)

@@ -15,7 +15,7 @@ __all__ = ["Tap", "WindowAxis", "taps", "window_axis"]
 
 
 class Tap(NamedTuple):
-    """One window tap: it reads `source[of]` for the windows at `out`."""
+    """What an element of windows (a tap) reads along an axis: the slice `source` of the values, for the windows `out`."""
 
     out: slice
     source: slice
@@ -26,9 +26,9 @@ class WindowAxis(NamedTuple):
 
     Attributes:
         size: the number of elements.
-        window: the elements of a window, without the gaps between them.
+        window: the number of elements of a window, not counting the gaps of a dilation.
         stride, dilation: the steps from window to window, and from element to element within one.
-        before: how far the first window begins before the first element.
+        before: the padding before the first element.
         out: the number of windows.
     """
 
@@ -41,7 +41,7 @@ class WindowAxis(NamedTuple):
 
     @property
     def met(self) -> range:
-        """Return the taps that lie inside the axis for at least one window."""
+        """Return the numbers of the taps (elements of a window) that lie inside the axis for at least one window."""
         first = max(0, -(-(self.before - (self.out - 1) * self.stride) // self.dilation))
         return range(first, min(self.window, -(-(self.size + self.before) // self.dilation)))
 

@@ -62,7 +62,7 @@ def refuses(node: Node, own: Collection[Tensor], *, xnnpack: bool = True) -> str
     The node was prepared by its own kernel before, which checked it.
 
     Args:
-        own: the variables that one node alone uses.
+        own: the variable tensors that only one node uses.
         xnnpack: whether LiteRT may use XNNPACK.
     """
     if node.registration is None:

@@ -71,15 +71,15 @@ def _is_single(value: float, written: bytes) -> bool:
 def add_decomposition(
     builder: ModelBuilder, model: Model, options: StableHLOCompositeOptions, add_buffer: Callable[[tables.Tensor], int | None]
 ) -> int:
-    """Add a composite's decomposition subgraph to the written model; return its index there.
+    """Add a composite's decomposition subgraph to the model that is written; return the subgraph's index in it.
 
     Args:
         builder: the model that is written.
-        model: where the composite is from.
-        add_buffer: where a constant's bytes are in the model that is written, None for what is no constant.
+        model: the model that has the composite.
+        add_buffer: returns the index of a constant's buffer in the model that is written; None for a tensor that is no constant.
 
     Raises:
-        ModelError: there is no such subgraph, or it calls others.
+        ModelError: there is no such subgraph, or it calls other subgraphs.
     """
     subgraphs, index = model.root.subgraphs or (), options.decomposition_subgraph_index
     if not 0 <= index < len(subgraphs):
@@ -130,8 +130,8 @@ def untaken(details: Sequence[Mapping[str, Any]], outputs: Sequence[int], compos
 
     Args:
         details: LiteRT's list of all nodes, kernels of delegates last.
-        outputs: what the part gives.
-        composites: the nodes in question.
+        outputs: the indices in LiteRT of the tensors that are read from the partition.
+        composites: the numbers of the composite nodes among LiteRT's.
     """
     nodes = [(_numbers(each["inputs"]), _numbers(each["outputs"])) for each in details if each["op_name"] != "DELEGATE"]
     kernels = [(_numbers(each["inputs"]), _numbers(each["outputs"])) for each in details if each["op_name"] == "DELEGATE"]

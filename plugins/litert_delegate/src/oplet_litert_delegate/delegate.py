@@ -75,9 +75,9 @@ class _Claim:
     """The claim in one subgraph: nodes for LiteRT, and reasons for the others.
 
     Attributes:
-        nodes: their indices.
-        refused: why the others stay.
-        engines: what runs each partition of them.
+        nodes: the indices of the nodes for LiteRT.
+        refused: by node index, why a node stays with oplet's kernels.
+        engines: the LiteRT interpreter of each partition, by its nodes' indices.
     """
 
     def __init__(self, context: DelegateContext, settings: Settings, library: Library | None) -> None:
@@ -105,7 +105,7 @@ class _Claim:
         self._source = Source(context.model, context.subgraph_index, context.tensors, unpacking)
 
     def settle(self) -> None:
-        """Give nodes back until LiteRT accepts all remaining partitions."""
+        """Leave nodes to oplet's kernels until LiteRT accepts all remaining partitions."""
         given_back = True
         while given_back:
             given_back = False
@@ -128,11 +128,11 @@ class _Claim:
         """Create the engine that runs these nodes for the present shapes.
 
         Args:
-            charge: refuses memory that is not allowed.
+            charge: called with the estimated bytes; raises LimitError if they are more than is allowed.
 
         Raises:
-            ModelError: they cannot be written as a model.
-            RefusedError: LiteRT does not take it, or would take too much.
+            ModelError: the nodes cannot be written as a model.
+            RefusedError: LiteRT does not take the nodes, or would take more memory or time than is allowed.
         """
         for node in nodes:
             if why := refuses(
@@ -151,7 +151,11 @@ class _Claim:
         )
 
     def _too_large(self, size: Size, charge: Callable[[int], None] | None = None) -> str:
-        """Return why nodes exceed the resource limits of an engine that cannot be interrupted; "" if they do not."""
+        """Return why LiteRT, which cannot be interrupted, would exceed the limits of memory or time; "" if it would not.
+
+        Args:
+            charge: raises LimitError for bytes that are not allowed; None for the delegate context's.
+        """
         try:
             (charge or self._context.charge)(size.nbytes)
         except LimitError as error:
@@ -161,7 +165,7 @@ class _Claim:
         return ""
 
     def _superfluous(self, nodes: Nodes, outputs: Sequence[int]) -> dict[int, str]:
-        """Return the nodes that only expand constants for nodes outside the partition, with reasons to give them back."""
+        """Return, with reasons, the nodes to leave to oplet: those that only expand constants for nodes elsewhere."""
         crossing = {index for index in nodes if self._unpacks_for(index, outputs)}
         return dict.fromkeys(crossing, "it unpacks a constant, which others need too")
 
@@ -190,7 +194,10 @@ class _Claim:
         return {}
 
     def _concerned(self, nodes: Nodes, refused: Node | None) -> Iterable[int]:
-        """Return the nodes to give back after a rejection: the one named, but after several rejections all nodes of its kind."""
+        """Return the nodes to leave to oplet after LiteRT's rejection: the node `refused`, all if it is None.
+
+        After several rejections these are all nodes of the same operator as `refused`.
+        """
         self._complaints += 1
         if refused is None:
             return nodes

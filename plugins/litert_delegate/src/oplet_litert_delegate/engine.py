@@ -39,9 +39,9 @@ class Port(NamedTuple):
     """A tensor that crosses the partition's boundary, with its LiteRT memory.
 
     Attributes:
-        tensor: on oplet's side.
+        tensor: oplet's tensor.
         number: its index in LiteRT.
-        view: LiteRT's memory of it; None where LiteRT does not show it, which is so for single numbers.
+        view: LiteRT's memory of it as an array; None where LiteRT does not expose it, as for scalars.
     """
 
     tensor: Tensor
@@ -55,11 +55,11 @@ class Engine:
     It is allocated once and never resized, so that array views of its memory stay valid; they keep it alive.
 
     Attributes:
-        part: what it runs.
-        inputs: what it is fed with.
-        outputs: what it makes.
-        variables: what it keeps from one run to the next.
-        nbytes: the memory that it takes, about.
+        part: the partition, written as a model.
+        inputs: the tensors that it is fed with.
+        outputs: the tensors that are read from it.
+        variables: the tensors whose values it keeps from one run to the next.
+        nbytes: an estimate of the memory that it takes, in bytes.
     """
 
     def __init__(self, part: Part, num_threads: int, *, xnnpack: bool, nbytes: int = 0, library: Library | None = None) -> None:
@@ -70,7 +70,7 @@ class Engine:
             num_threads: LiteRT's number of threads.
             xnnpack: whether LiteRT applies XNNPACK.
             nbytes: the estimated memory of the interpreter.
-            library: whose delegate LiteRT applies first; None for none.
+            library: a library whose delegate LiteRT applies before XNNPACK; None for none.
 
         Raises:
             RefusedError: LiteRT rejects the partition.
@@ -108,20 +108,20 @@ class Engine:
 
     @property
     def get(self) -> Callable[[int], Any]:
-        """Return LiteRT's function that copies a tensor by its index there."""
+        """Return LiteRT's function that returns a copy of a tensor, by LiteRT's index of it."""
         get: Callable[[int], Any] = self._interpreter.get_tensor
         return get
 
     @property
     def set(self) -> Callable[[int, NDArray[Any]], None]:
-        """Return LiteRT's function that sets a tensor by its index there."""
+        """Return LiteRT's function that sets a tensor's value, by LiteRT's index of it."""
         set_tensor: Callable[[int, NDArray[Any]], None] = self._interpreter.set_tensor
         return set_tensor
 
     def _port(self, index: int, tensor: Tensor) -> Port:
         """Return the port of a tensor, with an array view of LiteRT's memory.
 
-        The arrays that LiteRT hands out keep it from running as long as they live; one that is made from the address does not.
+        LiteRT does not run as long as arrays live that it has handed out; so the view is made from the memory's address.
         """
         shown = _memory(self._interpreter, index)
         if shown is None:

@@ -22,10 +22,10 @@ class Source(NamedTuple):
     """The model and subgraph that nodes and tensors come from.
 
     Attributes:
-        model: the file.
-        subgraph: whose they are.
-        tensors: all tensors of it.
-        unpacking: by its output, each node that does nothing but unpack a constant.
+        model: the model file.
+        subgraph: the index of their subgraph.
+        tensors: all tensors of the subgraph.
+        unpacking: by its output, each node that does nothing but unpack a constant (float16 or sparse weights).
     """
 
     model: Model
@@ -42,7 +42,7 @@ class Part(NamedTuple):
 
     Attributes:
         content: the model.
-        nodes: the partition's nodes at the places that they have in it; None for one that only unpacks a constant.
+        nodes: for each operator of the written model the partition's node; None for one that only unpacks a constant.
         inputs: the tensors that it is fed with, in the order of the model's inputs.
         outputs: the tensors that are read from it, in the order of the model's outputs.
         variables: by their number in the model, the tensors that keep their values from one run to the next.
@@ -65,7 +65,7 @@ class Part(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Return whether the written model is still up to date."""
+        """Return whether the shapes, types and constants that the model was written for are still those of the graph."""
         return all(
             (tensor.shape, tensor.type) == (shape, type)
             and (value is None or tensor.data is value or np.array_equal(tensor.data, value))
@@ -78,7 +78,7 @@ def write_part(source: Source, nodes: Sequence[Node], outputs: Sequence[Tensor])
 
     Args:
         nodes: in the order in which they run. Those that unpack a constant for them are written along.
-        outputs: what others read from them.
+        outputs: the tensors that are read outside of these nodes.
 
     Raises:
         ModelError: something in the tables cannot be written.
@@ -105,9 +105,9 @@ class _Writer:
 
     Attributes:
         places: each tensor's number in the model that is written.
-        fed: those that are its inputs.
-        computed: those that are constants in it, and have none in the file.
-        variables: those that keep their values, by their number.
+        fed: the tensors that are its inputs.
+        computed: the tensors that are constants in it, and whose values are not in the original file.
+        variables: by number, the tensors that keep their values from one run to the next.
     """
 
     def __init__(self, source: Source) -> None:

@@ -36,9 +36,9 @@ class Size(NamedTuple):
 
     Attributes:
         tensors: bytes of its tensors.
-        scratch: bytes while it runs.
-        tables: bytes that stay as long as its interpreter.
-        work: multiplications, or values that are moved.
+        scratch: further bytes while it runs.
+        tables: further bytes as long as its interpreter lives, such as XNNPACK's indirection buffers.
+        work: the number of multiplications, or of values that are moved.
     """
 
     tensors: int
@@ -65,7 +65,7 @@ def size_of_all(nodes: Sequence[Node], outputs: Sequence[Tensor]) -> Size:
 
     Args:
         nodes: in the order in which they run.
-        outputs: what others read from them.
+        outputs: the tensors that are read outside of these nodes.
     """
     made = {tensor for node in nodes for tensor in node.outputs}
     read = {tensor for node in nodes for tensor in node.inputs if tensor is not None}
@@ -84,7 +84,7 @@ def size_of_all(nodes: Sequence[Node], outputs: Sequence[Tensor]) -> Size:
 
 
 def _nbytes(tensor: Tensor) -> int:
-    """Return the bytes that LiteRT keeps for a tensor; constants count as in the file."""
+    """Return the bytes that LiteRT keeps for a tensor: none for a constant that it can read from the file as it is."""
     if tensor.dtype.hasobject:
         return 0
     nbytes = tensor.size * tensor.dtype.itemsize

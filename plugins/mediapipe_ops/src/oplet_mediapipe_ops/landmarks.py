@@ -21,9 +21,9 @@ class Crop:
     """The landmarks that determine the crop.
 
     Attributes:
-        left: the landmark where the line begins that is to be level.
-        right: the landmark where it ends.
-        subset: the landmarks that the box goes around.
+        left: the index of the landmark at the left end of the line that is to become horizontal.
+        right: the index of the landmark at the right end of that line.
+        subset: the indices of the landmarks that the box encloses.
     """
 
     def __init__(self, options: dict[str, Any], subset: str) -> None:
@@ -63,8 +63,8 @@ def bounding_box(points: Array, turn: float, limit: float = math.inf) -> tuple[l
 
     Args:
         points: one a row, x and y first.
-        turn: the angle, from the x axis towards the y axis.
-        limit: low values count as at most this, high ones as at least its negative.
+        turn: the angle in radians, from the x axis towards the y axis.
+        limit: the lowest values are at most this, the highest at least its negative.
     """
     sine, cosine = math.sin(turn), math.cos(turn)
     flat = points[:, :2] @ np.array([[cosine, sine], [-sine, cosine]])

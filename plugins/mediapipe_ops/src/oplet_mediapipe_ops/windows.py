@@ -13,7 +13,7 @@ __all__ = ["Tap", "taps"]
 
 
 class Tap(NamedTuple):
-    """All pairs of positions of one window tap: slices of equal length of both axes."""
+    """All pairs of positions that meet at one offset in the window (a tap): slices, equally long, of both axes."""
 
     offset: int
     small: slice
@@ -43,6 +43,6 @@ class _Taps(Sequence[Tap]):
 
 
 def taps(small: int, large: int, stride: int, window: int, pad: int) -> Sequence[Tap]:
-    """Return the taps that touch the large axis anywhere, in ascending order."""
+    """Return the taps (one for each offset in the window) that lie inside the large axis anywhere, in ascending order."""
     found = _Taps(range(max(0, pad - (small - 1) * stride), min(window, large + pad)), small, large, stride, pad)
     return found if len(found) > _KEPT else [tap for tap in found if tap.small.start < tap.small.stop]

@@ -28,7 +28,8 @@ def node_data(graphs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, dict[s
     """Return node data by kind, then by graph id, as dictionaries of Model Explorer's class `GraphNodeData`.
 
     The kinds are "time, us" and "share of the time, %" (both only if the graphs have times), "package", "delegate" and "bytes moved",
-    those that a node reads and writes. The time of a partition stands at its layer: what its nodes take is not known.
+    those that a node reads and writes. Nodes that a delegate runs together have one time, at their layer: the time of each is not
+    known.
 
     Args:
         graphs: the graphs, from `explored_graphs`.

@@ -18,8 +18,8 @@ def block_translator(make: Callable[..., Value], edges_are: str) -> Translator:
     """Build the translator of BATCH_TO_SPACE_ND or SPACE_TO_BATCH_ND.
 
     Args:
-        make: OpenVINO's operator, which wants a block size for every dimension.
-        edges_are: what the third input is called.
+        make: makes OpenVINO's operator, which wants a block size for every dimension.
+        edges_are: what messages call the third input: "paddings" or "crops".
     """
 
     def refuses(node: Node) -> str:

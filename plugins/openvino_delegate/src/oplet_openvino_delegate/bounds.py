@@ -11,7 +11,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def bounded(low: float, high: float | None) -> Translator:
-    """Build the translator of an operator that clamps to [low, high]."""
+    """Build the translator of an operator that clamps to [low, high]; None for no upper bound."""
 
     def translate(graph: GraphBuilder, node: Node) -> None:
         data, out = node.inputs[0], node.outputs[0]

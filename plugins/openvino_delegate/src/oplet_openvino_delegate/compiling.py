@@ -57,7 +57,7 @@ def _without_snippets() -> dict[str, Any]:
 
 
 def compiled(model: openvino.Model, device: str, told: dict[str, Any]) -> openvino.CompiledModel:
-    """Compile a graph for a device; with one thread if its nodes are too small to share."""
+    """Compile a graph for a device with the settings `told`, but for one thread if its nodes are too small to share."""
     if told.get("INFERENCE_NUM_THREADS", 1) > 1:
         found = [count for count in map(_multiplications, model.get_ops()) if count]
         if found and sum(found) < _WORTH_SHARING * len(found):

@@ -69,8 +69,8 @@ def transposed_convolution(
 
     Args:
         tensors: image, filter and bias.
-        begin: rows and columns of the whole result that are cut off before.
-        end: the same behind; below 0 where some are missing.
+        begin: how many rows and columns of the full result are cropped at the beginning.
+        end: the same at the end; a negative number adds rows or columns.
     """
     data, weights, bias = tensors
     made = ov.convolution_backprop_data(

@@ -43,8 +43,9 @@ class OpenVinoDelegate(Delegate):
     """The delegate that runs nodes in OpenVINO.
 
     Options: `device` (CPU, GPU, NPU, AUTO; also GPU.1), `num_threads` (of a CPU; the interpreter's number unless given),
-    `cache_dir` (where compiled partitions are kept between processes), `min_nodes` (leave smaller partitions alone),
-    `max_partitions` (take at most so many, the largest), `quantized` (1: take quantized layers too, which may be off by steps).
+    `cache_dir` (where compiled partitions are kept between processes), `min_nodes` (leave partitions with fewer nodes to other
+    kernels), `max_partitions` (take at most so many, the largest), `quantized` (1: take quantized layers too, whose results may
+    differ by quantization steps).
     """
 
     name = "openvino"
@@ -162,7 +163,7 @@ def _attempt(
     engine: Engine,
     charge: Callable[[int], None],
 ) -> dict[int, str]:
-    """Compile a partition into `made`; return the nodes to give back, with reasons."""
+    """Compile a partition into `made`; return, with reasons, the nodes to leave to other kernels after all."""
     try:
         made[indices] = compile_partition(nodes, inputs, outputs, engine, charge)
     except LimitError as error:

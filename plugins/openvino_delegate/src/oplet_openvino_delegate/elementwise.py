@@ -1,4 +1,4 @@
-"""Translators of elementwise operators."""
+"""Translators of elementwise operators, from .tflite models to OpenVINO's graphs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def unary(
     types: Collection[TensorType] = FLOAT,
     layer_of_8_bits: bool = False,
 ) -> Translator:
-    """Build the translator of a unary operator, which keeps the value's layout (NCHW or NHWC)."""
+    """Build the translator of a unary operator, which keeps the value's layout (NCHW or NHWC).
+
+    The other arguments are attributes of `Translator`: the newest version, the allowed types, whether quantized nodes are taken.
+    """
 
     def translate(graph: GraphBuilder, node: Node) -> None:
         data = node.inputs[0]
@@ -47,7 +50,15 @@ def broadcasting(
     options: Any = None,
     layer_of_8_bits: bool = False,
 ) -> Translator:
-    """Build the translator of a broadcasting operator, with a fused activation if `options` has one."""
+    """Build the translator of a broadcasting operator.
+
+    Args:
+        make: makes OpenVINO's operator of the inputs' values.
+        inputs: the number of inputs.
+        outputs: the types that the output may have; None for those in `types`, which inputs may have.
+        options: the class of its options if they have a fused activation, else None.
+        newest, layer_of_8_bits: attributes of `Translator`: the newest version, whether quantized nodes are taken.
+    """
 
     def activation(node: Node) -> ActivationFunctionType:
         return ActivationFunctionType.NONE if options is None else node.options(options).fused_activation_function

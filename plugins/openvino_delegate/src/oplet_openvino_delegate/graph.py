@@ -46,12 +46,12 @@ class Untranslatable(Exception):
 class GraphBuilder:
     """Creates OpenVINO nodes, and tracks each tensor's value in both layouts (NHWC and NCHW).
 
-    Quantized tensors are real numbers in the graph: what comes from outside is scaled, what goes outside is rounded to steps,
-    and what is read inside is put on its steps by a FakeQuantize, from which OpenVINO makes layers of 8 bits.
+    Quantized tensors are real numbers in the graph: inputs of the graph are dequantized, outputs are quantized, and what nodes
+    inside read is rounded to quantization steps by a FakeQuantize, from which OpenVINO makes layers of 8 bits.
 
     Attributes:
-        parameters: what the graph is fed, by tensor.
-        moving: whether the node at hand only moves values, so that those on steps stay there.
+        parameters: the graph's inputs, by tensor.
+        moving: whether the node that is being translated only moves values, so that rounded ones need no FakeQuantize again.
     """
 
     def __init__(self, inputs: Sequence[Tensor], *, layers_of_8_bits: bool = False) -> None:
@@ -217,8 +217,9 @@ class GraphBuilder:
     def _part_from_other_readers(self) -> None:
         """Give transposes a copy of inputs that other nodes read too, as a workaround.
 
-        Where OpenVINO computes images, they lie in memory as in the model, so that such a transpose is a change of names, but only
-        if no other node reads the image; otherwise it takes longer than most convolutions. The copy is one that is not optimized away.
+        OpenVINO keeps images in NHWC in memory, so that a transpose from its NCHW to NHWC moves nothing, but only if no other
+        node reads the image; otherwise it takes longer than most convolutions. The copy is an operator that is not optimized
+        away.
         """
         for transpose in self._turned_back:
             source = transpose.input_value(0)
@@ -235,7 +236,7 @@ def quantized(tensor: Tensor) -> bool:
 
 
 def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
-    """Drop repeated slices along each axis that broadcasting restores."""
+    """Reduce each axis along which all slices are equal to size 1; broadcasting restores them."""
     for axis in range(array.ndim):
         first = array.take([0], axis)
         if (array == first).all():

@@ -20,7 +20,8 @@ class PartitionKernel(DelegateKernel):
     """Kernel of one compiled partition.
 
     Args:
-        partition: what was compiled to see whether it can be; it serves until a shape changes.
+        partition: the graph as compiled before its nodes were claimed, used until a shape changes; None to compile it in
+            `prepare`.
         engine: compiles graphs for the delegate's device.
     """
 
@@ -67,7 +68,12 @@ class PartitionKernel(DelegateKernel):
 
 
 def _run(request: openvino.InferRequest, arrays: Sequence[object], copies: Sequence[tuple[Any, Any]]) -> None:
-    """Run a request on this thread, which costs half as much as handing it over; the arrays own its memory."""
+    """Run a request on this thread, which costs half as much as handing it over.
+
+    Args:
+        arrays: own the memory of the request's tensors, and are only kept alive here.
+        copies: (target, source) of outputs that the request leaves to be copied from inputs.
+    """
     request.infer(share_outputs=True)  # or the outputs would be copied into new arrays, which nobody reads
     for target, source in copies:
         np.copyto(target, source)

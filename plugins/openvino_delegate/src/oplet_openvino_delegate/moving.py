@@ -37,7 +37,11 @@ def axes_of(axes: Sequence[int], rank: int) -> list[int] | None:
 
 
 def reshaping(*, newest: int, inputs: tuple[int, int] = (1, 1), constants: tuple[int, ...] = ()) -> Translator:
-    """Build the translator of an operator that keeps the order of values (reshape)."""
+    """Build the translator of an operator that keeps the order of values (reshape).
+
+    The arguments are attributes of `Translator`: the newest version, the least and the most number of inputs, and the positions
+    of those that must be constant.
+    """
 
     def refuses(node: Node) -> str:
         data, out = node.inputs[0], node.outputs[0]
@@ -54,8 +58,8 @@ def splitting(*, data: int, axis: int, newest: int, inputs: int) -> Translator:
     """Build the translator of an operator that splits a tensor into its outputs.
 
     Args:
-        data: the position of what is cut.
-        axis: the position of the dimension along which.
+        data: the position of the input that is split.
+        axis: the position of the input that holds the axis.
     """
 
     def refuses(node: Node) -> str:

@@ -23,9 +23,9 @@ class Engine(NamedTuple):
     """Device and settings that partitions are compiled with.
 
     Attributes:
-        device: what they run on.
+        device: OpenVINO's name of the device.
         told: the settings for OpenVINO's compiler.
-        layers_of_8_bits: whether quantized layers are claimed.
+        layers_of_8_bits: whether quantized layers are run, too.
         max_seconds: how long an invoke may take, None for any time.
     """
 
@@ -39,11 +39,12 @@ class Partition(NamedTuple):
     """A compiled partition and its tensors.
 
     Attributes:
-        compiled: what OpenVINO made of it.
+        compiled: the graph, compiled by OpenVINO.
         inputs: the tensors that it is fed, in the order of its parameters.
-        key: what it was made for: `key_of` the partition.
-        nbytes: the memory that it takes, about.
-        handed_on: outputs that are an input as it is: positions of both. OpenVINO leaves the memory alone that they are given.
+        key: the shapes, types and computed constants that it was compiled for, from `key_of`.
+        nbytes: an estimate of the memory that it takes, in bytes.
+        handed_on: for outputs that are an unchanged input, by their position the input's. OpenVINO does not write to the memory
+            of such outputs, so that the kernel copies.
     """
 
     compiled: openvino.CompiledModel
@@ -109,7 +110,7 @@ def compile_partition(
     """Translate and compile nodes, and run them once, since OpenVINO reports some unsupported cases only then.
 
     Args:
-        charge: refuses memory that is not allowed.
+        charge: called with the estimated bytes; raises LimitError if they are more than is allowed.
 
     Raises:
         Untranslatable: one of the nodes cannot be translated.

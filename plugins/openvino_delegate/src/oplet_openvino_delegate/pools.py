@@ -1,4 +1,4 @@
-"""Translators of 2D pools."""
+"""Translators of 2D pools, from .tflite models to OpenVINO's graphs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pool = Callable[[Value, list[int], list[int], list[int], list[int]], Value]
 
 
 def pooling(make: Pool, newest: int, *, layer_of_8_bits: bool = False) -> Translator:
-    """Build the translator of a 2D pool."""
+    """Build the translator of a 2D pool up to version `newest`; `layer_of_8_bits`: whether quantized ones are taken, too."""
 
     def refuses(node: Node) -> str:
         options = node.options(Pool2DOptions)

@@ -1,4 +1,4 @@
-"""Translators of reductions along constant axes."""
+"""Translators of reductions along constant axes, from .tflite models to OpenVINO's graphs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ def reduction(
     types: Collection[TensorType] = FLOAT,
     layer_of_8_bits: bool = False,
 ) -> Translator:
-    """Build the translator of a reduction along the axes in its second input."""
+    """Build the translator of a reduction along the axes in its second input.
+
+    Args:
+        make: makes OpenVINO's operator of the value, the axes, and whether reduced axes stay with size 1.
+        newest, types, layer_of_8_bits: attributes of `Translator`: the newest version, the allowed types, whether quantized
+            nodes are taken.
+    """
 
     def refuses(node: Node) -> str:
         data, axes = node.inputs

@@ -1,4 +1,4 @@
-"""Translators of ARG_MAX and ARG_MIN."""
+"""Translators of ARG_MAX and ARG_MIN, from .tflite models to OpenVINO's graphs."""
 
 from __future__ import annotations
 

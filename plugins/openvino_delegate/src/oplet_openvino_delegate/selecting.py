@@ -1,4 +1,4 @@
-"""Translators of SELECT and SELECT_V2."""
+"""Translators of SELECT and SELECT_V2, from .tflite models to OpenVINO's graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The registry of translators by operator name, and the checks that every node must pass before translation."""
+"""The registry of translators (of operators to OpenVINO's graph) by operator name, and the checks that every node must pass
+before."""
 
 from __future__ import annotations
 
@@ -28,18 +29,18 @@ class Translator(NamedTuple):
     """How one operator is translated: limits, a check, and the function that adds it to a graph.
 
     Attributes:
-        newest: the newest version whose features the translation knows.
-        translate: makes OpenVINO's nodes of it.
-        refuses: why this node of it is not claimed; "" if it is.
-        inputs: how many inputs it may have, at least and at most.
-        outputs: how many outputs, None for any number.
+        newest: the newest version of the operator that is translated.
+        translate: adds OpenVINO's nodes for a node to the graph.
+        refuses: returns why the delegate leaves a node to other kernels; "" if it takes it.
+        inputs: the least and the most number of inputs.
+        outputs: the number of outputs; None for any number.
         types: the allowed types of inputs and outputs, except for the inputs at `constants`.
-        constants: positions of inputs that say what is to be done, axes or shapes, and must be constant.
+        constants: positions of parameter inputs, such as axes or shapes, which must be constant and may have other types.
         optional: positions of inputs that may be left out.
         custom: whether it is a custom operator.
-        layer_of_8_bits: whether it may be quantized, where that is asked for.
-        bias: the position of a bias, which quantized layers have in 32 bits.
-        needs: positions of other inputs that must be constant, of the types of data.
+        layer_of_8_bits: whether quantized nodes are translated, too, if the user sets the option `quantized`.
+        bias: the position of the bias, which is int32 in quantized layers; None if the operator has none.
+        needs: positions of other inputs that must be constant, such as weights, and have one of `types`.
     """
 
     newest: int
@@ -67,10 +68,10 @@ def translator(op_name: str) -> Translator | None:
 
 
 def refusal(node: Node, *, layers_of_8_bits: bool = False) -> str:
-    """Return why a node is not claimed; "" if translation can be tried.
+    """Return why the delegate leaves a node to other kernels; "" if translation can be tried.
 
     Args:
-        layers_of_8_bits: claim quantized layers too.
+        layers_of_8_bits: whether to take quantized layers, too.
     """
     found = translator(node.op_name)
     if found is None or found.custom is not (node.op is BuiltinOperator.CUSTOM):

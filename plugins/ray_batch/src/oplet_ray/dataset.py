@@ -37,7 +37,10 @@ def map_dataset(
     Args:
         dataset: the dataset.
         model: the model's path, which each node of the cluster must have, or its bytes.
-        inputs, outputs, keep, errors: see `PredictBatches`.
+        inputs: the column of each input of the model; None for columns of the inputs' names, or, for one input, the only column.
+        outputs: the name of the new column of each output; None for the outputs' names.
+        keep: the columns of the dataset to keep; None for all.
+        errors: "raise" ends the job at a row that cannot be run; "column" adds a column `error`, which is "" for rows that ran.
         workers: the number of actors, or the smallest and the largest number.
         batch_size: rows in a batch; the interpreter runs as many of them at a time as suits the model, see `oplet.Predictor`.
         num_cpus: processors that each actor reserves; by default half of its `num_threads`, as reading and preparing rows needs some too: actors that

@@ -26,12 +26,12 @@ class PredictBatches:
 
     Args:
         model: the model's path, which each node of the cluster must have, or its bytes.
-        inputs: the column of each input of the model; None for the columns that are called as the inputs, or for a model with one input and
-            batches with one column besides the kept ones, that column.
+        inputs: the column of each input of the model; None for the columns that are called as the inputs, or, for a model with
+            one input, the only column of the batch that is not kept.
         outputs: the new column of each output; None for columns that are called as the outputs.
         keep: the columns of the batch that are kept; None for all.
-        errors: "raise" ends the job with the error of a row that cannot be run; "column" gives each row a column `error`, and zeros of the
-            outputs' types where it is not "".
+        errors: "raise" ends the job with the error of a row that cannot be run; "column" adds a column `error` with each row's
+            error, "" if it ran; outputs of rows with an error are zeros.
         predictor: the further arguments of `oplet.Predictor`.
     """
 
@@ -81,7 +81,7 @@ class PredictBatches:
         return {**kept, **{names.get(name, name): value for name, value in results.items()}}
 
     def _columns(self, wanted: Mapping[str, Any], batch: Columns) -> dict[str, str]:
-        """Return the column that feeds each input."""
+        """Return the name of the column that feeds each input."""
         if self._inputs is not None:
             found = dict(self._inputs)
         elif set(wanted) <= set(batch):

@@ -139,7 +139,11 @@ def deployment(
     """Build a Ray Serve application of a model, for `serve.run`.
 
     Args:
-        model, max_batch_size, batch_wait_timeout_s, max_body, predictor: see `ServedModel`.
+        model: the model's path, which each node of the cluster must have, or its bytes.
+        max_batch_size: the largest number of requests in a batch.
+        batch_wait_timeout_s: seconds for which the first request of a batch waits for others.
+        max_body: the largest body of an HTTP request, in bytes.
+        predictor: the further arguments of `oplet.Predictor`.
         name: the deployment's name.
         options: options of `serve.deployment`, such as `num_replicas`, `ray_actor_options`, `user_config` or `max_ongoing_requests`.
 

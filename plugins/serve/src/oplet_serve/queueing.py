@@ -40,10 +40,10 @@ class RequestQueue:
 
     Args:
         name: the model's name.
-        run: computes the outputs of values, in any thread.
+        run: computes outputs from a batch of inputs, by name; called in the worker threads.
         workers: the number of threads.
-        most: requests that may run or wait.
-        batch_size: rows that are run together; 1 to join none.
+        most: the most requests that may run or wait at a time.
+        batch_size: the most rows of several requests that run together; 1 to run each request by itself.
         batch_time: seconds that a request waits for others.
     """
 
@@ -88,7 +88,7 @@ class RequestQueue:
         """Return the outputs for a request's values, possibly batched with other requests.
 
         Args:
-            rows: their number of rows.
+            rows: the number of rows of the values.
 
         Raises:
             OpletError: they cannot be computed.

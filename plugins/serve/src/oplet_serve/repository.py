@@ -41,7 +41,7 @@ def find_models(paths: Sequence[Path], signature: str | None = None) -> list[Fou
         signature: the signature of all of them; then there are no other names.
 
     Raises:
-        ModelError: there is none, a file cannot be opened, or two would have one name and version.
+        ModelError: no model is found, a file cannot be opened, or two would have one name and version.
     """
     found: list[FoundModel] = []
     for path in paths:

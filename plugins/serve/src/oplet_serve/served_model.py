@@ -28,7 +28,8 @@ class ServedModel:
     Args:
         path: the .tflite file.
         options: how it is served.
-        max_batch_size: rows that run at once where the model takes batches; 1 to leave it to the Predictor what has the same bits.
+        max_batch_size: the most rows that run at once where the model takes batches, even if floats then differ in their last
+            bits; 1 to batch only where the Predictor finds that results keep the same bits.
 
     Attributes:
         inputs, outputs: the tensors by name, with the shapes that requests and responses have.

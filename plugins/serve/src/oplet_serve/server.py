@@ -87,8 +87,8 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
     """Serves models over REST and gRPC; must be created while an event loop runs.
 
     Args:
-        settings: of `server_settings`.
-        bounds: what clients may send.
+        settings: MLServer's settings, from `server_settings`.
+        bounds: the limits of requests: size, number and duration.
         ready: called when it listens.
     """
 

@@ -61,7 +61,7 @@ class FixedPoint:
         return self.rounded(product)
 
     def factors(self, points: Array) -> tuple[Array, Array]:
-        """Prepare complex factors for `multiplied`: the real parts, and the multipliers of the swapped parts."""
+        """Prepare complex factors for `multiplied`: real parts, and (-imaginary, imaginary), which multiply swapped parts."""
         return np.ascontiguousarray(points[0]), np.stack((-points[1], points[1]))
 
     def halved(self, add: np.ufunc, a: Array, b: Array) -> Array:

@@ -1,7 +1,7 @@
 """FFTs of real signals through complex FFTs of half the length, on pairs of samples.
 
-Integers have the roundings of KISS FFT (see `fixed_point_fft`): there and back, their transforms are divided by the length, so
-that both together are too. Floats go through numpy; only the way back is divided.
+Integers have the roundings of KISS FFT (see `fixed_point_fft`): each direction divides by the length, so that a transform and
+its inverse together divide the signal by the length. Floats go through numpy, where only the inverse divides.
 
 Numerics: signal/src/rfft_*.cc and irfft_*.cc of tflite-micro; tools/kiss_fftr.c of mborgerding/kissfft, tag v130.
 """

@@ -17,7 +17,7 @@ _FEW = 256
 
 
 def parts(texts: Sequence[bytes], scratch: int) -> Iterator[Sequence[bytes]]:
-    """Yield the strings in batches of about a megabyte; charge `scratch` bytes of memory per byte of text."""
+    """Yield the strings in batches of about a megabyte; count `scratch` bytes per byte of text against the memory limit."""
     ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 1)
     first, before = 0, 0
     while first < len(texts):
@@ -29,7 +29,7 @@ def parts(texts: Sequence[bytes], scratch: int) -> Iterator[Sequence[bytes]]:
 
 
 def each_text(change: Callable[[bytes], bytes], texts: Sequence[bytes]) -> list[bytes]:
-    """Apply `change` to each string; charge the results' memory to the limit as it grows."""
+    """Apply `change` to each string; count the results' bytes against the memory limit as they grow."""
     made: list[bytes] = []
     nbytes = 0
     for first in range(0, len(texts), _FEW):

@@ -1,4 +1,4 @@
-"""Round-robin trimming: how many values of each segment fit a common length limit.
+"""Round-robin trimming: how many values of each segment (one of the texts that share a sequence) fit a common length limit.
 
 Numerics: round_robin_trimmer.h of tensorflow/text.
 """

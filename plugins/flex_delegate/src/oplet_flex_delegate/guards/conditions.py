@@ -21,7 +21,7 @@ Condition = Callable[[Attributes, Inputs], str]
 
 
 def is_cut(op: str, attributes: Attributes) -> bool:
-    """Return whether the operator's shape function itself can crash, so that it is called only after the node's check."""
+    """Return whether shape inference must leave out the operator, as its shape function itself can crash on unchecked inputs."""
     return op == "GatherV2" and attributes["batch_dims"] != 0
 
 

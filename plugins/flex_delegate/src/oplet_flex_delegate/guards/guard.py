@@ -44,7 +44,7 @@ class Guard:
 
     Args:
         operation: the operator.
-        shapes: those of its outputs, where all shapes were known, and checked, when the graph was prepared.
+        shapes: the outputs' shapes, if all were known and checked when the graph was prepared; None to infer them at each run.
     """
 
     def __init__(self, operation: Operation, shapes: Sequence[Shape] | None = None) -> None:

@@ -1,6 +1,7 @@
 """Output sizes of operators for which TensorFlow's shape functions do not know them, or ignore string contents.
 
-An estimate from above, of the values that it is about to read: what would be more than `Limits` allow is refused before it runs.
+Each is an upper bound in bytes, from the input values just before the operator runs, which is refused if `Limits` do not allow
+as much.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def nbytes_of(shape: Sequence[int], itemsize: int) -> int:
 
 
 def _row(tensor: Any) -> int:
-    """Return the bytes of one slice along the first axis."""
+    """Return the bytes of one row of a tensor: of a slice along the first axis."""
     return nbytes_of(tensor.shape.as_list()[1:], _itemsize(tensor))
 
 
@@ -143,7 +144,7 @@ def _sparse_reduced(attributes: Attributes, inputs: Inputs) -> int:
 
 
 def _crossed(attributes: Attributes, inputs: Inputs) -> int:
-    """Count a feature cross's outputs: for each row, the product of the columns' feature counts."""
+    """Return the bytes of a feature cross's outputs: each row has the product of the columns' feature counts."""
     count = int(attributes["N"])
     indices, shapes, dense = (
         inputs[:count],
@@ -170,7 +171,7 @@ def _list_of(attributes: Attributes, inputs: Inputs) -> int:
 
 
 def _scattered(place: int) -> Callable[[Attributes, Inputs], int]:
-    """Build a size function for a list as long as the largest index in input `place`."""
+    """Build a function that returns the bytes of a list as long as the largest index in input `place` says."""
     return lambda attributes, inputs: (largest(inputs[place]) + 1) * 64
 
 

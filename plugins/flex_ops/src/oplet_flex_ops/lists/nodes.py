@@ -85,7 +85,7 @@ def as_list(value: object, tensor: Tensor, type: TensorType | None = None) -> Te
     """Check that a VARIANT tensor's value is a list (of `type` if given) and return it.
 
     Raises:
-        EnsureError: it is none, or one of another element type.
+        EnsureError: the value is no list, or a list of another element type.
     """
     if not isinstance(value, TensorList):
         ensure(False, f"{tensor} holds no list of tensors.")
@@ -100,13 +100,13 @@ def as_list(value: object, tensor: Tensor, type: TensorType | None = None) -> Te
 
 
 def defined_shape(found: TensorList, asked: Shape, elements: list[Element]) -> tuple[int, ...]:
-    """Return the shape that all these elements share, known even where elements were not set; raise if it is not known.
+    """Return the one shape of all `elements`, merged from what the list, the node and the elements that are set say of it.
 
     Args:
         asked: the element shape that the node asks for.
 
     Raises:
-        EnsureError: it is not known, or elements, list and node contradict each other.
+        EnsureError: a size of it is not known, or elements, list and node contradict each other.
     """
     shape = found.element_shape(asked, elements)
     if shape is None or not is_defined(shape):

@@ -27,7 +27,7 @@ class TensorList:
         items: the elements.
         type: the type of all elements.
         shape: what is known of the shape of all elements.
-        most: the most elements that may be appended to; -1 for any number.
+        most: the number of elements at which nothing more can be appended; -1 for no such limit.
         nbytes: the bytes that the elements take.
     """
 
@@ -144,7 +144,7 @@ class TensorList:
 
 
 def owned(array: Array) -> Array:
-    """Return a copy that a list can keep: the runtime reuses a node's memory for other nodes."""
+    """Return a copy of a tensor's array that a list can keep: the runtime reuses the tensor's memory for other nodes."""
     return np.array(array)
 
 

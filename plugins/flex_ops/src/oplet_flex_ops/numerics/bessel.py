@@ -71,7 +71,12 @@ def _ke_of_order(order: int, x: Array) -> Array:
 
 @functools.cache
 def _table(name: str, order: int) -> Array:
-    """Return a function's Chebyshev coefficients on its middle range; odd functions are divided by x first."""
+    """Return the Chebyshev coefficients of a Bessel function on its middle range; odd functions are divided by x first.
+
+    Args:
+        name: "j", "y", "i" or "k".
+        order: 0 or 1.
+    """
     if name == "j":
         return _chebyshev(lambda x: _j_of_order(order, x) / x**order, 60, 0, _FAR)
     if name == "y":

@@ -44,8 +44,8 @@ def unary(
     Args:
         function: takes the operand and the array for the result.
         types: what its attribute `T` may be.
-        result: the type of the result where it is another one.
-        widened: as for `operator`.
+        result: the output's type, or the name of the type attribute that holds it; "T" for the operand's type.
+        widened: maps types to the type that they are computed in; None for float16 and bfloat16 in float32.
     """
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
@@ -61,7 +61,10 @@ def binary(
     widened: Mapping[Any, Any] | None = None,
     defaults: Mapping[str, TensorType] = {},
 ) -> Registration:
-    """Build the registration of a broadcasting binary op; `function(left, right, result)` writes into `result`."""
+    """Build the registration of a broadcasting binary op; `function(left, right, result)` writes into `result`.
+
+    The other arguments are those of `unary`; `defaults` has the types of type attributes that a node may leave out.
+    """
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return partial(function, inputs[0], inputs[1], outputs[0])

@@ -40,7 +40,7 @@ def broadcast_batches(node: Node) -> Shape:
 
 
 def refusing(compute: Callable[[], None], message: str) -> Thunk:
-    """Wrap `compute`: a numpy LinAlgError (no solution) becomes the node's error `message`."""
+    """Wrap `compute` so that numpy's LinAlgError (no solution) becomes an EnsureError with `message`."""
 
     def run() -> None:
         try:
@@ -135,7 +135,7 @@ def square_root(matrix: Array) -> Array:
     """Compute the principal square root of one matrix.
 
     Raises:
-        LinAlgError: it has none that can be computed.
+        LinAlgError: the matrix has no square root that can be computed.
     """
     adjoint = np.conj(matrix.T)
     if np.array_equal(matrix, adjoint):
@@ -168,7 +168,7 @@ def logarithm(matrix: Array) -> Array:
     quadrature.
 
     Raises:
-        LinAlgError: it has none that can be computed.
+        LinAlgError: the matrix has no logarithm that can be computed.
     """
     identity = np.eye(len(matrix), dtype=matrix.dtype)
     near, roots = np.array(matrix), 0

@@ -36,7 +36,7 @@ class Signature:
 
     Attributes:
         inputs: for each input the name of the attribute that is its type, or the type; "N*T" for `N` inputs of type `T`.
-        outputs: the same for the outputs.
+        outputs: likewise, the type of each output.
         types: the types that each attribute may be.
         defaults: the types of attributes that may be missing.
     """
@@ -50,7 +50,7 @@ class Signature:
         """Check a node's operands against the signature, and return its attributes.
 
         Raises:
-            EnsureError: their number or types are others, or an attribute is missing.
+            EnsureError: the number or types of the operands do not fit, or an attribute is missing.
         """
         attributes = attributes_of(node)
         inputs: list[str | TensorType] = []
@@ -92,11 +92,12 @@ def operator(
     """Build the registration of an op from its signature, shape function and formula.
 
     Args:
-        signature: its operands.
-        shapes: the shapes of its outputs.
-        formula: what it computes; numpy's warnings of overflow and invalid values are off while it runs.
+        signature: the types of its inputs and outputs.
+        shapes: computes the shapes of its outputs.
+        formula: returns, for attributes and arrays, the function that computes the outputs; numpy's warnings of overflow and
+            invalid values are off while that runs.
         values: the positions of inputs whose values `shapes` reads.
-        widened: the types that are computed in another type; halves in float32 by default.
+        widened: maps types to the type that they are computed in; None for float16 and bfloat16 in float32.
         state: makes the state of a node, which is kept between invokes; None where the outputs depend on the inputs alone.
         differences: one sentence on how the results differ from TensorFlow's; "" where they do not.
     """

@@ -52,7 +52,7 @@ class Philox:
         self.key, self.counter = key & _SIXTY_FOUR, counter % (1 << 128)
 
     def blocks(self, first: Array, count: int = 1) -> Words:
-        """Generate, for each position in `first` relative to the stream's, `count` blocks: shape (..., 4 * count)."""
+        """Generate `count` blocks from each number in `first` on, relative to the stream's block: shape (..., 4 * count)."""
         numbers = np.asarray(first, np.uint64)[..., None] + np.arange(count, dtype=np.uint64)
         low = numbers + np.uint64(self.counter & _SIXTY_FOUR)
         high = np.uint64(self.counter >> 64) + (low < numbers)
@@ -165,7 +165,7 @@ def normal(generator: Philox, out: Array) -> None:
 def truncated_normal(generator: Philox, out: Array) -> None:
     """Fill `out` with standard normal values of magnitude below 2, by rejection.
 
-    Each group of values that one block can make has a stretch of blocks of its own to draw from.
+    As in TensorFlow, each group of as many values as one block makes draws from a range of blocks of its own.
     """
     double = out.dtype == np.float64
     group = 2 if double else 4
@@ -206,7 +206,7 @@ def categories(draws: Array, logits: Array) -> Array:
 
 
 def shuffled(words: Words, size: int) -> Array:
-    """Return 0 .. size - 1 in Fisher-Yates order, using one word for each but the last."""
+    """Return 0 .. size - 1 shuffled by Fisher and Yates, with one of the random `words` for each number but the last."""
     order = list(range(size))
     for place, word in zip(range(size - 1), words.tolist()):
         other = place + word % (size - place)

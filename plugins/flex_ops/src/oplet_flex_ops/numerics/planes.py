@@ -25,8 +25,8 @@ class Plane(NamedTuple):
     """The 2D windows over one map: sizes, filter, strides, dilations, padding.
 
     Attributes:
-        height: those along the height.
-        width: those along the width.
+        height: the windows along the height.
+        width: the windows along the width.
     """
 
     height: Axis
@@ -49,7 +49,7 @@ class Plane(NamedTuple):
         return slice(rows.before, rows.before + rows.size), slice(columns.before, columns.before + columns.size)
 
     def taps(self) -> Iterator[tuple[int, int, tuple[slice, slice]]]:
-        """Yield for each filter tap (row, column, the padded map's slices that all windows read through it)."""
+        """Yield each tap (element of the filter): row, column, and the padded map's slices that all windows read there."""
         for row in range(self.height.filter):
             for column in range(self.width.filter):
                 yield row, column, (_every(self.height, row), _every(self.width, column))
@@ -84,8 +84,8 @@ def plane_of(
 
     Args:
         filter: the height and width of a window.
-        strides: four numbers, as TensorFlow has them.
-        dilations: the same.
+        strides: four numbers, [1, height, width, 1].
+        dilations: four numbers in the same order.
     """
     attributes.text("data_format", "NHWC", default="NHWC")
     for name, values in (("strides", strides), ("dilations", dilations)):
@@ -116,8 +116,8 @@ class _Rows:
     """im2col buffers for one image at a time: windows as rows of a matrix.
 
     Attributes:
-        padded: a plane with its padding.
-        windows: its windows, of shape (height, width, taps, taps, channels).
+        padded: one image with its padding, of shape (height, width, channels).
+        windows: the image's windows, of shape (output height, output width, filter height, filter width, channels).
     """
 
     def __init__(self, plane: Plane, channels: int, dtype: np.dtype[np.generic]) -> None:
@@ -240,7 +240,7 @@ def depthwise(plane: Plane, source: Array, filters: Array, output: Array, wanted
 
 
 def ensure_filters(node: Node, source: Shape, filters: Shape, *, separate: bool) -> None:
-    """Raise an error for filters that do not match the input's channels."""
+    """Raise an error for filters that do not match the input's channels; `separate` for those of a depthwise convolution."""
     ensure(len(filters) == 4 and min(filters) > 0, f"the filters' shape {list(filters)} must be of four sizes above zero.")
     if separate:
         ensure(filters[2] == source[3], f"the filters are of {filters[2]} channels, the input has {source[3]}.")

@@ -1,7 +1,8 @@
 """Resource variables: TensorFlow's own ops create and change them; variables of the builtin ops are found as well.
 
-A tensor of type RESOURCE holds a `Variable` that an operator here made, or the number under which builtin operators keep theirs in
-`Context.resources`: an object with the same two attributes. The converter writes builtin variables beside steps of optimizers as Flex.
+A tensor of type RESOURCE holds a `Variable` that an operator of this package made, or the number under which built-in operators
+keep a variable in `Context.resources`: an object with the same two attributes. Converters write variables as built-in operators,
+and the optimizer steps that update them as Flex operators.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Held(Protocol):
 
 
 class Variable:
-    """A resource variable of an interpreter; attributes as in `Held`."""
+    """A resource variable of an interpreter: the type of its value, and the value, None until something is assigned."""
 
     def __init__(self, type: TensorType) -> None:
         self.type = type

@@ -40,7 +40,7 @@ def compile_pattern(pattern: bytes) -> Any:
 
 
 def read_rewrite(rewrite: bytes) -> tuple[Rewrite, bool]:
-    r"""Parse a replacement; return its parts up to the first error, and whether there was none.
+    r"""Parse a replacement; return its parts up to the first error, and whether all of it was valid.
 
     `\0` to `\9` are groups, `\\` is a backslash; other escapes are errors.
     """

@@ -33,7 +33,7 @@ def new_op(name: str, directory: Path | None = None, *, license: str = "Apache-2
         The folder. Its `native/include` holds this package's headers, so that it compiles without anything else.
 
     Raises:
-        PluginError: the name is none, or the folder is not empty.
+        PluginError: `name` cannot be the name of an operator, or the folder is not empty.
     """
     if not _OP_NAME.fullmatch(name):
         raise PluginError(f"'{name}' cannot be an op's name here: give letters, digits, '_', '-' and '.', a letter first.")

@@ -46,13 +46,14 @@ class Claim:
 
     Args:
         delegate: the delegate.
-        context: the subgraph.
-        graph: the same for C.
+        context: oplet's view of the subgraph.
+        graph: the library's view of the subgraph, in C structs.
 
     Attributes:
-        claimed: the nodes that were replaced.
-        failure: what went wrong in replacing nodes, or in saying how; None if nothing did. The library may not have cared.
-        complaint: what else the library was refused, which counts if it then fails.
+        claimed: the indices of the nodes that the library replaced by kernels of its own.
+        failure: the first error in replacing nodes or in previewing that; None if there was none. It counts even if the library
+            ignores it.
+        complaint: the last error in answering another request of the library; it is only reported if the library then fails.
     """
 
     def __init__(self, delegate: NativeDelegate, context: DelegateContext, graph: DelegateGraph) -> None:
@@ -70,7 +71,7 @@ class Claim:
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """Answer the library's callbacks while the context is active."""
+        """Answer the library's callbacks as long as this context manager is entered."""
         self._hooks = {name: kind(self._guarded(getattr(self, f"_{name}"))) for name, kind in _HOOKS.items()}
         self._serve(self._graph, self._hooks)
         try:
@@ -82,7 +83,7 @@ class Claim:
             self._forget_preview()
 
     def _serve(self, graph: DelegateGraph, names: Collection[str]) -> None:
-        """Enable exactly these callbacks of a graph."""
+        """Set exactly the callbacks of these names in the graph's C struct; the others become null."""
         table = (Address * len(_HOOKS)).from_address(self._shim.oplet_native_hooks(graph.pointer))
         table[:] = [ctypes.cast(self._hooks[name], Address).value if name in names else None for name in _HOOKS]
 

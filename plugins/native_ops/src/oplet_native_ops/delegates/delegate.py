@@ -35,7 +35,7 @@ def load_delegate_library(path: str | os.PathLike[str], options: Mapping[str, An
 
     Raises:
         PluginError: the library cannot be loaded.
-        DelegateError: it makes no delegate, or one that cannot be.
+        DelegateError: the library makes no delegate, or a struct that cannot be one.
 
     Examples:
         >>> from oplet import Interpreter, load_delegate
@@ -50,7 +50,7 @@ class NativeDelegate(Shared, Delegate):
     Attributes:
         pointer: the library's delegate, a TfLiteDelegate; None once it is destroyed.
         is_opaque: whether it has the opaque interface.
-        data: what an opaque one is called with.
+        data: the user data with which the functions of an opaque delegate are called; None for others.
     """
 
     def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None:

@@ -54,10 +54,11 @@ class DelegateGraph(Shared, NativeGraph):
     """The C view of one subgraph of one interpreter for one delegate; it lives as long as the interpreter.
 
     Attributes:
-        withheld: for nodes shown as an unknown custom op the reason, by index.
-        others: other subgraphs of the model that the library looked at from here, by index.
-        dynamic: outputs whose memory is the library's own, by index, with the partition that makes each.
-        earlier: the graph as the library saw it before it had more tensors, which it may still look at.
+        withheld: by node index, why a node is shown to the library as an unknown custom op.
+        others: the C views of other subgraphs that the library looked at from this one, by subgraph index.
+        dynamic: by tensor index, the partition that writes this output, in memory that the library allocates.
+        earlier: the view from before the subgraph had more tensors, kept because the library may still read it; None if there is
+            none.
     """
 
     def __init__(self, context: DelegateContext) -> None:
@@ -98,7 +99,7 @@ class DelegateGraph(Shared, NativeGraph):
     # Tensors ---------------------------------------------------------------------------------------------------------
 
     def describe(self, tensor: Tensor) -> None:
-        """Do as `NativeGraph.describe`, but once per tensor, as the library may keep pointers to what it has read."""
+        """Copy a tensor's fixed properties to C, but only the type again, as the library may keep pointers to what it read."""
         if tensor.index not in self._described:
             self._described.add(tensor.index)
             super().describe(tensor)
@@ -106,7 +107,7 @@ class DelegateGraph(Shared, NativeGraph):
             self.tensor(tensor.index).type = TYPE_NUMBERS[tensor.type]
 
     def set_shape(self, tensor: Tensor, memory: int | None = None) -> None:
-        """Do as `NativeGraph.set_shape`, but leave unchanged tensors and tensors in the library's own memory alone."""
+        """Copy a tensor's present shape to C, unless it is unchanged or the tensor is in memory that the library allocates."""
         if tensor.allocation is Allocation.CONSTANT or (memory is None and tensor.index in self.dynamic):
             return
         kind = memory
@@ -118,7 +119,7 @@ class DelegateGraph(Shared, NativeGraph):
         super().set_shape(tensor, kind)
 
     def give(self, tensor: Tensor, index: int | None = None) -> int:
-        """Do as `NativeGraph.give`; constants keep their memory, and dynamic outputs are allocated by the library."""
+        """Point the C tensor at oplet's memory, but not a constant or one in the library's memory; return its address."""
         if index is None and (tensor.allocation is Allocation.CONSTANT or tensor.index in self.dynamic):
             return int(self.tensor(tensor.index).data or 0)
         return super().give(tensor, index)
@@ -131,13 +132,13 @@ class DelegateGraph(Shared, NativeGraph):
     # The whole ---------------------------------------------------------------------------------------------------------
 
     def has_all_of(self, context: DelegateContext) -> bool:
-        """Return whether the graph has all tensors that the plan's nodes use."""
+        """Return whether the graph has all tensors that the nodes of the execution plan use."""
         nodes = (context.node(index) for index in context.execution_plan)
         used = (tensor for node in nodes for tensor in (*node.inputs, *node.outputs, *node.intermediates) if tensor is not None)
         return max((tensor.index for tensor in used), default=-1) < self._count
 
     def show(self, context: DelegateContext) -> None:
-        """Update all tensors and nodes before the library reads them."""
+        """Copy oplet's present tensors and nodes to the C structs, before the library reads them."""
         new = set(range(self._count)) - self._described
         for tensor in context.tensors[: self._count]:
             self.describe(tensor)
@@ -154,7 +155,7 @@ class DelegateGraph(Shared, NativeGraph):
         self.show_nodes(context)
 
     def show_nodes(self, context: DelegateContext) -> None:
-        """Update the execution plan, and add new nodes."""
+        """Copy the execution plan, and the nodes that are new in it, to the C structs."""
         plan = context.execution_plan
         variables = [tensor.index for tensor in context.tensors[: self._count] if tensor.is_variable]
         name = (context.model.root.subgraphs or [])[context.subgraph_index].name or ""
@@ -195,7 +196,7 @@ class DelegateGraph(Shared, NativeGraph):
         return "it did not look at it"
 
     def keep(self, kernel: Kernel, operator: int | None) -> None:
-        """Free a kernel, and delete its TfLiteOperator, when the graph is disposed."""
+        """Keep a kernel and its TfLiteOperator until the graph is disposed, which frees them; None for a kernel without one."""
         self._kernels.append(kernel.pointer)
         if operator is not None and operator not in self._operators:
             self._operators.append(operator)

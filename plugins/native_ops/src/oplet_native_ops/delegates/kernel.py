@@ -31,11 +31,11 @@ class PartitionNode(NativeNode):
     """State of one partition's kernel: returned by the registration's `init`, used by its other methods.
 
     Args:
-        delegate: whose it is.
-        kernel: what runs it.
-        graph: the subgraph.
-        context: the same, of oplet's.
-        params: the partition.
+        delegate: the delegate that claimed the partition.
+        kernel: the library's functions that run it.
+        graph: the library's view of the subgraph, in C structs.
+        context: oplet's view of the subgraph.
+        params: the partition: its nodes, inputs and outputs.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ def delegate_handle(name: str, handle: Any) -> int:
     """Return a buffer handle as C's int32; raise if it is not one.
 
     Raises:
-        InvokeError: it is none.
+        InvokeError: the handle is none.
     """
     if not isinstance(handle, int) or not -(2**31) <= handle < 2**31:
         raise InvokeError(

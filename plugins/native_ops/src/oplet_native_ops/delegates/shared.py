@@ -16,11 +16,11 @@ class Shared:
     _is_gone = False
 
     def use(self) -> None:
-        """Add a user."""
+        """Count one more user of the C object."""
         self._users += 1
 
     def release(self) -> None:
-        """Remove a user; free the object if it was the last."""
+        """Count one user less; free the C object if it was the last."""
         self._users -= 1
         if self._is_gone and not self._users:
             self._end()
@@ -31,5 +31,5 @@ class Shared:
             self._end()
 
     def _end(self) -> None:
-        """Free the object, once."""
+        """Free the C object; called once."""
         raise NotImplementedError

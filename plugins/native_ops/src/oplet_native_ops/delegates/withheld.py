@@ -1,4 +1,4 @@
-"""Nodes that a delegate library must not see as they are."""
+"""Nodes that a delegate library must not see as they are, as they have tensors that it cannot be given through the C API."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Kernel:
     """An operator of a library: its function pointers.
 
     Attributes:
-        pointer: how it is called, for C.
+        pointer: the address of the C struct by which its functions are called.
         name: the custom op's name as the library has it, "" if it has none.
         builtin: the built-in operator that it replaces, None for a custom op, or if the library does not say.
         version: the version that it serves, 0 if the library does not say.

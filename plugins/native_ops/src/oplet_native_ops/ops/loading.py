@@ -81,7 +81,7 @@ def load_registerer(path: Path_, function: str) -> MutableOpResolver:
     otherwise, so that they are found here instead.
 
     Args:
-        path: the library (.so), as for `load_ops`.
+        path: the library (.so): a file, or a name that is looked for in LD_LIBRARY_PATH and the system's folders.
         function: the function's name in C, or, as "a::b", in C++. It is called once in a program.
 
     Returns:
@@ -108,14 +108,14 @@ def register_library(
     """Register the operators of a library that a package ships; to be called in its `register_ops`.
 
     Args:
-        resolver: that of the hook.
+        resolver: the argument of `register_ops`.
         path: the library, as `Path(__file__).with_name("libatan.so")`.
-        operators: as for `load_ops`. Where they are given as a mapping, the library is opened when a model needs one of them, and
-            not before.
+        operators: the library's functions by the operators' names, or what else `load_ops` takes. With a mapping, the library is
+            not opened before a model needs one of its operators.
         version: the version that operators of a mapping serve.
 
     Raises:
-        PluginError: as for `load_ops`, except for what is opened later.
+        PluginError: the library cannot be loaded, or a function returns no operator; with a mapping this is not checked here.
     """
     if not isinstance(operators, Mapping):
         for found in _operators(os.fspath(path), operators):

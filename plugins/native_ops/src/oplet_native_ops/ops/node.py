@@ -30,9 +30,9 @@ class NativeNode:
 
     Args:
         kernel: the operator.
-        context: the subgraph's.
+        context: the context of its subgraph.
         options: a custom op's options as the file has them, or the struct of a built-in operator's; None for none.
-        graph: what the library gets as its context; one for this node alone unless given.
+        graph: the TfLiteContext that the library gets; None for a new one, for this node alone.
     """
 
     def __init__(

@@ -105,7 +105,7 @@ def read_elf(path: str) -> ElfInfo:
     """Read a shared library's dynamic symbols and dependencies.
 
     Raises:
-        ElfError: it is none, or one of another kind of machine.
+        ElfError: the file is no library, or one for another kind of machine.
         OSError: it cannot be read.
     """
     with _opened(path) as file:

@@ -41,11 +41,11 @@ class NativeGraph:
     """One `TfLiteContext`: for a single node, or for a delegate's whole subgraph.
 
     Args:
-        tensors: so many there are before a library adds any; their indices are those of oplet's.
+        tensors: the number of oplet's tensors, which have the same indices in C; those that a library adds come after them.
         threads: the number of threads that libraries may use.
 
     Attributes:
-        pointer: the context, for C.
+        pointer: the address of the TfLiteContext; None once it is freed.
     """
 
     def __init__(self, tensors: int, threads: int) -> None:
@@ -116,7 +116,7 @@ class NativeGraph:
         """Point the C tensor at oplet's memory (strings: a copy in LiteRT's layout); return the address.
 
         Args:
-            index: the tensor's in C; its own unless given.
+            index: the C tensor's index; None for that of `tensor`.
         """
         index = tensor.index if index is None else index
         if tensor.type is TensorType.STRING:

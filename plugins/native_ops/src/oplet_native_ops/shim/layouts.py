@@ -59,13 +59,13 @@ NO_BUFFER_HANDLE = -1
 
 
 class IntArray(ctypes.Structure):
-    """TfLiteIntArray; the values follow the size."""
+    """The head of the C struct TfLiteIntArray; the values follow it in memory."""
 
     _fields_ = [("size", ctypes.c_int)]
 
 
 class Tensor(ctypes.Structure):
-    """TfLiteTensor."""
+    """The C struct TfLiteTensor."""
 
     _fields_ = [
         ("type", ctypes.c_int),
@@ -89,7 +89,7 @@ class Tensor(ctypes.Structure):
 
 
 class Node(ctypes.Structure):
-    """TfLiteNode."""
+    """The C struct TfLiteNode."""
 
     _fields_ = [
         ("inputs", ctypes.POINTER(IntArray)),
@@ -106,7 +106,7 @@ class Node(ctypes.Structure):
 
 
 class Registered(ctypes.Structure):
-    """TfLiteRegistration."""
+    """The C struct TfLiteRegistration."""
 
     _fields_ = [
         ("init", Address),
@@ -124,7 +124,7 @@ class Registered(ctypes.Structure):
 
 
 class NativeDelegateParams(ctypes.Structure):
-    """TfLiteDelegateParams."""
+    """The C struct TfLiteDelegateParams: one partition, for the `init` of its kernel."""
 
     _fields_ = [
         ("delegate", Address),
@@ -135,7 +135,7 @@ class NativeDelegateParams(ctypes.Structure):
 
 
 class NativeOpaqueDelegateParams(ctypes.Structure):
-    """TfLiteOpaqueDelegateParams."""
+    """The C struct TfLiteOpaqueDelegateParams: one partition, for the `init` of an opaque delegate's kernel."""
 
     _fields_ = [
         ("delegate", Address),

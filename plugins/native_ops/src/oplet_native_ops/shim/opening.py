@@ -2,7 +2,7 @@
 
 The loader looks for what a new library leaves undefined among the libraries of the program itself, then among those that were asked
 for by the same `dlopen`. So an otherwise empty file that needs first our library and then theirs, opened for itself alone
-(RTLD_LOCAL), binds the second to the first. Nothing becomes global: TensorFlow, which exports functions of the same names, is not
+(RTLD_LOCAL), binds their library to ours. Nothing becomes global: TensorFlow, which exports functions of the same names, is not
 hijacked; and their file is not touched. Where somebody made such functions global, ours are put before them (RTLD_DEEPBIND).
 """
 

@@ -152,11 +152,11 @@ class Field(NamedTuple):
     """One field of a C options struct.
 
     Attributes:
-        kind: its type, as the table above has it, without brackets.
-        name: in C.
-        option: in the options of the file, "" where none says it.
-        length: of an array; 0 for a single value.
-        counted: whether the next field but this one says how many values the array has.
+        kind: its type as in `STRUCTS`, without a length: "int", "padding".
+        name: its name in C.
+        option: the name of the option in the file that has its value; "" if none has it.
+        length: the number of elements of an array; 0 for a single value.
+        counted: whether the field after it says how many elements of the array are used.
     """
 
     kind: str
@@ -214,7 +214,7 @@ def builtin_data(op: BuiltinOperator, options: Table | None) -> ctypes.Structure
     """Build the struct for a node's `builtin_data`; None for an operator that has none.
 
     Args:
-        options: the node's, None where the model has none.
+        options: the node's options; None where the model has none.
 
     Raises:
         EnsureError: an option has more values than the struct has room for.

@@ -13,7 +13,7 @@ _TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.BOOL)
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     data, out = node.inputs[0], node.outputs[0]
     if data.type is TensorType.FLOAT32 and out.type is TensorType.INT32:
         return "OpenVINO cuts floats that do not fit INT32 otherwise"

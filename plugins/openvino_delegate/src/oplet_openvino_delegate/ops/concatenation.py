@@ -14,7 +14,7 @@ from oplet_openvino_delegate.translators import FLOAT, MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     options = node.options(ConcatenationOptions)
     if not axes_of([options.axis], node.outputs[0].ndim):
         return f"its axis {options.axis} is not in {node.outputs[0]}"

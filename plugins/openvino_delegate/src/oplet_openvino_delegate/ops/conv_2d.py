@@ -14,7 +14,7 @@ from oplet_openvino_delegate.windows import padding_of, refuses_window
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     options, (data, weights), bias = node.options(Conv2DOptions), node.inputs[:2], node.optional_input(2)
     reason = refuses_filter(data, weights, bias, weights.shape[0] if weights.shape else 0)
     if reason:

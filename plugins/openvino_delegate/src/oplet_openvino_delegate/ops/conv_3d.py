@@ -22,7 +22,7 @@ def _dilations(options: Conv3DOptions) -> list[int]:
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     options, (data, weights), bias = node.options(Conv3DOptions), node.inputs[:2], node.optional_input(2)
     if data.ndim != 5 or weights.ndim != 5 or weights.shape[3] != data.shape[4] or not weights.is_constant:
         return f"it wants five dimensions and a constant filter of their channels, not {data} and {weights}"

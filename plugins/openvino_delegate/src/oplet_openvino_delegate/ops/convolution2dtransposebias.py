@@ -19,7 +19,7 @@ def _strides(node: Node) -> tuple[int, int]:
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     (data, weights, bias), out = node.inputs, node.outputs[0]
     reason = refuses_filter(data, weights, bias, weights.shape[0] if weights.shape else 0)
     if reason:

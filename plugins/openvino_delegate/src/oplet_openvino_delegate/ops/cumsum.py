@@ -13,7 +13,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     data, axis = node.inputs
     return "" if axis.size == 1 and axes_of(integers(axis), data.ndim) else f"the axis {axis} is not in {data}"
 

@@ -14,7 +14,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     options, (data, weights), bias = node.options(FullyConnectedOptions), node.inputs[:2], node.optional_input(2)
     if options.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         return f"its weights are {options.weights_format!r}"

@@ -1,4 +1,4 @@
-"""GATHER with constant indices; run-time indices stay with the runtime, which checks them."""
+"""GATHER with constant indices; nodes with run-time indices are left to other kernels, which check them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     options, (data, positions) = node.options(GatherOptions), node.inputs
     axes = axes_of([options.axis], data.ndim)
     if not axes or options.batch_dims:

@@ -16,7 +16,7 @@ _SMALLEST = 1e-6
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     if not node.inputs[0].ndim:
         return "there is no last dimension in a scalar"
     return refuses_activation(node.options(L2NormOptions).fused_activation_function)

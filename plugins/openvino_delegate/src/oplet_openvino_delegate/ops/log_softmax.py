@@ -10,7 +10,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     return "" if node.inputs[0].ndim else "there is no last dimension in a scalar"
 
 

@@ -14,7 +14,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     mode = node.options(MirrorPadOptions).mode
     if mode not in (MirrorPadMode.REFLECT, MirrorPadMode.SYMMETRIC):
         return f"it has no mode {mode!r}"

@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     axis = node.options(PackOptions).axis
     if not axes_of([axis], node.outputs[0].ndim):
         return f"its axis {axis} is not in {node.outputs[0]}"

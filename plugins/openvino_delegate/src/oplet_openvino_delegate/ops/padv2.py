@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     filler = node.inputs[2]
     if filler.type is not node.inputs[0].type or filler.size != 1:
         return f"{filler} is no value to pad {node.inputs[0]} with"

@@ -8,7 +8,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     data, out = node.inputs[0], node.outputs[0]
     if data.type is not TensorType.FLOAT32 or out.type is TensorType.FLOAT32:
         return f"it is to make {out} of {data}"

@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     options = node.options(ResizeBilinearOptions)
     if node.inputs[0].ndim != 4:
         return f"it wants four dimensions, not {node.inputs[0]}"

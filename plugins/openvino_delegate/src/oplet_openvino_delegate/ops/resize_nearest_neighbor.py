@@ -16,7 +16,7 @@ _LONGEST = 1 << 16
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     if node.inputs[0].ndim != 4:
         return f"it wants four dimensions, not {node.inputs[0]}"
     return "" if max(node.outputs[0].shape) <= _LONGEST else f"{node.outputs[0]} is too large"

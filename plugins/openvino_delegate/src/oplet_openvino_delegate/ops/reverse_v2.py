@@ -9,7 +9,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     data, axes = node.inputs[0], integers(node.inputs[1])
     return refuses_rescaling(node) if axes_of(axes, data.ndim) is not None else f"the axes {axes} are not all in {data}"
 

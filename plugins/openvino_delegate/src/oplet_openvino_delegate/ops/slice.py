@@ -9,7 +9,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     (data, begin), out = node.inputs[:2], node.outputs[0]
     starts = integers(begin)
     inside = len(starts) == data.ndim == out.ndim and all(

@@ -10,7 +10,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     options = node.options(StridedSliceOptions)
     if options.offset or options.ellipsis_mask or options.new_axis_mask:
         return "it has an offset, an ellipsis or a new axis"

@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     data, times = node.inputs[0], integers(node.inputs[1])
     if len(times) != data.ndim or min(times, default=1) < 1:
         return f"{times} does not say how often to repeat {data}"

@@ -9,7 +9,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     data, order = node.inputs[0], integers(node.inputs[1])
     axes = axes_of(order, data.ndim)
     if axes is None or sorted(axes) != list(range(data.ndim)):

@@ -12,7 +12,7 @@ from oplet_openvino_delegate.windows import padding_of, refuses_window
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     options, (_, weights, data), bias = node.options(TransposeConvOptions), node.inputs[:3], node.optional_input(3)
     out = node.outputs[0]
     reason = refuses_filter(data, weights, bias, weights.shape[0] if weights.shape else 0)

@@ -13,7 +13,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the node is not claimed; "" if it is."""
+    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
     axis, data = node.options(UnpackOptions).axis, node.inputs[0]
     axes = axes_of([axis], data.ndim)
     if not axes or data.shape[axes[0]] != len(node.outputs):

@@ -36,7 +36,7 @@ def rest_application(data_plane: DataPlane, registry: MultiModelRegistry, bounds
     Args:
         data_plane: MLServer's handlers.
         registry: the models.
-        bounds: what clients may send.
+        bounds: the limits of requests: size, number and duration.
     """
     paths = _Paths(data_plane, registry, bounds)
     models = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")

@@ -23,7 +23,7 @@ def read_request(body: bytes, json_length: str | None) -> ArrayRequest:
 
     Args:
         body: the body.
-        json_length: the value of `HEADER`; None if all of the body is JSON.
+        json_length: the header Inference-Header-Content-Length, the bytes of the JSON part; None if all of the body is JSON.
 
     Raises:
         Refusal: it is malformed.

@@ -181,7 +181,7 @@ _NO_MESSAGE = object()
 
 
 class _Unreadable(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignore]
-    """Replaces gRPC's internal error for messages that cannot be parsed by an invalid-argument error."""
+    """Answers messages that cannot be parsed with an invalid-argument error, instead of gRPC's internal error."""
 
     async def intercept_service(self, continuation: Any, details: Any) -> Any:
         handler = await continuation(details)
@@ -229,7 +229,7 @@ class RpcServer:
         registry: the models.
         host: where it listens.
         port: the port.
-        bounds: what clients may send.
+        bounds: the limits of requests: size, number and duration.
     """
 
     def __init__(self, data_plane: DataPlane, registry: MultiModelRegistry, host: str, port: int, bounds: Bounds) -> None:

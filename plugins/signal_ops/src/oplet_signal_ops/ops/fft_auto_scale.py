@@ -1,7 +1,7 @@
 """SignalFftAutoScale: shifts the signal left as far as its largest sample allows; also returns the number of bits.
 
 Numerics: signal/src/fft_auto_scale.cc and max_abs.cc of tflite-micro, with what happens there to samples of -32768: their
-absolute value overflows, to be forgotten with everything before at the next sample.
+absolute value overflows to -32768 and replaces the maximum so far, which then is the largest of the samples behind.
 """
 
 from __future__ import annotations

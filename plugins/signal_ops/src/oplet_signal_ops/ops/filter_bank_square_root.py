@@ -2,8 +2,8 @@
 
 The second input says by how many bits to shift: those by which SignalFftAutoScale had scaled the signal up.
 
-Numerics: signal/src/filter_bank_square_root.cc and square_root_*.cc of tflite-micro. It takes roots of values below 2^32 in 16
-bits, where none above 65535 can be rounded to; the same goes for 32 bits otherwise.
+Numerics: signal/src/filter_bank_square_root.cc and square_root_*.cc of tflite-micro. Roots of values below 2^32 are not rounded
+up beyond 16 bits (65535), roots of larger values not beyond 32 bits.
 """
 
 from __future__ import annotations

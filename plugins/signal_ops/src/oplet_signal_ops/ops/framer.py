@@ -1,8 +1,8 @@
 """SignalFramer: splits a streamed signal into overlapping frames of `frame_size`, one every `frame_step` samples.
 
-The node remembers the samples that frames to come need. The first invokes may have too few for a frame, unless the option
-`prefill` puts zeros before the signal: then the second output is false, and the frames that are missing are zeros (which is
-what the op's documentation says; tflite-micro leaves them as the memory is).
+The node remembers the samples that frames to come need. Without the option `prefill`, which puts zeros before the signal, the
+first invokes may have too few samples for a frame: the second output is false then, and the missing frames are zeros (as the
+op's documentation says; tflite-micro leaves them as the memory is).
 
 Numerics: signal/micro/kernels/framer.cc of tflite-micro.
 """

@@ -1,7 +1,7 @@
 """SignalPCAN: automatic gain control of each channel by its own noise (per-channel amplitude normalization).
 
 The gain comes from a table of four-valued pieces, one piece per power of two of the noise estimate; the signal-to-noise ratio
-is then squared if it is small, and used less one if it is not.
+is then compressed: a small ratio gives its square (scaled), a larger one itself less one.
 
 Numerics: signal/src/pcan_argc_fixed.cc of tflite-micro, with its wrap-around.
 """

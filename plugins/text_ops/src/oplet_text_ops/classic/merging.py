@@ -20,7 +20,7 @@ class Merges:
 
     Args:
         model: the model.
-        own: the pieces that users defined, which are never merged.
+        own: matches the pieces that the user defined, which are never merged; None if there are none.
     """
 
     def __init__(self, model: Model, own: re.Pattern[bytes] | None) -> None:

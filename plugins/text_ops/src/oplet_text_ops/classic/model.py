@@ -56,15 +56,15 @@ class Model:
         proto: its bytes.
 
     Attributes:
-        pieces: the piece of each number.
-        scores: its score, float32.
-        kinds: what it is.
-        ordinary: the number of each piece that texts are made of.
-        reserved: that of all others.
-        unknown: the number of what is no piece.
-        merges: whether it is a model of byte pairs; else it is one of unigrams.
+        pieces: the pieces, by id.
+        scores: the score of each piece, by id, rounded to float32.
+        kinds: the `Kind` of each piece, by id.
+        ordinary: by piece, the ids of normal, user-defined and unused pieces.
+        reserved: by piece, the ids of all others: unknown, control and byte pieces.
+        unknown: the id of the unknown piece.
+        merges: whether it is a BPE model; else it is a unigram model.
         byte_fallback: whether unknown characters become pieces of single bytes.
-        trainer, normalizer: the settings.
+        trainer, normalizer: the settings in its messages TrainerSpec and NormalizerSpec.
 
     Raises:
         EnsureError: the bytes are damaged, or a model of a kind that is not served.

@@ -29,7 +29,7 @@ def check_flags(flags: Sequence[Tensor]) -> None:
     """Raise an error unless each flag tensor is a single Boolean.
 
     Raises:
-        EnsureError: one is not.
+        EnsureError: one of them is not.
     """
     for flag in flags:
         ensure_type(flag, TensorType.BOOL)
@@ -45,7 +45,7 @@ def processor_of(node: Node) -> Processor:
     """Return the sentencepiece model in the first input, which a SentencepieceOp put there.
 
     Raises:
-        EnsureError: it is something else.
+        EnsureError: the input holds something else.
     """
     model = node.inputs[0]
     found = model.data.reshape(-1)[0] if model.size == 1 else None

@@ -42,7 +42,7 @@ class Processor:
         proto: the bytes of its ModelProto.
 
     Raises:
-        EnsureError: they are damaged, or a model of a kind that is not served.
+        EnsureError: the bytes are damaged, or a model that is neither BPE nor unigram.
     """
 
     def __init__(self, proto: bytes) -> None:
@@ -100,7 +100,7 @@ class Processor:
         """Return the piece of an id; raise if it is out of range.
 
         Raises:
-            EnsureError: there is none.
+            EnsureError: no piece has that id.
         """
         pieces = self._model.pieces
         ensure(

@@ -25,7 +25,7 @@ _UNSEEN, _SAME = -1, 0
 
 
 class Normalized(NamedTuple):
-    """Normalized texts, and the offset in the original of each byte and of the end; `counts` are the offsets per text."""
+    """Normalized texts, and for each byte and the end its offset in the original text; `counts`: how many offsets per text."""
 
     texts: list[bytes]
     offsets: Array
@@ -54,7 +54,9 @@ class BertNormalizer:
         self._bytes = self._ascii_table()
 
     def _checked(self, value: int) -> int:
-        """Return a trie value, or 0 if the code point stays; a text beyond the pool counts as empty, as in TensorFlow Text."""
+        """Return `value` from the trie, or 0 if the code point stays; a replacement beyond the string pool counts as empty,
+        as in TensorFlow Text.
+        """
         if value < 0 or not value >> 30 & 1:
             return _SAME
         start, size = value >> 6 & 0xFFFFFF, value & 0x3F

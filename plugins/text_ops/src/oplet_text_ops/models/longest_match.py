@@ -74,7 +74,14 @@ def _put_together(
     ends: Array,
     codes: Array,
 ) -> Columns:
-    """Combine the matched tokens to columns, in order; retokenize the texts in `special` by the linear algorithm."""
+    """Combine the matched tokens to columns, in order; retokenize the texts in `special` by the linear algorithm.
+
+    Args:
+        special: indices of texts.
+        token_runs: for each token the index of its run in `runs`.
+        starts, ends: the tokens' bytes in the joined texts.
+        codes: what the trie has for each token; -1 for a word that is the unknown token.
+    """
     data, numbers = joined.data, np.where(codes < 0, model.unknown, codes >> 8 & 0x3FFFFF)
     keys = 2 * codes + (starts > runs.starts[token_runs])
     try:
@@ -102,7 +109,7 @@ def _put_together(
 
 
 def _name_tokens(model: WordpieceModel, data: bytes, keys: Array, numbers: Array, starts: Array, ends: Array) -> None:
-    """Cache the text of each token."""
+    """Store each token's text in `model.texts` by its key: twice its code, plus one if it follows another token of its word."""
     _, places = np.unique(keys, return_index=True)
     for key, number, start, end in zip(*(column[places].tolist() for column in (keys, numbers, starts, ends))):
         piece = model.unknown_token if number == model.unknown else data[start:end]

@@ -20,9 +20,9 @@ _MOST_WORDS, _MOST_BYTES = 1 << 17, 1 << 24
 
 
 class Columns(NamedTuple):
-    """Tokens by column in order; `counts` has the number of tokens per string, starts and ends are offsets in the string.
+    """The tokens of several strings, in order: text, vocabulary id, start and end as byte offsets in the string.
 
-    The texts are a list, or an array of objects where there may be many.
+    `counts` has the number of tokens per string. The texts are a list, or an array of objects where there may be many.
     """
 
     texts: list[bytes] | Array
@@ -36,7 +36,7 @@ class WordCache:
     """A cache of tokenized words.
 
     Args:
-        cut: the tokens of words.
+        cut: tokenizes words: returns the tokens of each.
     """
 
     def __init__(self, cut: Callable[[Sequence[bytes]], Columns]) -> None:
@@ -76,8 +76,8 @@ class WordCache:
 
         Args:
             words: the words of all strings.
-            places: where each begins in its string.
-            rows: how many words the strings before it have, for each string and the end.
+            places: the byte offset of each word in its string.
+            rows: row splits: string i has the words from rows[i] up to rows[i + 1].
         """
         if len(self._known) > _MOST_WORDS or self._nbytes > _MOST_BYTES:
             self._empty()

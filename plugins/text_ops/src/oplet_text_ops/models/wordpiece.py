@@ -26,21 +26,22 @@ class WordpieceModel:
         buffer: the FlatBuffer of the config.
 
     Attributes:
-        trie: from the bytes of tokens to their codes: bit 30 for a suffix, 22 bits for the number, 8 for the length less one.
-        links: by node, where the trie goes on when it has no child for the next byte.
-        pops: by node, which part of `pool` has the codes of the tokens that end then: 24 bits for its start, 8 for its length less one.
-        pool: the codes of these tokens.
-        suffix_root: the node behind the suffix indicator.
-        punctuation_end: the node to which punctuation leads on.
-        longest: the bytes of a word above which it is unknown.
+        trie: maps the bytes of a token to its code: bit 30 is set for a suffix, then 22 bits of id, 8 bits of length less one.
+        links: by node, its failure link: the node to go on from when there is no child for the next byte.
+        pops: by node, the part of `pool` with the codes of the tokens to emit when its failure link is followed: 24 bits of
+            start, 8 bits of length less one.
+        pool: the codes of the tokens that `pops` refers to.
+        suffix_root: the node that the suffix indicator leads to.
+        punctuation_end: the node that the failure links of punctuation marks lead to; it stands for the end of the word.
+        longest: the most bytes of a word; a longer one is the unknown token.
         suffix: the suffix indicator, "##".
-        suffix_alone: the codes of the tokens of the suffix indicator itself.
-        unknown: the number of the unknown token.
-        unknown_token: the unknown token.
-        end_to_end: whether texts are given, to be parted at white space and punctuation; single words otherwise.
-        across_spaces: whether tokens have white space, so that texts must not be parted there before they are cut.
-        texts: the text of tokens that were found before: by twice the code, and one more where it follows another token of its word.
-        plain_suffix: whether a text can contain the suffix indicator as a part of a word.
+        suffix_alone: the codes of the tokens of a word that is just the suffix indicator.
+        unknown: the id of the unknown token.
+        unknown_token: the text of the unknown token.
+        end_to_end: whether inputs are texts, to be split at white space and punctuation; single words otherwise.
+        across_spaces: whether tokens contain white space, so that texts must not be split there before they are tokenized.
+        texts: a cache of token texts: by twice a token's code, plus one for a token that follows another one of its word.
+        plain_suffix: whether the suffix indicator can occur within a word of a text.
     """
 
     def __init__(self, buffer: bytes) -> None:

@@ -24,8 +24,8 @@ class Words(NamedTuple):
 
     Attributes:
         words: the words.
-        places: where each begins in its string.
-        rows: how many words the strings before it have, for each string and the end.
+        places: the byte offset of each word in its string.
+        rows: row splits: string i has the words from rows[i] up to rows[i + 1].
     """
 
     words: list[bytes]

@@ -1,7 +1,10 @@
 """FastBertNormalize: replace each code point by a table in the model: lower case, no accents, no control characters.
 
-Inputs are strings [n] and the bytes of a FastBertNormalizerModel. Outputs are the strings [n], the offsets and their row splits [n + 1], of
-int64: if the option `get_offsets` is set, for each byte of a string and for its end, the place of what it was made from; else there are none.
+Inputs are strings [n] and the bytes of a FastBertNormalizerModel. Outputs are the strings [n], offsets and their row splits
+[n + 1], of int64.
+
+Offsets are given if the option `get_offsets` is set: for each byte of a normalized string and for its end, the byte
+offset of its source in the original string.
 
 Numerics: core/kernels/fast_bert_normalizer.h of tensorflow/text.
 """

@@ -1,6 +1,6 @@
 """TFText>FastSentencepieceDetokenize: texts of rows of ids, by a sentencepiece model that the converter rewrote as a FlatBuffer.
 
-Inputs: the model (uint8), the codes (int32) and their row splits. Output: a string for each row.
+Inputs: the model (uint8), token ids (int32) and their row splits. Output: a string for each row.
 
 Numerics: optimized_decoder.cc of tensorflow/text.
 """

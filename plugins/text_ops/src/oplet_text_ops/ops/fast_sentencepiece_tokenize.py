@@ -1,9 +1,9 @@
 """TFText>FastSentencepieceTokenize: ids of texts' pieces, by a sentencepiece model that the converter rewrote as a FlatBuffer.
 
-Inputs: the model (uint8), the texts (strings), `nbest_size` and `alpha`, whether to add the code of the beginning and that of the
-end, and whether to reverse. Outputs: the codes (int32) of all texts, and their row splits (int32).
+Inputs: the model (uint8), the texts (strings), `nbest_size` and `alpha`, and three flags: add the id of the beginning, add that
+of the end, reverse. Outputs: the token ids (int32) of all texts, and their row splits (int32).
 
-A model of any kind is cut as one of unigrams is: the best sum of scores wins. Like in the C++, sampling does not happen.
+Models of any kind are treated as unigram models: the best sum of scores wins. As in the C++, sampling does not happen.
 
 Numerics: optimized_encoder.cc of tensorflow/text; see `oplet_text_ops.sentencepiece`.
 """

@@ -1,6 +1,6 @@
 """TFText>FastWordpieceDetokenize: texts from token ids of a WordPiece vocabulary.
 
-Inputs are the numbers of int32, their row splits [n + 1] of int64 and the bytes of a FastWordpieceTokenizerConfig; the output is
+Inputs are token ids (int32), their row splits [n + 1] (int64) and the bytes of a FastWordpieceTokenizerConfig; the output is
 strings [n].
 
 Numerics: core/kernels/fast_wordpiece_tokenizer_kernel_template.h of tensorflow/text.

@@ -1,7 +1,7 @@
 """TFText>NgramsStringJoin: n-grams of `width` adjacent strings in a row, joined by `string_separator`.
 
 Inputs: the strings, and the row splits (int64) of each ragged dimension, the outermost first; without row splits the rows are the last
-dimension. Outputs: the joined strings, and row splits as many.
+dimension. Outputs: the joined strings, and new row splits, as many as were given.
 
 Numerics: ngrams_kernel_template.h of tensorflow/text.
 """

@@ -1,8 +1,8 @@
 """RaggedGather: rows of a ragged tensor, selected by index.
 
-Inputs: the row splits of each ragged dimension, the outermost first, the values, and the numbers of rows in a tensor of any shape.
-Outputs: the row splits of what was picked, as many as ragged dimensions and one less than dimensions of the numbers, and the values. It
-is TensorFlow's op, which no LiteRT has; TensorFlow Text's models need it.
+Inputs: the row splits of each ragged dimension, the outermost first, the values, and the indices of rows in a tensor of any
+shape. Outputs: the row splits and the values of the picked rows; there are as many row splits as were given, and one more for
+each dimension of the indices but the first. It is TensorFlow's op, which no LiteRT has; TensorFlow Text's models need it.
 
 Numerics: core/kernels/ragged_gather_op.cc of tensorflow.
 """

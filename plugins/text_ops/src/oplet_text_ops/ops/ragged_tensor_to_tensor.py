@@ -1,11 +1,12 @@
 """RaggedTensorToTensor: a ragged tensor as a dense one, short rows padded and long ones cut.
 
-Inputs: the shape (its dimensions -1 where the rows decide, or the scalar -1 for all of them), the values, the default value, and what
-parts each dimension, as the option `row_partition_types` says: row splits (ROW_SPLITS), the row of each value (VALUE_ROWIDS), and
-before the latter the number of rows (FIRST_DIM_SIZE).
+Inputs: the shape (-1 for dimensions that the rows decide, or the scalar -1 for all of them), the values, the default value, and
+for each ragged dimension how it is divided into rows, as the option `row_partition_types` says: row splits (ROW_SPLITS) or the
+row of each value (VALUE_ROWIDS), before which comes the number of rows (FIRST_DIM_SIZE).
 
 Numerics: ragged_tensor_to_tensor_tflite.cc of tensorflow/text. Where all rows are empty, a dimension that the row splits decide has
-size 1, as there; TensorFlow itself gives it size 0. Default values of more than one number, and other types, are as in TensorFlow.
+size 1, as in that kernel; TensorFlow itself gives it size 0. Default values of more than one number, and other types, are as in
+TensorFlow.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ class _Partition(NamedTuple):
     """Which values belong to which row: one level of a ragged tensor.
 
     Attributes:
-        rows: the row of each value, never falling.
-        places: the place of each value in its row.
+        rows: the row of each value, ascending.
+        places: the position of each value in its row.
         longest: the size that the rows give to their dimension.
     """
 
@@ -148,7 +149,12 @@ def _by_rows(tensor: Tensor, rows: int) -> tuple[_Partition, int]:
 
 
 def _output_sizes(shape: Tensor, ragged: int, found: list[int], inner: tuple[int, ...]) -> list[int]:
-    """Return the sizes of the output's first and ragged dimensions."""
+    """Return the sizes of the output's first and ragged dimensions: what `shape` asks for, or the sizes `found` where it is -1.
+
+    Args:
+        ragged: the number of ragged dimensions.
+        inner: the sizes of the values' own dimensions.
+    """
     if shape.ndim == 0:
         wanted = int(shape.data.item())
         ensure(wanted == -1, lambda: f"{shape} is the scalar {wanted}; as a scalar it must be -1.")

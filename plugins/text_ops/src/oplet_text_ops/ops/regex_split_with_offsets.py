@@ -1,8 +1,9 @@
 """RegexSplitWithOffsets: split strings at matches of a regular expression.
 
-Inputs are strings, counted as n whatever their shape, the pattern of the delimiters, which has a group around them, and the pattern of those
-delimiters that are parts themselves; an empty one keeps none. Outputs are the parts as strings, where each begins and ends in its string,
-and the row splits [n + 1], all int64 but for the strings. A string ends at its first NUL, as in TensorFlow Text.
+Inputs are strings (of any shape, n in all), a pattern whose first group is the delimiter, and a pattern of the delimiters that
+are kept as parts of their own; if it is empty, none is. Outputs are the parts as strings, their first bytes and the bytes behind
+their last in the string, and the row splits [n + 1], all int64 but for the strings. A string ends at its first NUL, as in
+TensorFlow Text.
 
 Numerics: core/kernels/regex_split.cc of tensorflow/text, with RE2.
 """

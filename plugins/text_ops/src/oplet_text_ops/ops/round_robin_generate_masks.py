@@ -1,4 +1,5 @@
-"""TFText>RoundRobinGenerateMasks: mask of the values that fit a length limit, taken from the segments in turn.
+"""TFText>RoundRobinGenerateMasks: mask of the values that fit a length limit, taken in turn from the segments (texts of one
+sequence).
 
 Inputs: the length of the sequence (int32), the values of each of the `N` segments, and the row splits of each. Outputs: a Boolean for
 each value.

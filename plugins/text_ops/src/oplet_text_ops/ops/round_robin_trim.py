@@ -1,4 +1,4 @@
-"""TFText>RoundRobinTrim: trim segments to a common length limit, taking values from them in turn.
+"""TFText>RoundRobinTrim: trim segments (the texts of one sequence) to a common length limit, taking values from them in turn.
 
 Inputs: the length of the sequence (int32), the values of each of the `N` segments, and the row splits of each. Outputs: what is left of
 the values, and the new row splits.

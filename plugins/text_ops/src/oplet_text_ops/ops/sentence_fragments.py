@@ -1,8 +1,8 @@
 """SentenceFragmentsV2: start and end of the fragments of documents that punctuation ends.
 
-Input: a vector of documents. Outputs (int64): the first byte of each fragment, the one behind it, its properties as bits (1: it ends with
-terminal punctuation, 2: with more than one mark, 4: with a closing bracket), the place of its terminal punctuation or -1, and the
-number of fragments of each document.
+Input: a vector of documents. Outputs (int64): the offset of each fragment's first byte, that of the byte behind its last, its
+properties as bits (1: it ends with terminal punctuation, 2: with more than one mark, 4: with a closing bracket), the offset of
+its terminal punctuation or -1, and the number of fragments of each document.
 
 Numerics: sentence_fragmenter_v2.cc of tensorflow/text; see `oplet_text_ops.sentences.fragments`.
 """

@@ -1,7 +1,7 @@
 """SentencepieceDetokenizeOp: texts from rows of pieces or ids, by a sentencepiece model.
 
-Inputs: the model, the pieces (strings) or their numbers (int32), their row splits, and the three flags of the tokenizer. Output: a string
-for each row.
+Inputs: the model, the pieces (strings) or their ids (int32), their row splits, and the flags that the tokenizer was given: add
+the piece of the beginning, add that of the end, reverse. Output: a string for each row.
 
 Numerics: sentencepiece_processor.cc of google/sentencepiece 0.1.96; see `oplet_text_ops.classic`.
 """

@@ -1,7 +1,7 @@
 """SentencepieceTokenizeWithOffsetsOp: tokenize texts by a sentencepiece model, with offsets.
 
-Inputs: the model, the texts, `nbest_size` and `alpha`, whether to add the piece of the beginning and that of the end, and whether to
-reverse. Outputs: the numbers of the pieces (int32) or the pieces themselves (strings), their row splits, and for each piece its
+Inputs: the model, the texts, `nbest_size` and `alpha`, and three flags: add the piece of the beginning, add that of the end,
+reverse. Outputs: the ids of the pieces (int32) or the pieces themselves (strings), their row splits, and for each piece its
 first byte and the one behind it (int64).
 
 Numerics: sentencepiece_processor.cc of google/sentencepiece 0.1.96; see `oplet_text_ops.classic`.

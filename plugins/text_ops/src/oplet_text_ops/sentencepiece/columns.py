@@ -28,10 +28,10 @@ class Cuts(NamedTuple):
     """Tokenized words: the pieces of each.
 
     Attributes:
-        codes: the numbers of the pieces of all words, one word after the other.
-        counts: how many each word has; -1 where there is no way through it.
-        scores: the sums of their scores.
-        gaps: by how much each path is better than any other, at its narrowest place.
+        codes: the ids of the pieces of all words, one word after the other.
+        counts: how many pieces each word has; -1 for a word that pieces cannot make up.
+        scores: the sum of each word's scores.
+        gaps: for each word, the least difference between the best and the second-best score, over the ends of its pieces.
     """
 
     codes: Ints
@@ -53,9 +53,9 @@ def cut_words(pieces: Pieces, words: Sequence[bytes], scores: NDArray[np.float64
     """Find the best paths through non-empty words.
 
     Args:
-        pieces: what the words are made of; no piece may have the code of unknown bytes.
+        pieces: the vocabulary, in which no piece may have the id of unknown bytes.
         words: the words.
-        scores: the scores of the pieces.
+        scores: the pieces' scores, by id.
     """
     lengths = np.fromiter(map(len, words), np.int64, len(words))
     charge(64 * int(lengths.sum() + len(words)))

@@ -24,7 +24,7 @@ class Decoder:
         table: its FlatBuffer.
 
     Raises:
-        EnsureError: it is damaged, or no model of sentencepiece.
+        EnsureError: the FlatBuffer is damaged, or is no sentencepiece model.
     """
 
     def __init__(self, table: bytes) -> None:
@@ -40,7 +40,7 @@ class Decoder:
         """Return the text of each row of ids; `splits` are checked row splits.
 
         Raises:
-            EnsureError: there is no piece of one of the codes.
+            EnsureError: no piece has one of the ids.
         """
         numbers = codes.astype(np.int64) - self._offset
         wrong = np.flatnonzero((numbers < 0) | (numbers >= len(self._pieces)))

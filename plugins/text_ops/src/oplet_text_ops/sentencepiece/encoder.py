@@ -35,7 +35,7 @@ class Encoder:
         table: its FlatBuffer.
 
     Raises:
-        EnsureError: it is damaged, or no model of sentencepiece.
+        EnsureError: the FlatBuffer is damaged, or is no sentencepiece model.
     """
 
     def __init__(self, table: bytes) -> None:
@@ -71,9 +71,9 @@ class Encoder:
 
         Args:
             texts: UTF-8, or any bytes.
-            first: whether the code of the beginning is put before those of each text.
-            last: whether the code of the end is put behind them.
-            reverse: whether the codes of each text are written backwards, that of the end first.
+            first: whether the id of the beginning is put before those of each text.
+            last: whether the id of the end is put behind those of each text.
+            reverse: whether the ids of each text are in reverse order, that of the end first.
         """
         codes, sizes = self._by_words(self._words, texts) if self._words else self._whole(texts)
         if self._offset:

@@ -23,9 +23,9 @@ class Pieces(NamedTuple):
     """The vocabulary: trie, scores, unknown id.
 
     Attributes:
-        trie: the pieces, with their numbers as values.
-        scores: the score of each number, float32.
-        unknown: the code of bytes that no piece has; negative where the model has none.
+        trie: the pieces, with their ids as values.
+        scores: the pieces' scores by id, float32.
+        unknown: the id for bytes that no piece covers; negative where the model has none.
         penalty: the score of such a byte.
     """
 
@@ -39,9 +39,9 @@ class Cut(NamedTuple):
     """A tokenized word: ids, score sum, and the gap to the second-best path.
 
     Attributes:
-        codes: the numbers of the pieces, None where there is no way through the word.
+        codes: the ids of the pieces; None where pieces cannot make up the word.
         score: the sum of their scores.
-        gap: by how much the path is better than any other, at the narrowest place.
+        gap: the least difference between the best and the second-best score, over the ends of the pieces.
     """
 
     codes: list[int] | None

@@ -45,7 +45,7 @@ class Normalizer:
     """The normalization rules of one model.
 
     Args:
-        trie: the prefixes that are replaced; their values are places in `replacements`.
+        trie: the prefixes that are replaced; their values are byte offsets in `replacements`.
         replacements: the texts that replace them, each ended by a zero byte.
         spaces: what is done with spaces.
     """

@@ -15,12 +15,12 @@ def joined(codes: Codes, starts: Ints, counts: Ints, rows: Ints, count: int, unk
     """Concatenate slices of ids; return them and the number of ids per row.
 
     Args:
-        codes: what is sliced.
+        codes: the ids that are sliced.
         starts: where each slice begins.
-        counts: how many codes it has.
-        rows: the row of each slice, never falling.
+        counts: the length of each slice.
+        rows: the row of each slice, ascending.
         count: the number of rows.
-        unknown: the code that is written once where it stands twice in a row.
+        unknown: the id of unknown text; several of it next to each other in a row become one.
     """
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0

@@ -31,7 +31,7 @@ class PieceTrie:
 
     Args:
         units: the double array, of uint32.
-        values: values from this one on count as none; none does where it is None.
+        values: a key with this value or a higher one counts as no key; None if all count.
 
     Raises:
         EnsureError: the units refer to each other in a circle.
@@ -80,8 +80,8 @@ class PieceTrie:
         """Match keys at many positions at once: yield key length, indices of the matching positions, and values.
 
         Args:
-            text: bytes, and 256 behind the last of each text.
-            at: places in it.
+            text: the bytes of all texts, as numbers, with 256 behind each text.
+            at: the positions in `text` at which keys may begin.
         """
         numbers, node, length = np.arange(len(at), dtype=np.int32), np.zeros(1, np.int32), 0
         while len(at) and not self.empty:

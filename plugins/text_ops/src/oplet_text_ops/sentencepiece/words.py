@@ -35,9 +35,9 @@ class Words:
     """The word cache of one model.
 
     Args:
-        pieces: what words are made of.
-        split: the normalized word of what stands between two spaces each time, or a list where it is none or several; None where it
-            cannot be cut by itself.
+        pieces: the vocabulary.
+        split: normalizes words (what is between two spaces): to one word each, or a list of none or several, or None for a word
+            that cannot be tokenized by itself.
     """
 
     def __init__(self, pieces: Pieces, split: Callable[[Sequence[bytes]], list[bytes | list[bytes] | None]]) -> None:
@@ -60,8 +60,8 @@ class Words:
         """Return for each of `count` texts whether tokenizing word by word gives the same result as the whole text.
 
         Args:
-            numbers: the numbers of words.
-            texts: the text of each, never falling.
+            numbers: the entry numbers of all texts' words.
+            texts: the index of each word's text, ascending.
         """
         good = np.ones(count, bool)
         good[texts[numbers < 0]] = False

@@ -1,8 +1,8 @@
-"""Sentence fragments: each ends with one or more terminal punctuation marks, then closing brackets.
+"""Sentence fragments: parts of documents that end with terminal punctuation marks, then closing brackets.
 
-A mark may follow the one before it without a space or with spaces left out; what may stand there is a terminal mark, an emoticon or a
-closing bracket. Acronyms and emoticons end fragments as well. Everything goes by bytes, so that a wide space at the beginning of a
-fragment leaves its last bytes there, as in the C++.
+An end begins with a terminal mark, an ellipsis, an acronym or an emoticon, and goes on as long as terminal marks, emoticons and
+closing brackets follow each other directly (after a bracket, of the marks only ellipses). White space before a fragment is
+skipped by single bytes, as in the C++: of a white space character of several bytes, all but the first belong to the fragment.
 
 Numerics: sentence_fragmenter_v2.cc of tensorflow/text.
 """
@@ -30,10 +30,10 @@ class Fragment(NamedTuple):
     """A fragment of a document: start, end, properties.
 
     Attributes:
-        start: its first byte.
-        end: the byte behind its last one.
+        start: the offset of its first byte in the document.
+        end: the offset of the byte behind its last one.
         properties: the sum of 1 (it ends with terminal punctuation), 2 (with more than one mark) and 4 (with a closing bracket).
-        terminal: the place of its terminal punctuation; -1 where it has none.
+        terminal: the offset in the document of its terminal punctuation; -1 where it has none.
     """
 
     start: int
@@ -103,12 +103,16 @@ def _has_more(document: bytes, end: _End) -> bool:
 
 
 def _beyond(document: bytes, at: int) -> int:
-    """Return the number of bytes of an ellipsis or emoticon at `at` after its first one."""
+    """Return how many bytes an ellipsis or emoticon at `at` has behind its first byte; 0 if there is none."""
     return sum(found.end() - at - 1 for found in (_ELLIPSIS.match(document, at), _EMOTICON.match(document, at)) if found)
 
 
 def _terminal(document: bytes, end: _End) -> int:
-    """Return the position of the first terminal mark, or of the last ellipsis or emoticon after it if another mark follows."""
+    """Return the offset of the terminal mark to report.
+
+    It is that of the last ellipsis or emoticon behind the first terminal mark, if there is one and the closing brackets do not
+    begin with it; else that of the first mark.
+    """
     for at in range(end.closing, end.terminal, -1):
         if _ELLIPSIS.match(document, at) or _EMOTICON.match(document, at):
             return end.terminal if at == end.closing else at

@@ -43,8 +43,10 @@ class Errors(NamedTuple):
     def apply(self, points: Array, what: str) -> tuple[Array, Array]:
         """Apply the policy: return the resulting code points, and a mask of the original ones that were kept.
 
+        `what` is the beginning of the error message.
+
         Raises:
-            EnsureError: the policy is 'strict', and one is no character.
+            EnsureError: the policy is 'strict', and a code point is no character.
         """
         wrong = (points < 0) | (points >= _END) | ((points >= _SURROGATES) & (points < _SURROGATES_END))
         ensure(self.policy != "strict" or not wrong.any(), lambda: f"{what}, and the option 'errors' is 'strict'.")
@@ -79,7 +81,7 @@ def decoder(name: object) -> Callable[[Sequence[bytes]], Decoded]:
     """Return the decoder of an encoding.
 
     Raises:
-        EnsureError: it is none of those that are read here.
+        EnsureError: the encoding is none of those that can be read here.
     """
     found = _DECODERS.get(_plain(name))
     ensure(
@@ -96,7 +98,7 @@ def encoder(name: object) -> Callable[[Array, Array], list[bytes]]:
     """Return the encoder of an encoding: from code points and row splits to strings.
 
     Raises:
-        EnsureError: it is none of those that TensorFlow writes.
+        EnsureError: the encoding is none of those that TensorFlow writes.
     """
     found = _ENCODERS.get(name) if isinstance(name, str) else None
     ensure(found is not None, lambda: f"the option 'output_encoding' is {name!r:.60}; it must be one of {', '.join(_ENCODERS)}.")

@@ -21,7 +21,10 @@ _BOOL = TensorType.BOOL
 
 
 def _equality(function: np.ufunc, when_apart: bool) -> Registration:
-    """Build Equal or NotEqual; shapes that do not broadcast give one value if the attribute `incompatible_shape_error` is false."""
+    """Build Equal or NotEqual.
+
+    Shapes that do not broadcast give the single value `when_apart` if the attribute `incompatible_shape_error` is false.
+    """
 
     def apart(node: Node, attributes: Attributes) -> bool:
         if attributes.flag("incompatible_shape_error", default=True):

@@ -23,7 +23,7 @@ _OCTETS = (TensorType.INT8, TensorType.UINT8)
 
 
 def _product(left: Shape, right: Shape, flips: tuple[bool, bool], node: Node) -> Shape:
-    """Return the last two dimensions of a matrix product, after checking that the inner ones match."""
+    """Return rows and columns of a matrix product, checking the inner dimensions; `flips`: which operands are transposed."""
     rows, inner = left[-2:][:: -1 if flips[0] else 1]
     other, columns = right[-2:][:: -1 if flips[1] else 1]
     ensure(

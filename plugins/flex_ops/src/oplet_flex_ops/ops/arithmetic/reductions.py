@@ -138,7 +138,10 @@ def _position(function: Callable[..., Any], results: Sequence[TensorType]) -> Re
 
 
 def _scan(ufunc: np.ufunc, types: Sequence[TensorType], start: float) -> Registration:
-    """Build a cumulative reduction along an axis; `exclusive` leaves out the element itself, `reverse` starts at the end."""
+    """Build a cumulative reduction along an axis.
+
+    The attribute `exclusive` leaves out the element itself, so that `start` comes first; `reverse` starts at the end.
+    """
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         source, axis = node.inputs

@@ -30,7 +30,7 @@ _WEIGHTS = (TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.F
 def _numbered(values: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the positions of a vector's distinct values in order of first appearance, and each value's index among them.
 
-    NaN is never equal.
+    Every NaN counts as a value of its own.
     """
     if not values.size:
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
@@ -116,7 +116,7 @@ def count_values(target: Array, rows: Array, values: Array, weights: Array, bina
         target: the bins, of shape (rows, size); overwritten.
         rows: the row of each value.
         values: integers; those beyond the bins are not counted.
-        weights: what each value counts, or none of them for 1 each.
+        weights: what each value counts; an empty array for 1 each.
         binary: whether a bin only says that there is a value.
 
     Raises:

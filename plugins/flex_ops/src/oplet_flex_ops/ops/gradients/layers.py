@@ -25,7 +25,12 @@ from oplet_flex_ops.numerics.types import FLOATS, NUMBERS
 
 
 def _convolution(wanted: str, *, separate: bool) -> Registration:
-    """Build a convolution's gradient by "source" or "filters"; that operand's shape is an input in its place."""
+    """Build a convolution's gradient with respect to one operand; the op's inputs have the shape of that operand in its place.
+
+    Args:
+        wanted: the operand, "source" or "filters".
+        separate: whether the convolution is depthwise.
+    """
     place = 0 if wanted == "source" else 1
 
     def plane(attributes: Attributes, source: Shape, filters: Shape) -> Plane:

@@ -1,6 +1,6 @@
 """Ops on resource variables: create, read, assign, gather, scatter. Behaviour: tensorflow/core/kernels/resource_variable_ops.cc.
 
-They belong to the interpreter, and end with it.
+Variables belong to an interpreter, and are released with it.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def rows_of(indices: Array, value: Array) -> Array:
     """Check indices against a variable's rows, and return them.
 
     Raises:
-        EnsureError: it has no such row.
+        EnsureError: an index is outside of the variable's rows.
     """
     ensure(value.ndim >= 1, "a variable without dimensions has no rows.")
     outside = (indices < 0) | (indices >= len(value))

@@ -127,7 +127,7 @@ def _glimpse_shapes(node: Node, given: Any) -> list[Shape]:
 
 def _glimpse(version: int) -> Any:
     def place(given: _Glimpse, offset: float, length: int, window: int) -> int:
-        """Return where a glimpse's window begins along an axis."""
+        """Return the first pixel of a glimpse of `window` pixels, at the node's `offset`, along an axis of `length` pixels."""
         at = _F(offset)
         if given.normalized:
             at *= _F(length)

@@ -145,7 +145,7 @@ def _area_weights(scale: Any, length: int, out: int) -> Any:
 
 
 def _outside(end: Array, length: int) -> Array:
-    """Return the coverage beyond the last pixel, credited to the last pixel."""
+    """Return weights (windows, length) that credit to the last pixel what windows up to `end` cover beyond it."""
     weights = np.zeros((len(end), length), _F)
     weights[:, -1:] = np.maximum(end - _F(length), _F(0))
     return weights

@@ -47,11 +47,11 @@ def suppress(measure: Overlaps, scores: Array, most: int, threshold: float, leas
     """Return the numbers of the kept boxes, best first; of equal scores the first box wins.
 
     Args:
-        measure: their overlaps.
+        measure: computes the overlaps of one box with several others.
         scores: float32, one for each box.
         most: how many may stay.
         threshold: the overlap beyond which the box with the lower score is left out.
-        least: scores that count are above this one.
+        least: boxes with this score or a lower one are left out.
     """
     chosen: list[int] = []
     left = (scores > least).nonzero()[0]

@@ -27,10 +27,10 @@ class _Band(NamedTuple):
     """A band of diagonals of matrices of one shape.
 
     Attributes:
-        low: the lowest diagonal; 0 is the main one, those above are positive.
-        high: the highest.
-        rows: of a matrix.
-        columns: of a matrix.
+        low: the number of the lowest diagonal; 0 is the main one, those above are positive.
+        high: the number of the highest diagonal.
+        rows: the number of rows of a matrix.
+        columns: the number of columns of a matrix.
         align: the alignment of diagonals above and below the main one.
     """
 

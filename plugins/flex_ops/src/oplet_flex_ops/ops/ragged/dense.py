@@ -74,7 +74,7 @@ def _rows(kinds: Sequence[bytes], tensors: Sequence[Array], count: int) -> tuple
 
 
 def _below(rest: Sequence[tuple[bytes, Array]], number: int, count: int) -> int:
-    """Return an upper bound for the number of rows or values below a level."""
+    """Return the most rows or values that partition `number` may have: as the next partition says, or `count` values."""
     if number + 1 == len(rest):
         return count
     kind, tensor = rest[number + 1]
@@ -82,7 +82,7 @@ def _below(rest: Sequence[tuple[bytes, Array]], number: int, count: int) -> int:
 
 
 def _columns(rows: NDArray[np.int64], above: int) -> NDArray[np.int64]:
-    """Return each value's column within its row."""
+    """Return each value's column within its row; `rows` has each value's row, ascending, and `above` is the number of rows."""
     starts = np.searchsorted(rows, np.arange(above))
     return np.arange(rows.size) - starts[rows]
 

@@ -18,7 +18,7 @@ def ensure_splits(levels: Sequence[Array], count: int) -> None:
     """Raise an error unless splits ascend from 0 to the row count of the next level, or to `count` at the last level.
 
     Raises:
-        EnsureError: they do not.
+        EnsureError: the splits do not.
     """
     below = [level.size - 1 for level in levels[1:]] + [count]
     for number, (level, rows) in enumerate(zip(levels, below)):

@@ -129,7 +129,7 @@ def _dtype(type: Any) -> np.dtype[Any]:
 
 
 def _levels(encoded: Array, items: list[Ragged], inner: int) -> list[Array]:
-    """Return the row splits of a tensor of variants: those of its own axes, of each item's rows, and of the levels inside."""
+    """Return the row splits of a tensor of variants: of its axes, of the items' rows, and of the `inner` levels in the items."""
     counts = [1]
     for size in encoded.shape:
         counts.append(counts[-1] * size)

@@ -40,7 +40,7 @@ class _State:
 
 
 def _stateful(signature: Signature, shapes: Shapes, draw: _Draw, values: Sequence[int] = ()) -> Registration:
-    """Build the registration of an op that owns a random generator; `values` as in `operator`."""
+    """Build the registration of an op with its own random generator; `shapes` reads the inputs at the positions `values`."""
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array], state: _State) -> Step:
         return lambda: draw(state.generator(attributes), inputs, outputs[0])

@@ -132,7 +132,7 @@ def multinomial_shape(node: Node) -> Shape:
     """Return the shape (rows of logits, samples) of drawn classes.
 
     Raises:
-        EnsureError: the logits are no matrix of one class or more, or the number of samples is none.
+        EnsureError: the logits are no matrix of one class or more, or the number of samples is no single number from 0 on.
     """
     logits, samples = node.inputs[:2]
     ensure(logits.ndim == 2 and logits.shape[1] > 0, f"the logits {logits} must be a matrix with one class or more.")
@@ -182,7 +182,7 @@ def _shuffle() -> Registration:
 
 
 def shuffle_rows(generator: Philox, source: Array, output: Array) -> None:
-    """Copy the rows of `source` to `output` in Fisher-Yates order, using one word for each but the last."""
+    """Copy the rows of `source` to `output`, shuffled by Fisher and Yates with one random word for each row but the last."""
     if source.ndim == 0 or len(source) < 2:
         np.copyto(output, source)
         return

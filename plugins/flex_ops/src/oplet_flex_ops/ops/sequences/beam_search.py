@@ -95,7 +95,10 @@ class BeamSearch:
         self._leaves = [entry for _, _, entry in beam]
 
     def _pass_on(self, branches: list[_Entry], logits: Array, offset: Any) -> None:
-        """Update each prefix's probabilities for a step that adds no label: a blank, or its last label repeated."""
+        """Update each prefix's probabilities for a step that adds no label: a blank, or its last label repeated.
+
+        `offset` is subtracted from the logits to make them log probabilities.
+        """
         before = [
             (
                 _ZERO
@@ -119,7 +122,7 @@ class BeamSearch:
             entry.labelled, entry.blank, entry.total = found
 
     def _grow(self, beam: list[tuple[float, int, _Entry]], entry: _Entry, scores: Array) -> None:
-        """Add to the beam the prefixes extended by one label that are likely enough."""
+        """Extend the prefix `entry` by each label, of log probability `scores`, and add what is likely enough to the beam."""
         if not self._is_candidate(beam, entry.old_total):
             return
         totals = scores[:-1] + scores.dtype.type(entry.old_total)

@@ -71,7 +71,7 @@ def _loss(given: _Settings, outputs: list[Array], inputs: Array, indices: Array,
 
 
 def _one(logits: _Doubles, labels: NDArray[np.int64], blank: int, merge: bool) -> tuple[float, _Doubles]:
-    """Compute one sequence's CTC loss and its gradient by the logits."""
+    """Compute one sequence's CTC loss, and its gradient for the logits; `merge`: whether repeated labels count as one."""
     states = np.full(2 * labels.size + 1, blank, np.int64)
     states[1::2] = labels
     time, count = len(logits), states.size
@@ -100,7 +100,13 @@ def _one(logits: _Doubles, labels: NDArray[np.int64], blank: int, merge: bool) -
 
 
 def _forward(logs: _Doubles, stays: NDArray[np.bool_], skips: NDArray[np.bool_]) -> _Doubles:
-    """Run the forward algorithm: log probabilities of all paths reaching each state at each step, starting in state 0 or 1."""
+    """Run the forward algorithm: log probabilities of all paths reaching each state at each step, starting in state 0 or 1.
+
+    Args:
+        logs: the log probability of each state's label, of shape (time, states).
+        stays: the states in which a path may stay for another step.
+        skips: the states that a path may enter from two states before.
+    """
     time, count = logs.shape
     found = np.full((time, count), -np.inf)
     found[0, :2] = logs[0, :2]

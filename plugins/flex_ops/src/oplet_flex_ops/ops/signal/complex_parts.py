@@ -21,7 +21,7 @@ _REAL_OF = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: Ten
 
 
 def _ensure_parts(node: Node, whole: int) -> None:
-    """Raise an error if a complex tensor's parts differ in precision from the other tensor."""
+    """Raise an error unless both tensors have one precision; the complex one is the input if `whole` is 0, the output if 1."""
     tensors = [node.inputs[0], node.outputs[0]]
     wanted = _REAL_OF[tensors[whole].type]
     ensure(tensors[1 - whole].type is wanted, f"the parts of {tensors[whole]} are {wanted.name}, {tensors[1 - whole]} is not.")

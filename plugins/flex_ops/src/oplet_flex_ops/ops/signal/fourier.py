@@ -1,6 +1,7 @@
 """FFTs over the last one, two or three axes. Shapes: tensorflow/core/kernels/fft_ops.cc.
 
-The transforms of real signals cut off what is beyond the input `fft_length`; TensorFlow does not fill up with zeros.
+The transforms of real signals use the first values of each axis, as many as the input `fft_length` says; shorter signals are
+refused, as TensorFlow does not fill them up with zeros.
 """
 
 from __future__ import annotations

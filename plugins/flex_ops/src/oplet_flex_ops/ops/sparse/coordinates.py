@@ -19,7 +19,7 @@ class Coordinates(NamedTuple):
     """A sparse tensor with flattened positions.
 
     Attributes:
-        places: the place of each value, int64.
+        places: the flattened (row-major) position of each value, int64.
         values: the values, a vector.
         shape: the sizes of the dense tensor.
     """
@@ -33,7 +33,7 @@ def shape_of(shape: Array) -> tuple[int, ...]:
     """Return the sizes that a shape vector holds, checked.
 
     Raises:
-        EnsureError: one is negative, or there are more than numpy has axes.
+        EnsureError: a size is negative, or there are more sizes than numpy has axes.
     """
     sizes = tuple(shape.tolist())
     ensure(len(sizes) <= 32 and all(size >= 0 for size in sizes), f"{list(sizes)!r:.60} is no shape of a sparse tensor.")

@@ -24,7 +24,7 @@ __all__ = [
 
 
 def _segments(op: str, share: Any = None) -> Registration:
-    """Build a sparse segment op; `share` maps a segment's row count to the divisor of its sum."""
+    """Build a sparse segment op; `share` maps a segment's row count to the divisor of its sum, None for plain sums."""
     bounded = op.endswith("WithNumSegments")
 
     def compute(given: Any, data: Array, indices: Array, ids: Array, *count: Array) -> Array:

@@ -1,7 +1,7 @@
 """StringSplit and StringSplitV2: split each string of a vector; the parts are a sparse matrix with one row per string.
 
-StringSplit cuts at every byte that its delimiter has, and between all bytes where that is empty. StringSplitV2 cuts at a separator, as
-Python's `str.split` does, and at white space where the separator is empty.
+StringSplit cuts at every byte that occurs in its delimiter, and between all bytes where the delimiter is empty. StringSplitV2
+cuts at a separator, as Python's `str.split` does, and at white space where the separator is empty.
 """
 
 from __future__ import annotations

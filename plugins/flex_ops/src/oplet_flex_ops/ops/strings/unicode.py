@@ -1,7 +1,7 @@
 """UnicodeDecode, UnicodeDecodeWithOffsets, UnicodeEncode and UnicodeTranscode: strings in UTF-8, UTF-16, UTF-32, Latin-1 or ASCII.
 
-What is no character is refused (errors "strict"), left out ("ignore") or replaced ("replace"), each longest part of a character at
-once, as in ICU.
+What is no character is an error, left out or replaced, as the attribute `errors` says ("strict", "ignore", "replace"); the
+longest valid beginning of a broken character is replaced by one character, as in ICU.
 """
 
 from __future__ import annotations

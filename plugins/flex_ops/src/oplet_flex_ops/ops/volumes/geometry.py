@@ -17,10 +17,10 @@ class Geometry(NamedTuple):
     """Parsed window attributes of an op: window, strides, dilations, padding, data format.
 
     Attributes:
-        window: its sizes, for pools; empty where the filters have them.
-        strides, dilations: along the axes of space.
+        window: the sizes of a pool's window; empty for convolutions, whose filters' shape says it.
+        strides, dilations: one for each spatial axis.
         same: whether the padding is SAME.
-        channels_last: whether the channels come last, or after the batch.
+        channels_last: whether the last axis has the channels; else axis 1 has them.
     """
 
     window: list[int]
@@ -92,5 +92,5 @@ def pool_geometry(attributes: Attributes) -> Geometry:
 
 
 def image_geometry(attributes: Attributes, window: str = "", dilations: str = "") -> Geometry:
-    """Read the window attributes of an op on NHWC images; arguments name the window and dilation attributes that it has."""
+    """Read the window attributes of an op on NHWC images; `window` and `dilations` are the attributes' names, "" for none."""
     return _geometry(attributes, 4, window, dilations, ("NHWC",))
