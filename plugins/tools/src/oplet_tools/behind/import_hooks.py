@@ -37,11 +37,11 @@ _OURS = ("oplet", "oplet_build", "oplet_predictor", "oplet_testing", "oplet_tool
 
 
 class _InterceptedModule(ModuleType):
-    """A module with oplet's names for programs, and with the installed module's names for exempt packages.
+    """A stand-in for a module of LiteRT: programs see oplet's objects in it, exempt packages the installed module's names.
 
     Args:
         name: the module's name.
-        names: oplet's names.
+        names: oplet's objects, by LiteRT's names for them.
         exempt: top-level packages that get the installed module's names.
         finders: the hooks, which find the installed module.
     """
@@ -105,7 +105,7 @@ class _ImportHooks(MetaPathFinder, Loader):
             self.used[module.__name__] = None
 
     def patch(self, module: ModuleType) -> None:
-        """Set LiteRT's names in one of TensorFlow's public modules to oplet's."""
+        """Replace LiteRT's names (such as `Interpreter`) in one of TensorFlow's public modules by oplet's objects."""
         names = _LITE_NAMES[module.__name__]
         self._patched.append((module, {name: vars(module)[name] for name in names if name in vars(module)}))
         vars(module).update((name, self._names[name]) for name in names)
@@ -186,9 +186,9 @@ def intercept_imports(
     imported so far.
 
     Args:
-        names: the contents of intercepted modules: LiteRT's names and what they stand for.
+        names: the contents of intercepted modules: LiteRT's names, each with the oplet object that takes its place.
         exempt: further top-level packages that get the installed modules, besides oplet, LiteRT and TensorFlow.
-        without_tensorflow: make up `tensorflow.lite` if TensorFlow is not installed. Programs that test for TensorFlow are misled by that.
+        without_tensorflow: make up `tensorflow.lite` if TensorFlow is not installed, which misleads programs that test for it.
     """
     hooks = _ImportHooks(names, {*_OURS, "ai_edge_litert", "tensorflow", "tflite_runtime", *exempt}, without_tensorflow)
     hidden = {name: sys.modules.pop(name) for name in INTERCEPTED if name in sys.modules}

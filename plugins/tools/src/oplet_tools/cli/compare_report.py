@@ -109,7 +109,7 @@ def _print_bisection(printer: Printer, found: Bisection, passed: bool) -> None:
 
 
 def _growth(found: Bisection) -> list[tuple[str, ...]]:
-    """Return rows of the tensors at which the difference has grown by `_GROWTH`, and of the first that exceeds the tolerance."""
+    """Return table rows: tensors at which the difference grew by a factor of `_GROWTH`, and the first beyond the tolerance."""
     rows: list[tuple[str, ...]] = []
     height = 0.0
     for step in found.growth:

@@ -160,7 +160,7 @@ class Settings:
     blocked: list[str] = field(default_factory=list)
 
     def add(self, switches: list[str] | None, debug: bool) -> None:
-        """Add the options given at one place of the command line."""
+        """Add the options that were given before or after the command's name: switches of the form "no:PLUGIN", and --debug."""
         self.debug = self.debug or debug
         for switch in switches or ():
             prefix, _, name = switch.partition(":")

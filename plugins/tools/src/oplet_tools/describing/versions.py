@@ -102,7 +102,7 @@ def problems_with(
     Only operators are checked: it is not on record which release first read each part of the file format.
 
     Args:
-        release: in the numbers of `min_runtime_version`, "2.5.0".
+        release: the release's number, such as "2.5.0".
 
     Returns:
         One entry per node that it would not run: `subgraph`, `node`, `op`, `version`, `why`, and `lowest_runs`: whether it would

@@ -267,7 +267,7 @@ def _draw_box(group: ET.Element, box: _Box, x: float, y: float) -> None:
 
 
 def _path(drawing: _Drawing, source: int, target: int) -> str:
-    """Return the SVG path from the lower side of one box to the upper side of another."""
+    """Return the SVG path of an edge, from the lower side of the box `source` to the upper side of the box `target`."""
     return "M" + " L".join(f"{_number(x)} {_number(y)}" for x, y in drawing.layout.edges[source, target])
 
 

@@ -97,8 +97,8 @@ class NodeView:
         return tuple(self.graph.before[self.inputs[position]])
 
     def constant(self, position: int) -> NDArray[Any] | None:
-        """Return an input's constant value as a view of the file; None if it is not constant, is packed, or is no array of
-        numbers.
+        """Return an input's constant as a view of the file; None if it is no constant, is sparse, or holds 2- or 4-bit integers
+        or strings.
         """
         if not 0 <= position < len(self.inputs) or self.inputs[position] < 0:
             return None
@@ -113,7 +113,7 @@ class NodeView:
         return np.frombuffer(data.tobytes(), dtype, prod(shape)).reshape(shape)
 
     def replace(self, position: int, value: NDArray[Any]) -> None:
-        """Replace an input's constant value, for this node only."""
+        """Replace an input's constant by another value; other nodes that read the constant keep the old one."""
         root, subgraph = self.graph.model.root, self.graph.table
         tensors, place = subgraph.tensors or (), self.inputs[position]
         nodes = subgraph.operators or []
@@ -141,7 +141,7 @@ class NodeView:
         root.operator_codes = [*(root.operator_codes or []), make_operator_code(op, "", version)]
 
     def refuse(self, why: str) -> BatchError:
-        """Make a `BatchError` that names this node."""
+        """Make a `BatchError` that says why the batch size cannot be changed, and names this node."""
         return BatchError(f"{self} {why}")
 
     def refuse_if_free(self, what: str) -> None:
@@ -265,13 +265,13 @@ def _strided_slice(node: NodeView) -> str:
 
 
 def _joined(node: NodeView) -> str:
-    """Repeat constants that are concatenated with a batch (a class token), once for each example."""
+    """Repeat constants that a node concatenates with a batch (a class token) once per example; say what was changed."""
     axes = [axis for position in range(len(node.inputs)) if (axis := node.axis(position)) is not None]
     return "; ".join(filter(None, (_repeat(node, position, axes[0]) for position in range(len(node.inputs))))) if axes else ""
 
 
 def _loop_state(node: NodeView) -> str:
-    """Repeat constants that are the initial state of a loop, once for each example."""
+    """Repeat constants that are the initial state of a loop once per example; say what was changed."""
     return "; ".join(filter(None, (_repeat(node, position, 0) for position in range(len(node.inputs)))))
 
 

@@ -49,7 +49,7 @@ class Candidate:
         return zip(self.delegates, self.nodes or ("",) * len(self.delegates))
 
     def make_delegates(self, manager: PluginManager) -> list[Delegate]:
-        """Make the delegates that the candidate runs with.
+        """Make the delegates of this candidate, each limited to the nodes that it may claim.
 
         Raises:
             DelegateLoadError: one is not installed any more, or cannot be loaded here.
@@ -102,8 +102,8 @@ def _shortened(text: str) -> str:
 
 
 def kernel_sets(manager: PluginManager, ops: Sequence[tuple[BuiltinOperator, int]]) -> list[Candidate]:
-    """List the sets of kernels that a model can run with: the built-in ones first, then one for each plugin that replaces some of
-    them.
+    """List candidates without delegates: the built-in kernels first, then one for each plugin that replaces some of those the
+    model needs.
 
     Args:
         ops: the built-in operators of the model, with their versions.

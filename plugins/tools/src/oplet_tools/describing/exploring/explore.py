@@ -46,8 +46,8 @@ def explore_model(
         model: the .tflite file.
         make_delegates: makes the delegates, in the order in which they claim nodes.
         plugins: the plugins that provide kernels; all installed ones by default.
-        times: measured times, of nodes and of delegate kernels, see `oplet_tools.describing.exploring.times`.
-        choice: what "auto" chose.
+        times: measured seconds of nodes and delegate kernels, as `measure_nodes` returns them; None to leave them out.
+        choice: what "auto" chose, to be shown; "" if it was not asked for.
 
     Raises:
         ModelError: the file cannot be read or is not a valid model.

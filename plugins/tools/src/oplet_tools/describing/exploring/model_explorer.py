@@ -84,7 +84,7 @@ def _graph(model: ExploredModel, subgraph: ExploredSubgraph) -> dict[str, Any]:
 
 
 def _namespaces(groups: Sequence[Group]) -> dict[int, str]:
-    """Return the path of each group, with "/" between the parts; slashes in labels stay, as they separate layers, too."""
+    """Return the "/"-joined path of each group, by its id; slashes in labels stay, as Model Explorer makes levels of them."""
     paths: dict[int, str] = {}
     for group in groups:
         label = shown(group.label)

@@ -31,8 +31,8 @@ class Clamped(NamedTuple):
 
     Attributes:
         number: the number of values.
-        place: indices of the first one.
-        value: the first one.
+        place: indices of the first such value.
+        value: the first such value, before it was clamped.
     """
 
     number: int

@@ -35,12 +35,12 @@ class OwnNode(NamedTuple):
 
 
 class NodeTimes(NamedTuple):
-    """The seconds of the main subgraph's nodes in one run; the least of several runs for each.
+    """The seconds of the main subgraph's nodes in one run; for each node the least of several runs.
 
     Attributes:
         nodes: the seconds of the nodes that kernels run, by index, in the order in which they run.
-        partitions: the nodes of each delegate's kernel, and its seconds.
-        model: all nodes of the model, also those that were folded, by index.
+        partitions: for each delegate's kernel the nodes that it replaces, and its seconds.
+        model: all nodes of the model by index, also those computed before the run (constant folding).
     """
 
     nodes: dict[int, float]

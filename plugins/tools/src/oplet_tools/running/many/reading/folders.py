@@ -26,7 +26,7 @@ class Folder:
 
     Args:
         path: the folder.
-        names: the inputs that files may have values for: the first of them, or where there is an .npz or .json those that it says.
+        names: the inputs that need values. Files are for the first one, unless some are .npz or .json, which name inputs.
         say: called with a sentence on what was left out.
 
     Raises:
