@@ -42,7 +42,7 @@ class Package:
 
     @property
     def libraries(self) -> list[str]:
-        """Those of the data that are shared libraries."""
+        """The paths of those data files that are shared libraries."""
         return [path for path in self.data if is_library(path)]
 
     def reference(self, text: str) -> tuple[str, str] | None:

@@ -69,7 +69,7 @@ def _has_late_annotation(node: ast.AST) -> bool:
 
 
 class _Refuser(ast.NodeTransformer):
-    """Replaces imports of modules that are left out by a statement that raises an error."""
+    """Replaces imports of modules that are missing from the build by a statement that raises an error."""
 
     def __init__(self, module: Module, left_out: Container[str], build: str) -> None:
         self._module = module

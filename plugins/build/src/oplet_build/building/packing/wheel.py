@@ -207,7 +207,7 @@ def _license(cut: CutPackage) -> str:
 
 
 def requirements(cut: CutPackage) -> list[str]:
-    """Return the requirements of the source packages, without requirements on one another; oplet is always among them."""
+    """Return the requirements of the source packages, except those on one another; oplet is always among them."""
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
@@ -224,7 +224,7 @@ def requirements(cut: CutPackage) -> list[str]:
 
 
 def _requires_python(ranges: Iterable[str]) -> str:
-    """Return the versions of Python that all sources support."""
+    """Return a version specifier of the Python versions in all these ranges, those of the sources."""
     clauses = {clause.strip() for each in ranges for clause in each.split(",") if clause.strip()}
     return ",".join(sorted(clauses | {">=3.10"}))
 
