@@ -56,7 +56,7 @@ def map_items(predictor: RunsItems, iterable: Iterable[Any], settings: MapSettin
 
     Raises:
         PluginError: the Predictor cannot be sent to processes.
-        TensorError: the iterable is none (a ValueError).
+        TensorError: `iterable` cannot be iterated over (this is a ValueError).
     """
     if settings.processes:
         predictor._ensure_picklable()
