@@ -22,10 +22,10 @@ __all__ = ["Bundle"]
 
 
 class Bundle:
-    """The ops of one build, with those methods of a PluginManager that interpreters use.
+    """The ops of one build, with the methods of a PluginManager that interpreters call.
 
-    A build's `oplet.plugins.manager` has a subclass named `PluginManager` that sets the attributes. Its constructor takes the arguments
-    of the real one, to refuse them.
+    A build's `oplet.plugins.manager` has a subclass named `PluginManager` that sets the attributes. Its constructor takes the
+    arguments of the real one only to refuse them.
 
     Attributes:
         package: the package of kernels.

@@ -140,7 +140,7 @@ def mixing(one: OpenedModel, several: OpenedModel) -> str:
 
     Args:
         one: the model, allocated for one row.
-        several: the model, allocated for several.
+        several: the model, allocated for several rows.
     """
     rows, tensors = several.size, one.subgraph.tensors
     batched = {tensors[column.index] for column in one.inputs.values()}

@@ -69,7 +69,7 @@ class Reads:
         return len(self.node.inputs[position].shape)
 
     def constant(self, position: int) -> NDArray[Any] | None:
-        """Return the value of a constant input that does not depend on the number of rows; None if it is no such constant."""
+        """Return the value of an input that is constant, and the same for any number of rows; None if it is not."""
         inputs = self.node.inputs
         if position >= len(inputs) or not self.is_free(position) or inputs[position] is None or not inputs[position].is_constant:
             return None

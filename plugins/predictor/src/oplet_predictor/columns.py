@@ -69,7 +69,7 @@ def input_column(name: str, tensor: Tensor, details: Mapping[str, Any]) -> Colum
 
 
 def output_column(name: str, tensor: Tensor, details: Mapping[str, Any]) -> Column:
-    """Make the column of an output, from its shape after it was allocated for one row."""
+    """Make the column of an output from its tensor, which is allocated for one row."""
     signature = _signature(tensor)
     if tensor.is_dynamic:  # its shape is known when it has run, and whether a free leading dimension counts rows is not told
         fills = signature[:1] == (1,)
@@ -100,7 +100,7 @@ class Rows:
 
     @property
     def alike(self) -> bool:
-        """Whether all rows have the same shape."""
+        """Whether all rows of an input have the same shape, for each input."""
         return not any(isinstance(value, list) for value in self._values)
 
     def one(self, row: int) -> list[Array]:
@@ -220,7 +220,7 @@ def _misfit(column: Column, shape: Sequence[int], rows: bool = False) -> TensorE
 
 
 def _by_column(columns: Mapping[str, Column], given: object, model: str) -> dict[str, object]:
-    """Return the given values by column, in the columns' order."""
+    """Return the given values by the full names of the columns, in the columns' order."""
     takes = ", ".join(f"'{shown(name)}'" for name in columns) or "none"
     if not isinstance(given, Mapping):
         if len(columns) != 1:
@@ -247,7 +247,7 @@ def _short_names(columns: Mapping[str, Column]) -> dict[str, str]:
 
 
 class Collected:
-    """Collects the rows of one output, and returns them as one array.
+    """Collects the rows of one output, which come one by one or in batches, into one array.
 
     Args:
         column: the output.

@@ -114,7 +114,7 @@ class _InThread:
 
 
 class _InProcess:
-    """Runs groups in a child process of its own."""
+    """Runs groups in a child process that is this worker's own."""
 
     def __init__(self, predictor: RunsItems) -> None:
         self._process = WorkerProcess(predictor)
@@ -129,7 +129,7 @@ class _InProcess:
         group.seconds = time.monotonic() - began
 
     def stop(self) -> None:
-        """Cancel the run that another thread is waiting for, by ending the child process."""
+        """End the child process, and so cancel the run that another thread is waiting for."""
         self._process.stop()
 
     def end(self) -> None:
@@ -138,7 +138,7 @@ class _InProcess:
 
 
 class _Here:
-    """A single worker that runs groups in the calling thread."""
+    """`Workers` of one worker, which runs each group in the calling thread as soon as it is submitted."""
 
     capacity = 1
 
@@ -161,7 +161,7 @@ class _Here:
 
 
 class _Threads:
-    """A thread for each worker; it is started when there is a group for it."""
+    """`Workers` with a thread for each worker; a thread is started when there is a group for it."""
 
     def __init__(self, workers: list[Any]) -> None:
         self.capacity = _AT_ONCE * len(workers)

@@ -45,7 +45,7 @@ class Lent:
                 each.cancel()
 
     def close(self) -> None:
-        """Close the interpreters."""
+        """Close this model's interpreters."""
         self.single.close()
         if self._batch is not None:
             self._batch.close()
@@ -66,7 +66,7 @@ class RunsItems(Protocol):
 
 
 class Pool:
-    """The open models of one Predictor.
+    """The open models of one Predictor in this process; each is lent to one thread at a time.
 
     Args:
         name: the model in messages.

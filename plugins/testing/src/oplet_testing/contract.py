@@ -105,7 +105,7 @@ class Contract:
             )
 
     def fresh(self, values: Values) -> list[NDArray[Any]]:
-        """Return the outputs of a new interpreter on these inputs."""
+        """Return the outputs that a new interpreter of the model gives on these inputs."""
         with self.opened() as interpreter:
             return run(interpreter, values)
 

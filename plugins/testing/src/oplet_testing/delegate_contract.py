@@ -26,7 +26,7 @@ class DelegateContract(Contract):
         delegate: the delegate's name, as `load_delegate` takes it, or a class or function that takes the options.
         options: the delegate's options.
 
-    Kernels must serve the model's nodes without the delegate too, since their answers are compared with the delegate's.
+    The model must run without the delegate too, since the outputs of both runs are compared.
 
     Examples:
         >>> import numpy as np

@@ -177,7 +177,7 @@ class _DeferredNode:
 
 
 class _Kernel(DelegateKernel):
-    """Runs the nodes of one partition in order."""
+    """The delegate's kernel: runs the nodes of one partition in order, with their own kernels."""
 
     def __init__(self, params: DelegateParams, around: Callable[[Node, Thunk], Thunk]) -> None:
         self.delegate: Delegate = params.delegate

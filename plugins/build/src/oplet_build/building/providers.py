@@ -50,7 +50,7 @@ class PassedOver:
 
 
 def passed_over_sentences(passed: Iterable[PassedOver]) -> list[str]:
-    """Return sentences about providers that were passed over, one for each reason."""
+    """Return sentences about packages that were passed over, though they precede the ones taken: one for each reason."""
     ops: dict[tuple[str, str, str, str], dict[str, None]] = {}
     for each in passed:
         ops.setdefault((each.provider, each.instead, each.reason, each.preferable), {})[each.op] = None
@@ -164,7 +164,7 @@ class _ProviderChooser:
         self.kernels += [kernel for place in places for kernel in place]
 
     def _in_order(self, need: OpNeed, version: int) -> Iterator[tuple[ResolverEntry, Kernel]]:
-        """Yield the chosen entries and kernels for one version, in the order in which they are asked."""
+        """Yield the entries and kernels that the build takes for one version, in the order in which they are asked."""
         found, unable = self._able_and_unable(need, version)
         if not found:
             if unable:
@@ -209,7 +209,7 @@ class _ProviderChooser:
         return able, unable
 
     def _extra_requirements(self, need: OpNeed, entry: ResolverEntry, others: Iterable[ResolverEntry]) -> str:
-        """Return the names of the requirements that another provider would avoid, joined; "" if this provider is to be taken."""
+        """Return, joined, requirements of this entry's package that another entry's avoids; "" if it is taken anyway."""
         if self._resolver.is_preferred(need.op, entry) or _origin(need, entry) in self._costly:
             return ""
         more = requirements_beyond(entry.provenance.distribution, self._op_packages)

@@ -213,7 +213,7 @@ def _needs(payload: Payload) -> str:
 
 
 def _compared(sources: Sequence[str], payload: Payload | None) -> str:
-    """Return a sentence on what the times compare."""
+    """Return a sentence on what the times compare: installed packages (`sources`) with the build."""
     what = (
         "oplet, these ops registered, their kernels imported"
         if payload is not None

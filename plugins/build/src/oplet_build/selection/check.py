@@ -140,7 +140,7 @@ def _served_by_others(lock: Lock, resolver: OpResolver) -> Iterator[Problem]:
 
 
 def _other_library(op: LockedOp, entry: ResolverEntry) -> str:
-    """Explain in a sentence how the compiled library that serves an op differs from the one of the lock; "" where it does not."""
+    """Say in a sentence how the compiled library of an op's kernel differs from the one in the lock; "" where it does not."""
     if not op.library and not isinstance(entry.target, Registration):
         return ""  # a kernel that is imported by its name, which is not done to tell this
     path = entry.load(entry.min_version).library

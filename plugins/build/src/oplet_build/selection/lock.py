@@ -25,7 +25,7 @@ FORMAT = 1
 
 
 class LockError(OpletError, ValueError):
-    """A lock file cannot be read, or an installed provider cannot be locked."""
+    """A lock file cannot be read, or the installed package that has a kernel cannot be locked."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def lock_of(served: Sequence[ServedOp], models: Iterable[Model]) -> Lock:
 
 
 def hash_of(library: str) -> str:
-    """Return "sha256:..." over the file of a compiled library.
+    """Return the SHA-256 of a compiled library's file, as "sha256:" and hexadecimal digits.
 
     Raises:
         LockError: it cannot be read.

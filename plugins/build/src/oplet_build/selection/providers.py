@@ -109,7 +109,7 @@ def _fallbacks(resolver: MergedResolver, need: OpNeed, versions: Sequence[int]) 
 
 
 def _ranges(versions: Sequence[int], by_version: dict[int, ResolverEntry]) -> Iterator[ResolverEntry]:
-    """Yield the entries restricted to these versions; consecutive versions of one entry form one range."""
+    """Yield each entry with the versions that `by_version` has it for; consecutive versions of an entry are one range."""
     current: ResolverEntry | None = None
     for version in versions:
         entry = by_version[version]
@@ -128,7 +128,7 @@ def _same(a: ResolverEntry, b: ResolverEntry) -> bool:
 
 
 def kernel_path(entry: ResolverEntry) -> str:
-    """Return the "module:NAME" of an entry's registration.
+    """Return where an entry's registration can be imported from, as "module:NAME".
 
     Raises:
         SelectionError: it is an object without a name in any module of its package.

@@ -85,7 +85,7 @@ class AppContents:
             raise ModelError(f"The model '{model.name}' is not in '{self.root}' any more; build the program again.") from error
 
     def _mapped(self, model: AppModel) -> memoryview | None:
-        """Map the model's part of the archive into memory; None if the archive was repacked."""
+        """Map the model's part of the archive into memory; None if the model has another place, as the archive was rewritten."""
         archive = map_file(self.root).view
         start = 0
         if bytes(archive[:2]) == b"#!":

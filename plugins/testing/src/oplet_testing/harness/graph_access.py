@@ -39,7 +39,7 @@ def keep_plan(interpreter: Interpreter) -> Interpreter:
 
 
 def plan(interpreter: Interpreter) -> list[Node]:
-    """Return the nodes of the execution plan, in order."""
+    """Return the nodes of the primary subgraph's execution plan, in the order in which they run."""
     subgraph = graph(interpreter)
     return [subgraph.nodes[index] for index in subgraph.execution_plan]
 

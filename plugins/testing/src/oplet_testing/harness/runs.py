@@ -47,5 +47,5 @@ def run(interpreter: Interpreter, values: Values) -> list[NDArray[Any]]:
 
 
 def answers(interpreter: Interpreter) -> list[NDArray[Any]]:
-    """Return copies of the outputs."""
+    """Return copies of the interpreter's outputs, in order."""
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]

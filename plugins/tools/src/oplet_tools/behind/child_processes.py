@@ -21,8 +21,8 @@ class HookInstaller:
 
     Args:
         blocked: names of plugins to leave out.
-        delegates: delegates of interpreters to which the program gives none.
-        num_threads: threads of interpreters to which the program gives no number.
+        delegates: delegates, as texts, of interpreters to which the program gives none.
+        num_threads: threads of interpreters to which the program gives no number; None to leave that to oplet.
         tensorflow: make up `tensorflow.lite` if TensorFlow is not installed.
     """
 

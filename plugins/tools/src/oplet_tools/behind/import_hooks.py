@@ -94,7 +94,7 @@ class _ImportHooks(MetaPathFinder, Loader):
         return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Create a made-up package if the spec is that of a package, else an intercepted module."""
+        """Create an empty enclosing package if the spec is that of a package, else an intercepted module."""
         if spec.submodule_search_locations is None:
             return _InterceptedModule(spec.name, self._names, self._exempt, self)
         return _EnclosingPackage(spec.name, {name: self._names[name] for name in _LITE_STUBS.get(spec.name, ())})
@@ -111,7 +111,7 @@ class _ImportHooks(MetaPathFinder, Loader):
         vars(module).update((name, self._names[name]) for name in names)
 
     def undo(self) -> None:
-        """Restore the names that were patched."""
+        """Restore LiteRT's names in TensorFlow's modules that were patched."""
         for module, values in self._patched:
             vars(module).update(values)
 
@@ -142,7 +142,7 @@ class _ImportHooks(MetaPathFinder, Loader):
 
 
 class _EnclosingPackage(ModuleType):
-    """A made-up package in place of one that is not installed: it encloses intercepted modules and has TensorFlow's public names of them."""
+    """A stand-in for a package that is not installed (tensorflow): it encloses intercepted modules and re-exports their names."""
 
     def __init__(self, name: str, names: Mapping[str, Any]) -> None:
         super().__init__(name, "Answered by oplet.")

@@ -124,7 +124,7 @@ class OpCost:
 
 @dataclass(frozen=True)
 class Profile:
-    """Times of nodes.
+    """Summary of the times of a model's nodes, in seconds.
 
     Attributes:
         runs: the number of inferences.
@@ -193,7 +193,7 @@ def _facts(key: _Key, names: Mapping[Place, str] | None, facts: Mapping[Place, N
 
 
 def _samples(events: Sequence[Event], away: Sequence[float] | None) -> tuple[dict[_Key, _Samples], int]:
-    """Return the seconds of each node in each inference, and the number of inferences."""
+    """Return the seconds of each node in each inference, without nested events, and the number of inferences."""
     absent = dict(zip(map(id, events), away or ()))
     levels = list(nested(events))
     opening = min((event for event, _, depth in levels if depth == 0), key=lambda event: event.start)

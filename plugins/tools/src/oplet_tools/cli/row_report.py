@@ -51,12 +51,12 @@ class RowReport:
             self.say(f"{'warning: ' if notice.kind == 'clamped' else ''}{notice}")
 
     def say(self, text: str) -> None:
-        """Print a line."""
+        """Print a line, unless the report is quiet."""
         if not self._quiet:
             self._write(text)
 
     def warn(self, text: str) -> None:
-        """Print a warning."""
+        """Print a warning, unless the report is quiet."""
         self.say(f"warning: {text}")
 
     def failed(self, name: str, error: str) -> None:

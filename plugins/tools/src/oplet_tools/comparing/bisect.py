@@ -33,7 +33,7 @@ class Growth:
     """The difference of a tensor, from its own node and accumulated.
 
     Attributes:
-        entry: the difference that the tensor's node makes by itself; None if the node was not run by itself.
+        entry: the difference that the tensor's node makes by itself, on equal inputs; None if the node was not run by itself.
         together: the accumulated difference of the tensor, of this node and all before it.
     """
 

@@ -103,13 +103,13 @@ class ProfilerGroup(Profiler):
         self.reads_tensors = any(profiler.reads_tensors for profiler in profilers)
 
     def record(self, event: Event) -> None:
-        """Pass the event on."""
+        """Pass the event on to all profilers of the group."""
         for profiler in self._profilers:
             profiler.record(event)
 
 
 def is_delegate_kernel(place: Place, node: Node) -> bool:
-    """Return whether a node is a delegate's kernel."""
+    """Return whether a node is a delegate's kernel, whatever the tensor (subgraph, index): for `TensorObserver.watch`."""
     return node.delegate is not None
 
 

@@ -77,7 +77,7 @@ class Lockstep:
         return outputs
 
     def judged(self) -> list[NodeDifference]:
-        """Return the difference of each tensor that was compared."""
+        """Return the difference of each compared tensor, over all runs."""
         return self._follower.judged()
 
     def partition_of(self, entry: NodeDifference) -> set[Place]:

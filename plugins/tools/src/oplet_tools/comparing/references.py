@@ -94,7 +94,7 @@ with open(job["answers"], "wb") as file:
 def saved_outputs(path: Path, details: Mapping[str, Details]) -> dict[str, Array]:
     """Read outputs saved in a file, as `oplet run --output` writes them: .npz or .json by name, .npy for a single output.
 
-    Real numbers of a quantized output are quantized.
+    Real numbers for a quantized output are quantized, so that integers are compared.
 
     Args:
         path: the file.

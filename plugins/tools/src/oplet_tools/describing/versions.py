@@ -89,7 +89,7 @@ def describe_versions(model: str | os.PathLike[str] | Model, plugins: PluginMana
 
 
 def minimum_runtime_noted(model: Model) -> str | None:
-    """Return the minimum release in the model's metadata; None if there is none."""
+    """Return the release in the model's metadata entry `min_runtime_version`; None if there is none."""
     data = model.metadata(MINIMUM_RUNTIME)
     return None if data is None else data.tobytes().split(b"\0")[0].decode("utf-8", "replace") or None
 

@@ -169,12 +169,12 @@ class Partitioning:
 
     @property
     def claimed(self) -> int:
-        """The number of nodes that delegates claim."""
+        """The number of nodes that delegates claim, in all subgraphs."""
         return sum(len(partition.nodes) for partition in self.partitions)
 
     @property
     def totals(self) -> tuple[Traffic, Traffic, Traffic]:
-        """Inputs, outputs and constants of all partitions together."""
+        """The tensors and bytes that partitions read as inputs, write as outputs and read as constants, in all together."""
         cuts = self.partitions
         return _sum([c.inputs for c in cuts]), _sum([c.outputs for c in cuts]), _sum([c.constants for c in cuts])
 

@@ -55,7 +55,7 @@ class EntryPoint:
         self.batched = marked or with_dimensions
 
     def sizes(self) -> set[int]:
-        """Return the first dimensions of the batched inputs."""
+        """Return the sizes of the first dimensions of batched inputs: one if they agree on a batch size."""
         return {indices(self._tensors[i].shape)[0] for i in self.batched}
 
     def described(self) -> str:
@@ -63,7 +63,7 @@ class EntryPoint:
         return ", ".join(f"'{self._tensors[i].name or i}' {indices(self._tensors[i].shape)}" for i in self.batched)
 
     def run(self, interpreter: Interpreter, values: Values) -> list[Array]:
-        """Run the subgraph on inputs of any batch size; return its outputs."""
+        """Run the subgraph on inputs by tensor index, of any batch size; return its outputs."""
         if self._signature is not None:
             runner = interpreter.get_signature_runner(self._signature.signature_key)
             result = runner(**{entry.name or "": values[entry.tensor_index] for entry in self._signature.inputs or []})

@@ -70,12 +70,12 @@ class Graph:
         return axes[0]
 
     def scaled(self, size: int) -> int:
-        """Return the new size of a dimension that contains the batch."""
+        """Return the new size of a dimension that has the old `size` and contains the batch, perhaps times other dimensions."""
         return size * self.new // self.old
 
 
 class NodeView:
-    """A node of the graph, with the methods by which rules read and change it."""
+    """A node of the graph with its inputs by position, for the rules, which read it and change it in place."""
 
     def __init__(self, graph: Graph, index: int) -> None:
         self.graph = graph
@@ -145,7 +145,7 @@ class NodeView:
         return BatchError(f"{self} {why}")
 
     def refuse_if_free(self, what: str) -> None:
-        """Raise a `BatchError` if the batch size stays free (-1), as the constant would have to hold it."""
+        """Raise a `BatchError` if the batch size stays free (-1), which a constant cannot hold; `what` names the constant."""
         if self.graph.free:
             raise self.refuse(f"takes {what} from a constant, which must hold a batch size; it cannot be left free.")
 
@@ -180,7 +180,7 @@ def _reshape(node: NodeView) -> str:
 
 
 def _moved(node: NodeView) -> str:
-    """Turn a reshape that moves the batch to another dimension, which converters write for a batch of one, into a transpose."""
+    """Turn a reshape that moves a batch of one to another dimension, as converters write it, into a transpose; say so."""
     axis, order = node.axis(0), node.constant(1)
     shape, out = list(node.shape(0)), list(node.graph.before[node.outputs[0]])
     if axis is None or order is None or node.graph.old != 1 or shape[axis] != 1:

@@ -237,7 +237,7 @@ def _mixed(
 
 
 class _InterpreterFactory:
-    """Makes fresh interpreters of a snapshot of a model."""
+    """Makes interpreters of a model as it was when the factory was made."""
 
     def __init__(self, content: bytes, plugins: PluginManager) -> None:
         self._content = content

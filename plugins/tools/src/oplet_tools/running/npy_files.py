@@ -42,7 +42,7 @@ _STORED, _DEFLATE, _ENCRYPTED = 0, 8, 0x1 | 0x40
 
 @dataclass(frozen=True)
 class Header:
-    """The header of an array.
+    """The header of an array in an .npy or .npz file.
 
     Attributes:
         dtype: the dtype of the elements; never objects.
@@ -61,7 +61,7 @@ class Header:
 
     @property
     def row(self) -> Header:
-        """The header of one row along the first axis."""
+        """The header that one row along the first axis would have as an array."""
         return Header(self.dtype, self.shape[1:], False)
 
 

@@ -83,7 +83,7 @@ class Picture:
         self.facts.update(facts)
 
     def notice(self, name: str) -> Notice:
-        """Return a notice of the conversion."""
+        """Return a notice for users of the steps of the conversion; `name` is the input's."""
         return Notice("picture", name, f"'{self.path}': {', '.join(self.done)}", self.facts)
 
 

@@ -34,7 +34,7 @@ class Names(NamedTuple):
         distribution: the pip package's name, which is also its folder's.
         module: the Python package's name.
         plugin: the entry point's name.
-        class_name: the class of a delegate.
+        class_name: the name of a delegate's class.
         test: the test module's name.
     """
 

@@ -26,11 +26,11 @@ _LONGEST, _SHOWN = 100_000, 4
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way of running a model.
+    """One way of running a model: kernels, and delegates applied before them.
 
     Attributes:
         kernels: the plugin whose kernels replace the built-in ones where it has them, "" for the built-in kernels alone.
-        prefer: the plugins to take where several serve an op, the most preferred first.
+        prefer: the plugins to take where several have kernels for an op, the most preferred first.
         delegates: names of the delegates to apply, in order; "distribution:name" where two packages bring the same name.
         nodes: the nodes of the main subgraph that each delegate may claim, as `runs_text` writes them, "" for all; () where all of
             them may claim all.

@@ -169,7 +169,7 @@ _ONCE_MORE = "the fastest once more, in turns"
 
 
 class _Teller:
-    """Reports progress and crashes of a measurement to the user."""
+    """A `Watcher` that reports progress, and candidates that crashed, to the user."""
 
     def __init__(self, model: str, progress: Progress | None) -> None:
         self._model = model

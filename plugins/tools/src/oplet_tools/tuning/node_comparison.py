@@ -145,8 +145,8 @@ class NodeComparer(Profiler):
         """Set the recorded values of the next run.
 
         Args:
-            values: the recorded values.
-            judged: the tensors to compare, None for all; the others are overwritten without a comparison.
+            values: the recorded arrays in order, by (subgraph, tensor).
+            judged: the tensors to compare, as (subgraph, tensor), None for all; the others are overwritten without a comparison.
             run: the run's number.
         """
         self.values, self._judged, self.run = values, judged, run

@@ -21,8 +21,8 @@ Array = NDArray[Any]
 
 
 class TimedInterpreter:
-    """A candidate's interpreter, allocated and with its inputs set, with its first outputs, the seconds of its first run, and
-    those of compiling.
+    """A candidate's interpreter, allocated and with its inputs set. It has run once: the outputs, the seconds of that run, and
+    those of compiling are kept.
     """
 
     def __init__(self, interpreter: Interpreter, inputs: dict[int, Array]) -> None:

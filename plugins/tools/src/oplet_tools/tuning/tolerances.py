@@ -108,7 +108,7 @@ def kind_of(nodes: Iterable[Node]) -> ModelKind:
 
 
 def tolerance_for(dtype: np.dtype[Any], quantized: bool, kind: ModelKind) -> Tolerance:
-    """Return the preset for a tensor.
+    """Return the preset tolerance for a tensor's type in a model of this kind.
 
     Args:
         dtype: the tensor's dtype. Strings, booleans and integers that are not quantized must be equal with every preset.

@@ -123,7 +123,7 @@ def fastest(trials: Iterable[Trial]) -> Trial | None:
 
 
 class _Measurement:
-    """State of a measurement: the trials so far, and the interpreters of the finalists."""
+    """State of a measurement: trials so far, and interpreters of candidates that may be the fastest ("finalists")."""
 
     def __init__(
         self, open: Open, manager: PluginManager, inputs: dict[int, Array], max_error: float | None, until: float
@@ -141,7 +141,7 @@ class _Measurement:
 
     @property
     def has_time(self) -> bool:
-        """Whether another candidate may be begun."""
+        """Whether there is time left to begin another candidate."""
         return time.monotonic() <= self._until
 
     def divide_time(self) -> None:
@@ -242,7 +242,7 @@ class _Measurement:
         return sorted((t for t in self.trials.values() if not t.why), key=lambda trial: trial.seconds or 0.0)
 
     def _close_slow(self, latest: Trial) -> None:
-        """Close the interpreters that are no longer finalists, as each may take the memory of a large model."""
+        """Close interpreters of candidates that cannot be the fastest any more, as each may take the memory of a large model."""
         trials = {**self.trials, latest.candidate: latest}
         best = min(t.seconds for t in trials.values() if not t.why and t.seconds is not None)
         for candidate in list(self._finalists):

@@ -149,7 +149,7 @@ def _cuttable(
 
 
 def _packages(chosen: Iterable[Kernel], owners: Mapping[str, str]) -> list[Package]:
-    """Return the packages of these kernels, and the other op packages that their sources mention.
+    """Return the packages that these kernels are in, and other op packages whose names occur in their sources (`owners` has all).
 
     A mentioned package with a compiled library is left out: it is not cut, and stays a requirement.
     """

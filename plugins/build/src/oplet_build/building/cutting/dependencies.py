@@ -29,12 +29,12 @@ _RESOURCES = ("importlib.resources", "importlib_resources", "pkgutil")
 
 @dataclass(eq=False)
 class ReachedModule:
-    """A module of which the kernels being cut need something.
+    """A module of which the extracted kernels need something.
 
     Attributes:
         module: the parsed module.
         package: the top-level package that it belongs to.
-        kept: the statements of it that are needed.
+        kept: its statements that are needed.
     """
 
     module: Module
@@ -85,12 +85,12 @@ class DependencyClosure:
 
     @cached_property
     def reads_annotations(self) -> bool:
-        """Whether some module reads annotations at run time, so that they must be kept."""
+        """Whether one of these modules reads annotations at run time, so that they must be kept."""
         return _ANNOTATION_READERS.search(self._texts) is not None
 
     @cached_property
     def reads_docstrings(self) -> bool:
-        """Whether some module reads docstrings at run time, so that they must be kept."""
+        """Whether one of these modules reads docstrings at run time, so that they must be kept."""
         return "__doc__" in self._texts
 
     def require(self, name: str, attribute: str = "") -> None:
@@ -296,7 +296,7 @@ class DependencyClosure:
             self._keep_whole(name)
 
     def _follow_files(self, reached: ReachedModule, statement: Statement) -> None:
-        """Keep the data files that a statement names."""
+        """Keep the data files of the package whose names a statement has as strings."""
         package = reached.package
         texts = {text.strip("/") for text in statement.strings}
         named = {

@@ -170,7 +170,7 @@ class Purity:
         )
 
     def origin(self, node: ast.expr) -> str:
-        """Return the dotted name that an expression stands for, its first part resolved by the imports; "" if it is no name."""
+        """Return an expression's dotted name with imports resolved: "numpy.array" for np.array; "" if it is no name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)

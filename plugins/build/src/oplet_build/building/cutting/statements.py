@@ -207,7 +207,7 @@ def _mark_bare_imports(statements: Iterable[Statement], is_package: bool, used: 
 
 
 def _mentioned(tree: ast.Module) -> Iterator[str]:
-    """Yield all names that are used in a module, also in annotations and in type-checking code."""
+    """Yield all names that occur in a module as uses, also in annotations and in type-checking code."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             yield node.id
@@ -271,7 +271,7 @@ class _Reader:
                 yield Import(alias.asname or alias.name, module, alias.name)
 
     def uses(self, node: ast.stmt, purity: Purity) -> tuple[dict[str, set[Chain]], list[str]]:
-        """Return the names that a statement uses, and its string constants."""
+        """Return the names that a statement uses, with the attribute chains looked up in each, and its string constants."""
         found: dict[str, set[Chain]] = {}
         strings: list[str] = []
         for part in self._parts(node, purity):

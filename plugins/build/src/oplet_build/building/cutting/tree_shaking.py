@@ -30,7 +30,7 @@ def shaken_source(
         module: the module.
         kept: the statements to keep.
         docstrings: keep the docstrings of functions and classes.
-        left_out: modules that are missing from the build; a function that imports one raises an error that refuses the node.
+        left_out: modules that are missing from the build; where a function imports one, it raises an error: the node is refused.
         build: the name of the new package in that error's message.
     """
     body: list[ast.stmt] = []

@@ -164,7 +164,7 @@ def write_payload_wheel(payload: Payload, cut: CutPackage, directory: Path) -> P
 
 
 def _named(models: Sequence[Model]) -> dict[str, bytes]:
-    """Return the models' bytes by file name; files of the same name are prefixed with their folders' names."""
+    """Return the models' bytes by file name; where several files have the same name, their folders' names come before it."""
     stems = [Path(model.path).stem if model.path else "model" for model in models]
     named: dict[str, bytes] = {}
     for model, stem in zip(models, stems):

@@ -148,8 +148,8 @@ def project_files(cut: CutPackage, version: str, core: CoreParts | None = None) 
 
 
 def platform_tag(cut: CutPackage) -> str:
-    """Return the platforms that the compiled libraries in a build run on: those of their packages' wheels, if all agree, else
-    this machine's.
+    """Return the platform tag for a build with compiled libraries: that of their packages' wheels, if all agree, else this
+    machine's.
     """
     owners = set(cut.libraries.values())
     promised = {source.platforms for source in cut.sources if source.name in owners}

@@ -166,7 +166,7 @@ def _place(subgraph: int, node: int) -> str:
 
 
 def compare_with(base: Base, now: Benchmark) -> Comparison:
-    """Compare a benchmark with an earlier one."""
+    """Compare a benchmark with an earlier one: the inference, the nodes and the kinds of ops."""
     runs, profile = now.runs, now.profile
     nodes = {
         (_place(node.subgraph, node.node), node.label): (node.label, node.name, (node.seconds, node.low, node.high))

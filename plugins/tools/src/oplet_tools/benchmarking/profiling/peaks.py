@@ -47,7 +47,7 @@ class Peaks:
 
 @functools.cache
 def measure_peaks() -> Peaks:
-    """Measure the peaks, once per process; takes about half a second."""
+    """Measure the machine's highest throughputs, once per process; takes about half a second."""
     a, b, c = (np.full((_ROWS, _ROWS), 0.5, np.float32) for _ in range(3))
     product = _seconds(lambda: np.matmul(a, b, out=c))
     source, target = (np.ones(_BYTES, np.uint8).reshape(-1, _PIECE) for _ in range(2))

@@ -73,7 +73,7 @@ def explore_model(
 
 
 class _Explorer:
-    """Describes one subgraph."""
+    """Makes the `ExploredSubgraph` of one subgraph."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class _Explorer:
 
 
 def _live(order: Sequence[int], edges: Sequence[Edge]) -> list[int]:
-    """Count, for each node, the edges that cross from it and the nodes before it to the nodes after it."""
+    """Return for each position in `order` the number of edges that lead from nodes up to there to later nodes."""
     places = {node: place for place, node in enumerate(order)}
     change = [0] * (len(order) + 1)
     for edge in edges:

@@ -160,7 +160,7 @@ def _told(bundle: _Tree, ops: Mapping[int, str]) -> str:
 
 
 def _unfold(root: _Tree) -> None:
-    """Unfold the largest groups while few boxes are shown, and not too many would be."""
+    """Unfold groups, the largest first, until enough boxes are shown; none is unfolded that would make them too many."""
     if sum(1 for _ in root.all_nodes()) <= _MOST:
         for group in _inside(root):
             group.open = True

@@ -35,12 +35,12 @@ def graph_collection(model: ExploredModel) -> dict[str, Any]:
 
 
 def graph_id(subgraph: ExploredSubgraph) -> str:
-    """Return the id of a subgraph's graph."""
+    """Return the id that a subgraph's graph has in the collection."""
     return f"{subgraph.index} {shown(subgraph.name)}".strip()
 
 
 def node_id(node: int) -> str:
-    """Return the id of a node in its graph."""
+    """Return the id that a node has in the graph of its subgraph."""
     return f"n{node}"
 
 

@@ -65,7 +65,7 @@ def _form(
 
 
 def _scores(column: Column) -> int:
-    """Return the number of scores of an output that is one row of them; 0 for another output."""
+    """Return the number of scores of an output whose row is one list of them; 0 for another output."""
     if -1 in column.shape or column.dtype.kind not in "iufV" or not column.shape:
         return 0
     largest = max(column.shape)

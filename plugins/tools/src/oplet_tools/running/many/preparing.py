@@ -146,7 +146,7 @@ class RowRunner:
 
 
 def input_details(lent: Lent) -> dict[str, Details]:
-    """Return the details of a Predictor's inputs by name, with the ranges and normalization of their values."""
+    """Return the details of a Predictor's inputs by name, with "limits" and "normalization" as in `ModelRunner.inputs`."""
     opened = lent.single
     details = {name: dict(column.details) for name, column in opened.inputs.items()}
     for each in details.values():

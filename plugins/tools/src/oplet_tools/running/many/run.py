@@ -37,10 +37,10 @@ FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "pa
 
 
 class Reporter(Protocol):
-    """Receiver of messages about a run while it goes on."""
+    """Protocol: receives messages while rows are run."""
 
     def notify(self, notice: Notice) -> None:
-        """Report what was done to a value."""
+        """Report what was done to an input's value, such as clamping."""
 
     def say(self, text: str) -> None:
         """Report something that was found out or decided."""

@@ -39,7 +39,7 @@ class Job:
     plugins: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Convert the job to a JSON object."""
+        """Convert the job to a JSON object, which `from_json` reads."""
         return {**asdict(self), "prefer": self.prefer._asdict()}  # of a named tuple, JSON would make a list
 
     @classmethod

@@ -21,11 +21,11 @@ _RUNS, _LEAST_RUNS, _SECONDS = 20, 3, 0.4
 
 
 class OwnNode(NamedTuple):
-    """A node of the model.
+    """A node of the model file, delegated or not.
 
     Attributes:
         op: its operator's name.
-        sources: the nodes whose results it reads.
+        sources: the indices of nodes whose results it reads.
         nbytes: the bytes that it writes.
     """
 
@@ -78,7 +78,7 @@ class _LeastTimes(Profiler):
         self.start()
 
     def start(self) -> None:
-        """Begin a run."""
+        """Begin a run: from now on the times of its nodes are counted."""
         self._begun, self._waited = time.perf_counter(), waited()
 
     def record(self, event: Event) -> None:

@@ -157,7 +157,7 @@ class Journal:
         remove_folder(self._folder, [_RUN, self._rows.name])
 
     def close(self) -> None:
-        """Close the journal; what was stored stays for a resumed run."""
+        """Close the file; what was stored stays in the folder, for a resumed run."""
         self._file.close()
 
     def _run(self) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class Folder:
         """Check that another folder has files of the same names, apart from their suffixes.
 
         Raises:
-            TensorError: it has not.
+            TensorError: the names differ.
         """
         mine, others = ([os.path.splitext(name)[0] for name in folder.names] for folder in (self, other))
         for a, b in zip(mine, others):

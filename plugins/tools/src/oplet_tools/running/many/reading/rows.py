@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class InputOptions:
-    """Options of the conversion of given values to those of inputs.
+    """How given values are converted to those of inputs.
 
     Attributes:
         raw: whether values are the integers of quantized tensors.
@@ -106,7 +106,7 @@ class JsonPart:
     Attributes:
         line: the text.
         source: what messages call it.
-        names: the inputs that it has values for.
+        names: the inputs that the line has values for.
     """
 
     line: bytes
@@ -133,7 +133,7 @@ class ValuePart:
     """A value that was read already: an array, or the bytes of a picture.
 
     Attributes:
-        name: the input.
+        name: the name of the input.
         value: the array, or the bytes of a PNG or JPEG file.
         source: what messages call it.
     """
@@ -151,7 +151,7 @@ class ValuePart:
 
 
 def own_names(entries: Mapping[str, Any], details: Mapping[str, Details], source: str) -> dict[str, Any]:
-    """Return the entries that are inputs, by the inputs' names; "x" stands for "serving_default_x:0" too. Others are left out.
+    """Return the entries that are inputs, by the inputs' names; "x" stands for "serving_default_x:0" too. Others are ignored.
 
     A model with one input takes an only entry (besides "name") whatever it is called.
 
