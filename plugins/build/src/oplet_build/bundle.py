@@ -22,10 +22,10 @@ __all__ = ["Bundle"]
 
 
 class Bundle:
-    """The ops of one build, with those methods of a PluginManager that interpreters use.
+    """The ops of one build, with the methods of a PluginManager that interpreters call.
 
-    A build's `oplet.plugins.manager` has a subclass named `PluginManager` that sets the attributes. Its constructor takes the arguments
-    of the real one, to refuse them.
+    A build's `oplet.plugins.manager` has a subclass named `PluginManager` that sets the attributes. Its constructor takes the
+    arguments of the real one only to refuse them.
 
     Attributes:
         package: the package of kernels.
@@ -69,7 +69,7 @@ class Bundle:
         return self._resolver
 
     def recipe(self) -> None:
-        """Return None: another process cannot make this manager, nor store plans of it."""
+        """Return None: unlike a PluginManager, this cannot be made in another process, and its plans are not stored."""
 
     def registry(self) -> DelegateRegistry:
         """Refuse a request for delegates.
@@ -80,10 +80,10 @@ class Bundle:
         raise PluginError(f"The build '{self.distribution}' has no delegates; the package oplet has them.")
 
     def delegate_for(self, op: str, prefer: object = None) -> None:
-        """Return None: a build has no delegates."""
+        """Return None, where a PluginManager returns the delegate that runs an op: a build has no delegates."""
 
     def advice(self, op: Op | int) -> str:
-        """Return advice, in one line, for an op that is not in the build."""
+        """Return advice, in one line, on what to do about an op that is not in the build."""
         known = isinstance(op, str) and op in BuiltinOperator.__members__
         key: Op = BuiltinOperator[str(op)] if known else op_key(op)
         label = op_label(key)

@@ -112,7 +112,7 @@ def delegate_arguments(delegates: object) -> tuple[DelegateSpec, ...] | str:
     """Check the specifications of delegates, and return them as a tuple; "auto" is returned as it is.
 
     Raises:
-        DelegateError: one is no specification.
+        DelegateError: one of them is not a specification of a delegate.
     """
     if isinstance(delegates, str):
         return delegates if is_auto(delegates) else (_spec(delegates),)
@@ -124,7 +124,7 @@ def delegate_arguments(delegates: object) -> tuple[DelegateSpec, ...] | str:
 
 
 def plugins_argument(plugins: PluginManager | Sequence[str] | None) -> PluginManager | tuple[str, ...] | None:
-    """Return the plugins; names as a tuple, so that they can be pickled."""
+    """Return the plugins as given: a PluginManager or None, or names as a tuple, so that they can be pickled."""
     if plugins is None or isinstance(plugins, PluginManager):
         return plugins
     return (plugins,) if isinstance(plugins, str) else tuple(plugins)
@@ -134,7 +134,7 @@ def positive(name: str, value: object) -> int:
     """Check that an argument is a positive integer, and return it.
 
     Raises:
-        TensorError: it is none (a ValueError).
+        TensorError: it is not a positive integer (this is a ValueError).
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise TensorError(f"{name} is {value!r}; give a whole number of at least 1.")

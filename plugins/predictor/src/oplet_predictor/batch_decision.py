@@ -50,13 +50,13 @@ class BatchPlan(NamedTuple):
 
 
 def decide(single: OpenedModel, open_for: Open, asked: int | bool | None, delegates: bool) -> BatchPlan:
-    """Decide how rows are run.
+    """Decide whether rows are run one by one or in batches, and of which size.
 
     Args:
         single: the model, allocated for one row.
-        open_for: opens it for a batch.
-        asked: what `Predictor(batch=)` was given.
-        delegates: whether there are delegates.
+        open_for: opens the model for a number of rows, with or without delegates.
+        asked: the argument `batch` of the Predictor: None, True or the largest batch.
+        delegates: whether the Predictor has delegates.
     """
     if asked is not None and asked is not True and asked == 1:
         return BatchPlan(1, "batch=1 asks for it")
@@ -115,7 +115,7 @@ def _examine(
 
 
 def _not_resizable(single: OpenedModel) -> str:
-    """Explain why batches are out of the question; "" if they are not."""
+    """Explain why the model cannot take several rows at once, whatever its nodes compute; "" if it may."""
     if not single.subgraph.ready:
         return "the model cannot be allocated before the shapes of its rows are known"
     if single.has_variables:
@@ -140,7 +140,7 @@ def mixing(one: OpenedModel, several: OpenedModel) -> str:
 
     Args:
         one: the model, allocated for one row.
-        several: the model, allocated for several.
+        several: the model, allocated for several rows.
     """
     rows, tensors = several.size, one.subgraph.tensors
     batched = {tensors[column.index] for column in one.inputs.values()}
@@ -173,7 +173,7 @@ def mixing(one: OpenedModel, several: OpenedModel) -> str:
 
 
 def rounding(model: OpenedModel) -> str:
-    """Explain why the bits of a batch may differ from those of single rows; "" if they cannot."""
+    """Explain why a batch may differ in floats' last bits from the same rows run one by one; "" if it cannot."""
     for index in model.subgraph.execution_plan:
         node = model.subgraph.nodes[index]
         if not keeps_bits(node) and not all(tensor.is_constant for tensor in node.outputs):
@@ -192,7 +192,7 @@ def same_bits(a: Array, b: Array) -> bool:
 
 
 def _repeats(one: Tensor, several: Tensor, rows: int) -> bool:
-    """Return whether a constant that grows with the number of rows has the same values for each."""
+    """Return whether a constant that grows with the number of rows has the same values for each row."""
     a, b = np.asarray(one.data), np.asarray(several.data)
     if not a.ndim or b.shape != (a.shape[0] * rows, *a.shape[1:]):
         return False
@@ -200,7 +200,7 @@ def _repeats(one: Tensor, several: Tensor, rows: int) -> bool:
 
 
 def _probe(single: OpenedModel, batch: OpenedModel, size: int, tolerant: bool) -> str:
-    """Explain how a batch of random rows differs from these rows run one by one; "" if it does not."""
+    """Explain how random rows differ in a batch from single rows, "" if they do not; if `tolerant`, by more than last bits."""
     random = np.random.default_rng(0)
     different = min(_PROBED, size)
     order = np.arange(size) % different

@@ -41,12 +41,12 @@ _FLOATS = {
 
 
 class Reads:
-    """A node that reads a batched tensor, with the shapes for one row; what batch rules look at.
+    """A node that reads a batched tensor (its first dimension goes through the rows), prepared for one row; used by rules.
 
     Attributes:
         node: the node.
         batched: the tensors that are batched.
-        varying: the constants that depend on the number of rows.
+        varying: the constants whose values depend on the number of rows.
     """
 
     def __init__(self, node: Node, batched: Collection[Tensor], varying: Collection[Tensor]) -> None:
@@ -55,12 +55,12 @@ class Reads:
         self.varying = varying
 
     def is_batched(self, position: int) -> bool:
-        """Whether the input at a position is batched."""
+        """Return whether the input at this position is batched."""
         inputs = self.node.inputs
         return position < len(inputs) and inputs[position] in self.batched
 
     def is_free(self, position: int) -> bool:
-        """Whether the input at a position is the same for every row and every number of rows; also if it is omitted."""
+        """Return whether the input at this position is the same for every row and any number of rows, or is omitted."""
         inputs = self.node.inputs
         return position >= len(inputs) or (inputs[position] not in self.batched and inputs[position] not in self.varying)
 
@@ -69,7 +69,7 @@ class Reads:
         return len(self.node.inputs[position].shape)
 
     def constant(self, position: int) -> NDArray[Any] | None:
-        """Return the value of a constant input that does not depend on the number of rows; None if it is no such constant."""
+        """Return the value of an input that is constant, and the same for any number of rows; None if it is not."""
         inputs = self.node.inputs
         if position >= len(inputs) or not self.is_free(position) or inputs[position] is None or not inputs[position].is_constant:
             return None
@@ -213,7 +213,7 @@ def _gather(node: Reads) -> str:
 
 
 def _look_up(values: int, indices: int, least: int) -> Rule:
-    """Make a batch rule for lookups: the batched input `indices` selects slices of the input `values`, which all rows share."""
+    """Make a batch rule for lookups: input number `indices` is batched, of rank `least` or more, and input `values` is not."""
 
     def rule(node: Reads) -> str:
         return "" if node.is_batched(indices) and node.is_free(values) and node.rank(indices) >= least else _UNKNOWN
@@ -332,7 +332,7 @@ _EXACT_ACTIVATIONS = {
 
 
 def keeps_bits(node: Node) -> bool:
-    """Return whether a node gives the same bits for rows in a batch as one by one; its rows are independent.
+    """Return whether a node, whose rows are known to be independent, gives the same bits for rows in a batch as one by one.
 
     Integer results are the same whatever is computed with them. Sums of floats are not: BLAS adds in an order that depends on the size.
     """

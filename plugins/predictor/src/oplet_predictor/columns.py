@@ -44,15 +44,15 @@ class Column:
     fills_batch: bool
 
     def tensor_value(self, row: Array) -> Array:
-        """Return the tensor's value for one row: with a leading dimension of 1 if the tensor is batched."""
+        """Return the value that the tensor gets for one row: with a leading dimension of 1 if `fills_batch`."""
         return row[np.newaxis] if self.fills_batch else row
 
     def row_of(self, value: Array) -> Array:
-        """Return the row that a tensor's value holds: without the leading dimension of 1 if the tensor is batched."""
+        """Return the row in a tensor's value: without the leading dimension of 1 if `fills_batch`."""
         return value[0, ...] if self.fills_batch and value.shape[:1] == (1,) else value
 
     def fits(self, shape: Sequence[int]) -> bool:
-        """Whether a row may have this shape."""
+        """Return whether a row may have this shape."""
         return len(shape) == len(self.shape) and all(mine in (-1, its) for mine, its in zip(self.shape, shape))
 
     @property
@@ -69,7 +69,7 @@ def input_column(name: str, tensor: Tensor, details: Mapping[str, Any]) -> Colum
 
 
 def output_column(name: str, tensor: Tensor, details: Mapping[str, Any]) -> Column:
-    """Make the column of an output, from its shape after it was allocated for one row."""
+    """Make the column of an output from its tensor, which is allocated for one row."""
     signature = _signature(tensor)
     if tensor.is_dynamic:  # its shape is known when it has run, and whether a free leading dimension counts rows is not told
         fills = signature[:1] == (1,)
@@ -100,11 +100,11 @@ class Rows:
 
     @property
     def alike(self) -> bool:
-        """Whether all rows have the same shape."""
+        """Whether all rows of an input have the same shape, for each input."""
         return not any(isinstance(value, list) for value in self._values)
 
     def one(self, row: int) -> list[Array]:
-        """Return the tensors' values for one row."""
+        """Return the value that each input tensor gets for one row, in the order of the inputs."""
         return [
             value[row : row + 1]
             if column.fills_batch and not isinstance(value, list)
@@ -113,7 +113,7 @@ class Rows:
         ]
 
     def several(self, start: int, stop: int, size: int) -> list[Array]:
-        """Return the tensors' values for a batch of rows; the last row is repeated if there are fewer than `size`."""
+        """Return each input tensor's value for rows `start` to `stop` (excluded); the last row is repeated up to `size` rows."""
         blocks = [np.asarray(value[start:stop]) for value in self._values]
         more = size - (stop - start)
         return [np.concatenate([block, np.repeat(block[-1:], more, 0)]) for block in blocks] if more else blocks
@@ -220,7 +220,7 @@ def _misfit(column: Column, shape: Sequence[int], rows: bool = False) -> TensorE
 
 
 def _by_column(columns: Mapping[str, Column], given: object, model: str) -> dict[str, object]:
-    """Return the given values by column, in the columns' order."""
+    """Return the given values by the full names of the columns, in the columns' order."""
     takes = ", ".join(f"'{shown(name)}'" for name in columns) or "none"
     if not isinstance(given, Mapping):
         if len(columns) != 1:
@@ -247,7 +247,7 @@ def _short_names(columns: Mapping[str, Column]) -> dict[str, str]:
 
 
 class Collected:
-    """Collects the rows of one output, and returns them as one array.
+    """Collects the rows of one output, which come one by one or in batches, into one array.
 
     Args:
         column: the output.
@@ -261,7 +261,7 @@ class Collected:
         self._rows: list[Array] | None = None
 
     def put(self, row: int, value: Array) -> None:
-        """Copy a row out of the tensor's value, and append it. Rows come in order."""
+        """Copy the row that an output's value holds, as row number `row`; rows have to come in ascending order."""
         value = self._column.row_of(value)
         array = self._array
         if array is None and self._rows is None:
@@ -275,7 +275,7 @@ class Collected:
         self._rows.append(value.copy())
 
     def put_several(self, start: int, stop: int, value: Array, size: int) -> None:
-        """Copy rows out of the tensor's value for a batch of `size` rows."""
+        """Copy rows `start` to `stop` (excluded) from an output's value for `size` rows; the rest of them are padding."""
         inside = value.shape[1:] if self._column.fills_batch else (value.shape[0] // size, *value.shape[1:])
         if self._array is None:
             self._array = np.empty((self._count, *inside), value.dtype)
@@ -295,7 +295,7 @@ class Collected:
 
 
 def placed(error: OpletError, place: str) -> OpletError:
-    """Prefix the error's message with the row or item that it is about; return the error."""
+    """Put `place`, the row or item that it is about ("row 3"), before the error's message; return the error."""
     error.args = (f"{place}: {error}",)
     return error
 

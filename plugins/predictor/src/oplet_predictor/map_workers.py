@@ -29,8 +29,8 @@ class Group:
         first: the number of the first item.
         items: the items.
         outcomes: the result or error of each; None before they are run.
-        failure: what ended the group without outcomes: no error of an item.
-        seconds: the time that it took.
+        failure: the exception that ended the whole group, such as a worker process that died; None if each item has an outcome.
+        seconds: the time that running it took.
         batch: the size of the batches that the worker runs.
     """
 
@@ -44,12 +44,12 @@ class Group:
 
     @property
     def done(self) -> bool:
-        """Whether the group was run."""
+        """Whether the group was run, with or without success."""
         return self.outcomes is not None or self.failure is not None
 
 
 class Workers(Protocol):
-    """A set of workers that run groups; all methods are called by the thread that takes the results."""
+    """Protocol: a set of workers that run groups; only the thread that takes the results calls its methods."""
 
     #: The most groups that may be submitted and not yet done.
     capacity: int
@@ -101,20 +101,20 @@ class _InThread:
         group.seconds = time.monotonic() - began
 
     def stop(self) -> None:
-        """Cancel a run on another thread."""
+        """Cancel the run that another thread is in; called from the thread that takes the results."""
         self._stopped.set()
         if (lent := self._lent) is not None:
             lent.cancel()
 
     def end(self) -> None:
-        """Return the interpreter to the pool."""
+        """Return the interpreter to the pool when there are no more groups."""
         lent, self._lent = self._lent, None
         if lent is not None:
             self._predictor._give(lent)
 
 
 class _InProcess:
-    """Runs groups in a child process of its own."""
+    """Runs groups in a child process that is this worker's own."""
 
     def __init__(self, predictor: RunsItems) -> None:
         self._process = WorkerProcess(predictor)
@@ -129,7 +129,7 @@ class _InProcess:
         group.seconds = time.monotonic() - began
 
     def stop(self) -> None:
-        """Cancel the run that another thread is waiting for, by ending the child process."""
+        """End the child process, and so cancel the run that another thread is waiting for."""
         self._process.stop()
 
     def end(self) -> None:
@@ -138,7 +138,7 @@ class _InProcess:
 
 
 class _Here:
-    """A single worker that runs groups in the calling thread."""
+    """`Workers` of one worker, which runs each group in the calling thread as soon as it is submitted."""
 
     capacity = 1
 
@@ -161,7 +161,7 @@ class _Here:
 
 
 class _Threads:
-    """A thread for each worker; it is started when there is a group for it."""
+    """`Workers` with a thread for each worker; a thread is started when there is a group for it."""
 
     def __init__(self, workers: list[Any]) -> None:
         self.capacity = _AT_ONCE * len(workers)

@@ -23,7 +23,7 @@ _LARGEST, _SECONDS = 256, 0.005
 
 @dataclass(frozen=True)
 class MapSettings:
-    """The checked arguments of `Predictor.map`, named as these."""
+    """The checked arguments of `Predictor.map`, under the same names."""
 
     workers: int
     processes: bool
@@ -56,7 +56,7 @@ def map_items(predictor: RunsItems, iterable: Iterable[Any], settings: MapSettin
 
     Raises:
         PluginError: the Predictor cannot be sent to processes.
-        TensorError: the iterable is none (a ValueError).
+        TensorError: `iterable` cannot be iterated over (this is a ValueError).
     """
     if settings.processes:
         predictor._ensure_picklable()
@@ -123,7 +123,7 @@ class _Reader:
         return Group(first, items) if items else None
 
     def learn(self, group: Group) -> None:
-        """Adapt the size of the next groups to the time that this one took."""
+        """Adapt the size of the next groups to the time that running this group took."""
         if len(group.items) >= self._size and group.seconds < _SECONDS:
             self._size = min(max(2 * self._size, group.batch), max(_LARGEST, group.batch))
         if self._size > group.batch > 1:

@@ -70,10 +70,10 @@ class OpenedModel:
         return {name: tensors[details[name]["index"]] for name in names}
 
     def allocate(self) -> None:
-        """Allocate for `size` rows; free dimensions of the rows keep the model's sizes.
+        """Allocate for `size` rows; dimensions inside a row that are free (-1) keep the model's sizes.
 
         Raises:
-            OpletError: the model cannot be allocated so.
+            OpletError: the model cannot be allocated for so many rows.
         """
         for name, tensor in self._input_tensors.items():
             if self.inputs[name].fills_batch and tensor.shape[0] != self.size:
@@ -97,7 +97,7 @@ class OpenedModel:
         )
 
     def run(self, values: Sequence[Array]) -> list[Array]:
-        """Run the model on a value for each input, from its first state; returns views of the outputs, which the next run overwrites.
+        """Run the model, its variables reset, on one value per input; return views of outputs, which the next run overwrites.
 
         Raises:
             OpletError: a value is refused, or a kernel fails.
@@ -117,12 +117,12 @@ class OpenedModel:
         return [runner.tensor(tensor.index).data for tensor in self._output_tensors.values()]
 
     def run_row(self, rows: Rows, row: int, collected: Sequence[Collected], place: int) -> None:
-        """Run one row, and store its outputs at position `place` of the collected outputs."""
+        """Run one row, and store its outputs in `collected`, one for each output, as row number `place`."""
         for output, value in zip(collected, self.run(rows.one(row))):
             output.put(place, value)
 
     def run_batch(self, rows: Rows, start: int, stop: int, collected: Sequence[Collected]) -> None:
-        """Run rows as a batch of `size`, and collect their outputs."""
+        """Run rows `start` to `stop` (excluded) as a batch of `size` rows, and store their outputs in `collected`."""
         for output, value in zip(collected, self.run(rows.several(start, stop, self.size))):
             output.put_several(start, stop, value, self.size)
 
@@ -131,7 +131,7 @@ class OpenedModel:
         return [Collected(column, count) for column in self.outputs.values()]
 
     def cancel(self) -> None:
-        """Cancel a run on another thread."""
+        """Cancel the run that another thread is in, if any."""
         self.interpreter.cancel()
 
     def close(self) -> None:
@@ -156,10 +156,10 @@ def fresh_opened(interpreter: Interpreter, signature: str | None, size: int = 1)
 
 
 def _refuse_shared_state(interpreter: Interpreter, subgraph: Subgraph) -> None:
-    """Refuse a model that assigns resource variables while it runs: what a row gives would depend on the rows before it.
+    """Refuse a model that assigns resource variables while it runs: a row's outputs would depend on the rows before it.
 
     Raises:
-        ModelError: it does.
+        ModelError: the model assigns some.
     """
     seen, waiting = {subgraph.index}, [subgraph]
     while waiting:

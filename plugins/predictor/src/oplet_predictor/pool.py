@@ -39,20 +39,20 @@ class Lent:
         return self._batch
 
     def cancel(self) -> None:
-        """Cancel a run on another thread."""
+        """Cancel the run that another thread is in with this model, if any."""
         for each in (self.single, self._batch):
             if each is not None:
                 each.cancel()
 
     def close(self) -> None:
-        """Close the interpreters."""
+        """Close this model's interpreters."""
         self.single.close()
         if self._batch is not None:
             self._batch.close()
 
 
 class RunsItems(Protocol):
-    """The methods of Predictor that workers call."""
+    """Protocol: the methods of Predictor that workers call."""
 
     def _take(self) -> Lent: ...
 
@@ -66,12 +66,12 @@ class RunsItems(Protocol):
 
 
 class Pool:
-    """The open models of one Predictor.
+    """The open models of one Predictor in this process; each is lent to one thread at a time.
 
     Args:
         name: the model in messages.
-        open_for: opens the model for a number of rows.
-        decide: decides how rows are run, given the model for one row.
+        open_for: opens the model for a given number of rows per run.
+        decide: decides from the model for one row whether rows are run in batches, and of which size.
     """
 
     def __init__(self, name: str, open_for: Callable[[int], OpenedModel], decide: Callable[[OpenedModel], BatchPlan]) -> None:
@@ -120,7 +120,7 @@ class Pool:
             self._close_idle()
 
     def plan(self, lent: Lent) -> BatchPlan:
-        """Return whether and in which batches rows are run; decided once, by the first thread that asks."""
+        """Return in which batches rows are run, if at all; the first thread that asks decides for all."""
         with self._deciding:
             if self._plan is None:
                 self._plan = self._decide(lent.single)

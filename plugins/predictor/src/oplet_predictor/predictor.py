@@ -118,11 +118,11 @@ class Predictor:
             return self._run(lent, given, "row", 0)
 
     def _run(self, lent: Lent, rows: Rows, noun: str, first: int) -> Row:
-        """Run rows, in batches as far as the batch plan allows; return the outputs.
+        """Run rows, in batches as far as the batch plan allows; return an array with all rows for each output, by name.
 
         Args:
-            noun: the rows in messages.
-            first: the number of the first of them.
+            noun: what messages call a row: "row" or "item".
+            first: the number of the first row, for messages.
         """
         single = lent.single
         collected = single.collect(rows.count)
@@ -221,7 +221,7 @@ class Predictor:
         return self._pool.plan(lent).size
 
     def _run_items(self, lent: Lent, first: int, items: Sequence[Any], stopped: Callable[[], bool]) -> list[Outcome]:
-        """Run items, and return the result or the error of each.
+        """Run items (one row each), and return for each its result, or the error that it ended with.
 
         Args:
             first: the number of the first item.
@@ -262,7 +262,7 @@ class Predictor:
 
     @property
     def outputs(self) -> dict[str, Column]:
-        """The outputs by name, as `inputs`."""
+        """The outputs by name: `name`, `dtype` and `shape` of a row, and the tensor's `details`. Opens the model."""
         with self._pool.lend() as lent:
             return dict(lent.single.outputs)
 

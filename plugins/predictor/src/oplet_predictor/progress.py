@@ -13,7 +13,7 @@ Report = Callable[[int, "int | None"], object]
 
 
 class Progress:
-    """Counts results, and reports each."""
+    """Counts the results of a run, and reports each as it comes."""
 
     def __init__(self, report: Report | None, total: int | None) -> None:
         self._report = report

@@ -35,7 +35,7 @@ class WorkerProcess:
     """One child process. One thread sends it items, any thread may stop it.
 
     Args:
-        predictor: the Predictor that it is given; it must be picklable.
+        predictor: the Predictor that the child process gets a pickled copy of.
     """
 
     def __init__(self, predictor: RunsItems) -> None:
@@ -48,8 +48,8 @@ class WorkerProcess:
         """Run items in the child process; return the size of its batches and the outcome of each item.
 
         Raises:
-            InvokeError: the process ended.
-            Exception: an item cannot be pickled, or the process raised something that is no `OpletError`.
+            InvokeError: the child process ended before it answered.
+            Exception: an item cannot be pickled, or the child raised an error that is no `OpletError`.
         """
         if self._process is None or self._pipe is None:
             self._start()
@@ -119,7 +119,7 @@ def _restore(safe: str | None) -> None:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Block SIGINT in this thread while a process is started, which inherits that: Ctrl-C would print a traceback of its
+    """Block SIGINT in this thread while a process is started, which inherits the block: Ctrl-C would print a traceback of its
     imports.
     """
     if not hasattr(signal, "pthread_sigmask"):
@@ -166,7 +166,7 @@ def _never() -> bool:
 
 
 def _portable(outcome: Outcome) -> Outcome:
-    """Return the outcome in a form that can be pickled: errors of other packages may not be picklable."""
+    """Return an item's result or error in a form that can be pickled, as errors of other packages may not be."""
     if not isinstance(outcome, BaseException):
         return outcome
     try:

@@ -48,14 +48,15 @@ class Contract:
         model: the bytes of a model that has the op or delegate under test do its work.
         inputs: one array per input of the model, with the dtypes of the model.
         other_inputs: other values of the same shapes; by default `inputs` with the order of their elements reversed.
-        resized: values of other shapes; by default `inputs` repeated along the first axis. () where the shapes cannot change.
-        empty: values with a dimension of 0; by default `inputs` without their rows. () where there are none.
-        refuses_empty: whether `prepare` refuses such values with `ensure`, in place of running them.
+        resized: values of other shapes than `inputs`; by default `inputs` repeated along the first axis. () where the shapes
+            cannot change.
+        empty: values with a dimension of 0; by default `inputs` without their rows. () where the model takes no such values.
+        refuses_empty: whether `prepare` refuses the values of `empty` with `ensure`; otherwise they are run.
         stateful: whether an answer depends on earlier runs; checks then compare only runs of new interpreters.
         reference: a function of the inputs that returns the expected output, or a list of them; None where there is none. It is
             called with `inputs`, `other_inputs`, `resized` and `empty`.
-        rtol: relative tolerance between two answers of the same kernel.
-        atol: absolute tolerance.
+        rtol: relative tolerance between two outputs of the same kernel on equal inputs.
+        atol: absolute tolerance between such outputs.
         op_resolver: registrations to use before those of plugins.
         plugins: the plugins to use, by name or as a manager; all that are installed by default.
     """
@@ -77,7 +78,7 @@ class Contract:
 
     @contextmanager
     def opened(self, **arguments: Any) -> Iterator[Interpreter]:
-        """Open an interpreter of the model, closed at the end; the arguments are for its constructor."""
+        """Yield a new interpreter of the model, which is closed at the end; the arguments are passed on to its constructor."""
         self._check_attributes()
         given = {"model_content": self.model, "op_resolver": self.op_resolver, "plugins": self.plugins, **arguments}
         interpreter = keep_plan(Interpreter(**given))
@@ -104,15 +105,15 @@ class Contract:
             )
 
     def fresh(self, values: Values) -> list[NDArray[Any]]:
-        """Return the outputs of a new interpreter on these inputs."""
+        """Return the outputs that a new interpreter of the model gives on these inputs."""
         with self.opened() as interpreter:
             return run(interpreter, values)
 
     def same(self, got: Values, wanted: Values, rule: str) -> None:
-        """Compare two lists of outputs: dtypes, shapes, floats within `rtol` and `atol`, all else exactly.
+        """Compare two lists of outputs: dtypes and shapes, floats within `rtol` and `atol`, and all other values exactly.
 
         Raises:
-            AssertionError: they differ; the message begins with `rule`.
+            AssertionError: they differ; the message begins with `rule`, a sentence that says which rule is broken.
         """
         for number, (one, other) in enumerate(zip(got, wanted)):
             check(one.dtype == other.dtype, f"{rule}: output {number} is {one.dtype}, not {other.dtype}")

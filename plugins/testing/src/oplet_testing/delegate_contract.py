@@ -26,7 +26,7 @@ class DelegateContract(Contract):
         delegate: the delegate's name, as `load_delegate` takes it, or a class or function that takes the options.
         options: the delegate's options.
 
-    Kernels must serve the model's nodes without the delegate too, since their answers are compared with the delegate's.
+    The model must run without the delegate too, since the outputs of both runs are compared.
 
     Examples:
         >>> import numpy as np
@@ -51,7 +51,7 @@ class DelegateContract(Contract):
 
     @contextmanager
     def opened(self, **arguments: Any) -> Iterator[Interpreter]:
-        """Open an interpreter with the delegate applied, closed at the end."""
+        """Yield a new interpreter with the delegate applied, closed at the end; the arguments are for its constructor."""
         with super().opened(**{"experimental_delegates": [self.make_delegate()], **arguments}) as interpreter:
             yield interpreter
 
@@ -141,8 +141,8 @@ class DelegateContract(Contract):
 
 
 def _with_spy(delegate: Delegate, spy: RegistrationSpy, trouble: str = "") -> Delegate:
-    """Make the delegate's `prepare` get a context that counts calls of its kernels, or one in which claiming nodes fails; return
-    the delegate.
+    """Give the delegate's `prepare` a context that counts calls of its kernels in `spy`; return the delegate. With `trouble`
+    "before" or "after", claiming nodes fails before or after it has taken effect.
     """
     prepare = delegate.prepare
     # Set on the instance, since the delegate must stay the object that its kernels know.
@@ -151,7 +151,7 @@ def _with_spy(delegate: Delegate, spy: RegistrationSpy, trouble: str = "") -> De
 
 
 class _SpyContext(DelegateContext):
-    """Context that counts the calls of a delegate's kernels, and fails "before" or "after" nodes are claimed; "" for neither."""
+    """Context that counts the calls of a delegate's kernels; it fails "before" or "after" nodes are claimed (`trouble`)."""
 
     def __init__(self, inner: DelegateContext, spy: RegistrationSpy, trouble: str) -> None:
         self.inner = inner
@@ -220,8 +220,8 @@ class _SpyContext(DelegateContext):
 
 
 def _others_in_use(interpreter: Interpreter, kernel: Node) -> list[Tensor]:
-    """Return the tensors that a kernel must not change: inputs, constants and other nodes' outputs that it or a later node
-    reads.
+    """Return the tensors that a kernel must not change, though it or a later node reads them: inputs, constants and other nodes'
+    outputs.
     """
     nodes = plan(interpreter)
     if kernel not in nodes:

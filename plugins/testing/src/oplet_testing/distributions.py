@@ -34,9 +34,9 @@ def fake_distribution(
 
     Args:
         site: the folder in place of site-packages; created if it does not exist.
-        name: the distribution's name.
-        version: its version.
-        entry_points: entry-point names and their values.
+        name: the distribution's name, as pip knows it.
+        version: the distribution's version.
+        entry_points: the values of entry points ("module" or "module:object"), by name.
         modules: source texts by dotted module name; "a.b" creates the package "a" too.
         group: the entry points' group.
 
@@ -71,8 +71,8 @@ def installed(*sites: Path) -> Iterator[list[EntryPoint]]:
     """Put folders on sys.path while the block runs, and yield the entry points of group `oplet` in them; modules and path are
     restored.
 
-    Pass the entry points as `PluginManager(entry_points=...)`, so that the test sees no plugins that are really installed. Interpreters look for
-    plugins anew in the context, and again after it.
+    Pass the entry points as `PluginManager(entry_points=...)`, so that the test sees no plugins that are really installed. The
+    cached search for plugins is repeated inside the block, and again after it.
     """
     import importlib_metadata
 

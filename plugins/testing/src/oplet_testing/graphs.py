@@ -19,7 +19,7 @@ __all__ = ["Graph", "Op", "graph_model"]
 
 
 class Op(NamedTuple):
-    """A node.
+    """A node of a `Graph`.
 
     Attributes:
         op: a built-in operator's name, or a custom op's.
@@ -35,7 +35,7 @@ class Op(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """A subgraph.
+    """A subgraph for `graph_model`.
 
     Attributes:
         tensors: a Spec, or an array for a constant, by the tensor's name.
@@ -126,12 +126,12 @@ def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> 
 
 @kinds.takes("Graph", tensors=_TENSORS, inputs=_TEXT, outputs=_TEXT, ops=_OPS, name=kinds.TEXT)
 def _check_graph(tensors: object, inputs: object, outputs: object, ops: object, name: object) -> None:
-    """Check the types of a Graph's fields; the decorator does it."""
+    """Check the types of a Graph's fields: nothing else happens in the body, as a decorator makes the checks."""
 
 
 @kinds.takes("Op", op=kinds.OPERATOR, inputs=_TEXT, outputs=_TEXT, options=kinds.OPTIONS)
 def _check_op(op: object, inputs: object, outputs: object, options: object = None) -> None:
-    """Check the types of an Op's fields; the decorator does it."""
+    """Check the types of an Op's fields: nothing else happens in the body, as a decorator makes the checks."""
 
 
 def _indices(at: Mapping[str, int], names: str, where: str) -> list[int]:

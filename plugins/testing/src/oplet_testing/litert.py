@@ -16,7 +16,7 @@ _MODULE = "ai_edge_litert.interpreter"
 
 
 def litert_interpreter(kernels: str | None = None) -> Callable[..., Any]:
-    """LiteRT's Interpreter class (of ai-edge-litert); where it is not installed, the test that asks for it is skipped.
+    """Return LiteRT's Interpreter class (of ai-edge-litert); where it is not installed, the test that asks for it is skipped.
 
     Args:
         kernels: the name of an OpResolverType that its constructor is given: "BUILTIN_REF" for the reference kernels,

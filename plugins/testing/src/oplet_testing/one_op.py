@@ -148,7 +148,7 @@ def invoke(interpreter: Any, *feeds: NDArray[Any], resize: bool = False) -> list
     """Run an interpreter once and return copies of its outputs.
 
     Args:
-        interpreter: oplet's, or LiteRT's to compare with it; its tensors are allocated here.
+        interpreter: an Interpreter of oplet, or one of LiteRT to compare with; this function allocates its tensors.
         feeds: one array per input, in their order; inputs beyond these keep their values.
         resize: give the inputs the shapes of the feeds first.
 
@@ -225,7 +225,7 @@ def call_op(
     Args:
         op: a built-in operator, its name, or a custom op's name.
         inputs: an array for an input that is set, a Spec with data for a constant, None for an input that is left out.
-        outputs: as for `one_op_model`.
+        outputs: a Spec for each output; `prepare` may set another shape than the Spec's.
         options: the options table of a built-in operator.
         interpreter: the Interpreter class to use, oplet's own by default.
         arguments: for the interpreter's constructor.

@@ -23,7 +23,7 @@ _LONGEST = ("test_two_interpreters_know_nothing_of_each_other", "test_many_runs_
 
 
 class OpContract(Contract):
-    """Tests that every op must pass; see `Contract` for what a subclass may say.
+    """Tests that every op must pass; see `Contract` for further attributes that a subclass may set.
 
     Attributes:
         max_version: the newest version of the op that the kernel serves; by default the newest that is registered.
@@ -160,7 +160,7 @@ def _reference(value: Any) -> weakref.ref[Any] | None:
 def first_failure(contract: Contract) -> str:
     """Return the name of the first check of a contract that fails; "" if all pass.
 
-    For tests that a contract finds a kernel that was made wrong on purpose. The checks that take longest are run last.
+    It serves tests that a contract detects a kernel that is wrong on purpose. The checks that take longest are run last.
 
     Examples:
         >>> import numpy as np

@@ -71,22 +71,22 @@ class WrappingDelegate(SimpleDelegate):
         return _Kernel(params, self.around)
 
     def around(self, node: Node, thunk: Thunk) -> Thunk:
-        """Return the function that runs a claimed node: here the one that its kernel bound; a subclass may wrap it.
+        """Return the function that runs a claimed node: here `thunk` itself; a subclass may wrap it.
 
         Args:
-            node: the node, whose outputs have their memory.
-            thunk: what its kernel bound.
+            node: the node, whose outputs have their memory by now.
+            thunk: the function, without arguments, that the node's own kernel returned for running it.
         """
         return thunk
 
 
 class _InnerContext(Context):
-    """The context of the claimed nodes' kernels: it passes everything to the runtime's, but allocates tensors that are resized
-    while running itself.
+    """The context that claimed nodes' kernels get: it passes calls on to the runtime's context, except that it allocates tensors
+    itself which are resized while nodes run.
 
     Attributes:
         running: whether nodes run; False while they are prepared.
-        outside: the runtime's context.
+        outside: the runtime's context, to which calls are passed on.
         border: the partition's output tensors, which nodes outside read.
     """
 
@@ -156,7 +156,7 @@ class _InnerContext(Context):
 
 
 class _DeferredNode:
-    """A node after one with a dynamic output: prepared and bound at run time, when its inputs have their values."""
+    """A node behind one with an output of dynamic shape: prepared, and bound to arrays, when its inputs have their values."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -164,11 +164,11 @@ class _DeferredNode:
         self._seen: list[Array | None] = []
 
     def fits(self) -> bool:
-        """Return whether the node was bound to the arrays that the inputs have now."""
+        """Return whether the stored function still fits: the inputs have the same arrays as when it was stored."""
         return self.thunk is not None and all(a is b for a, b in zip(self._seen, self._arrays()))
 
     def keep(self, thunk: Thunk) -> None:
-        """Store the function that runs the node, bound to the present inputs."""
+        """Store the function that runs the node, which is bound to the arrays that the inputs have now."""
         self.thunk = thunk
         self._seen = self._arrays()
 
@@ -177,7 +177,7 @@ class _DeferredNode:
 
 
 class _Kernel(DelegateKernel):
-    """Runs the nodes of one partition in order."""
+    """The delegate's kernel: runs the nodes of one partition in order, with their own kernels."""
 
     def __init__(self, params: DelegateParams, around: Callable[[Node, Thunk], Thunk]) -> None:
         self.delegate: Delegate = params.delegate
@@ -247,7 +247,7 @@ def _bind(inside: _InnerContext, node: Node) -> Thunk:
 
 
 def _fold(inside: _InnerContext, node: Node, border: Sequence[Tensor]) -> bool:
-    """Run a pure node whose inputs are all constant; return whether it need not run again."""
+    """Run a pure node with constant inputs ahead; return whether its outputs are constants now, so that it need not run again."""
     if node.outputs and all(tensor.allocation is Allocation.COMPUTED for tensor in node.outputs):
         return True
     inputs = [tensor for tensor in node.inputs if tensor is not None]

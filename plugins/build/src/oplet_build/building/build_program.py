@@ -25,7 +25,7 @@ class BuiltProgram(BuiltWheel):
 
     Attributes:
         path: the wheel or the program.
-        cut: its kernels.
+        cut: the package of kernels that was made for it.
         payload: the contents of the wheel or program.
     """
 
@@ -71,23 +71,24 @@ def build_program(
 
     Args:
         models: the models.
-        name: what the kernels' package is called.
+        name: the name of the kernels' package, as Python imports it.
         output: the folder to write into, or a file that ends in .pyz.
         pyz: make a program of one file rather than a wheel; an output that ends in .pyz implies it.
         with_models: include the models.
         ops: more ops, each by its name alone or with versions: "CONV_2D:1-5".
-        all_codes: include every operator code of the models, used or not.
-        types: serve only the tensor types of these models.
-        version: its version.
+        all_codes: include each operator code in the models' tables, also if no node uses it.
+        types: let kernels accept only tensor types that these models use.
+        version: the version of the wheel or program.
         keep_comments: copy the kernels' modules unchanged.
         interpreter: the Python interpreter in a program's first line (#!), "" for no such line.
         bytecode: include compiled modules in a program.
         plugins: the plugins to cut from; by default those that are installed.
-        prefer: as for `build_wheel`.
+        prefer: plugins to take first where several have kernels for an op: names, or a mapping of op names to names.
 
     Raises:
-        BuildError: as in `build_wheel`, or a model cannot be included.
-        OpNotFoundError, UnresolvedOpError: nothing installed serves an op of the models.
+        BuildError: the name or version cannot be used, a package cannot be cut, hatchling is missing, or a model cannot be
+            included.
+        OpNotFoundError, UnresolvedOpError: no installed package has a kernel for an op of the models.
     """
     opened = [each if isinstance(each, Model) else Model.open(each) for each in models]
     needs = needs_of(opened, ops=ops, all_codes=all_codes)

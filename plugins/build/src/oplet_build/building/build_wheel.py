@@ -27,7 +27,7 @@ class BuiltWheel:
 
     Attributes:
         path: the wheel.
-        cut: what is in it.
+        cut: the package of kernels that is in it.
     """
 
     path: Path
@@ -87,16 +87,17 @@ def build_wheel(
         name: what Python imports; pip calls it the same, with "-" for "_".
         directory: the folder to write the wheel into.
         ops: more ops, each by its name alone or with versions: "CONV_2D:1-5".
-        all_codes: include every operator code of the models, used or not.
-        types: serve only the tensor types of these models.
+        all_codes: include each operator code in the models' tables, also if no node uses it.
+        types: let kernels accept only tensor types that these models use.
         version: the wheel's version.
         keep_comments: copy needed modules unchanged; by default only their needed statements are kept, without comments.
         plugins: the plugins to cut from; by default those that are installed.
-        prefer: preferred plugins, for ops that several plugins serve, whatever they require: names, or a mapping of op names to names.
+        prefer: plugins to take first where several have kernels for an op, whatever they require: names, or a mapping of op names
+            to names.
 
     Raises:
         BuildError: the name or version cannot be used, a package cannot be cut, or hatchling is missing.
-        OpNotFoundError, UnresolvedOpError: nothing installed serves an op of the models.
+        OpNotFoundError, UnresolvedOpError: no installed package has a kernel for an op of the models.
     """
     opened = [each if isinstance(each, Model) else Model.open(each) for each in models]
     needs = needs_of(opened, ops=ops, all_codes=all_codes)

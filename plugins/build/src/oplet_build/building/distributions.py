@@ -27,7 +27,7 @@ class Distribution:
         license_files: names and contents of its licence files.
         requires: its requirements, without extras.
         requires_python: the versions of Python that it supports.
-        platforms: the platform tags of its wheel, sorted; none if it is for any platform.
+        platforms: the platform tags of its wheel, sorted; empty if it is for any platform.
     """
 
     name: str
@@ -90,7 +90,7 @@ def _platforms(wheel: str) -> tuple[str, ...]:
 
 @functools.cache
 def requirements_beyond(name: str, op_packages: frozenset[str]) -> frozenset[str]:
-    """Return the names of the distributions that an op package requires, besides oplet and oplet's own requirements.
+    """Return the names of the distributions that an op package requires, except oplet and what oplet requires itself.
 
     Requirements on other op packages are followed; those packages themselves do not count.
     """

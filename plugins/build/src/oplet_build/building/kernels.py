@@ -16,10 +16,10 @@ __all__ = ["Kernel", "Origin", "kernel_of"]
 
 
 class Origin(NamedTuple):
-    """The plugin that provides an op.
+    """An op and the plugin that provides its kernel.
 
     Attributes:
-        key: the op.
+        key: the op: its name, whether it is a custom op, and whether it is a composite.
         distribution: the pip package of the plugin.
         plugin: the plugin's name.
     """
@@ -35,15 +35,15 @@ class Kernel:
 
     Attributes:
         op: the op's name.
-        custom: whether it is a custom op.
+        custom: whether the op is a custom op.
         min_version: the first version.
         max_version: the last version.
         module: the module that defines the registration, or the hook that makes it.
-        attribute: the registration's name there, or the hook's.
-        by_hook: `attribute` is the plugin's `register_ops`, as the registration has no name.
+        attribute: the name of the registration, or of the hook, in that module.
+        by_hook: whether `attribute` is the plugin's hook `register_ops`, as the registration has no name of its own.
         distribution: the pip package of the kernel.
         composite: whether `op` is a composite's name.
-        fallback: whether it is only asked about nodes that the kernel before it declines.
+        fallback: whether it is only asked about nodes that the kernel before it declines (refuses to run).
         plugin: the plugin's name.
     """
 
@@ -61,7 +61,7 @@ class Kernel:
 
     @property
     def key(self) -> Key:
-        """Identity of the op."""
+        """The op's name, whether it is a custom op, and whether it is a composite."""
         return self.op, self.custom, self.composite
 
     @property
@@ -70,16 +70,16 @@ class Kernel:
         return Origin(self.key, self.distribution, self.plugin)
 
     def with_versions(self, first: int, last: int) -> Kernel:
-        """Return a copy for other versions."""
+        """Return a copy for the versions `first` to `last` of the op."""
         return replace(self, min_version=first, max_version=last)
 
     def as_fallback(self, fallback: bool) -> Kernel:
-        """Return a copy that is tried first (False), or after another kernel declined (True)."""
+        """Return a copy that is asked first (False), or only about nodes that the kernel before it declined (True)."""
         return replace(self, fallback=fallback)
 
 
 def kernel_of(need: OpNeed, version: int, entry: ResolverEntry, infos: Iterable[PluginInfo]) -> Kernel:
-    """Locate the kernel of a plugin's entry, for one version.
+    """Locate the code of the kernel that a plugin's resolver entry stands for, in one version of the op.
 
     Raises:
         BuildError: the entry comes from no installed package.
@@ -120,7 +120,7 @@ def kernel_of(need: OpNeed, version: int, entry: ResolverEntry, infos: Iterable[
 
 
 def _place(registration: Registration, provenance: Provenance) -> tuple[str, str] | None:
-    """Return the module and the name under which a registration object is found; None if no module has it."""
+    """Return the module and the name of a variable that holds the registration object; None if there is none."""
     top = provenance.module.partition(".")[0]
     names = [name for name in sys.modules if name == top or name.startswith(f"{top}.")]
     for name in sorted(names, key=lambda name: (name != provenance.module, name)):

@@ -25,7 +25,7 @@ class Package:
         modules: the source file of each module by its full name; None for a folder without `__init__.py`.
         packages: names of the modules that are packages.
         data: files that are not Python, by their path from the package's folder, with "/"; shared libraries are among them.
-        native: names of compiled modules.
+        native: full names of modules that are compiled (extension modules).
     """
 
     name: str
@@ -36,13 +36,13 @@ class Package:
 
     @cached_property
     def texts(self) -> str:
-        """The sources of all modules, joined."""
+        """The source texts of all modules, joined to one."""
         files = (path for path in self.modules.values() if path is not None)
         return "\n".join(path.read_text(encoding="utf-8-sig", errors="replace") for path in files)
 
     @property
     def libraries(self) -> list[str]:
-        """Those of the data that are shared libraries."""
+        """The paths of those data files that are shared libraries."""
         return [path for path in self.data if is_library(path)]
 
     def reference(self, text: str) -> tuple[str, str] | None:

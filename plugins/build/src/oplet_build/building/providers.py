@@ -26,15 +26,15 @@ __all__ = ["PassedOver", "ProviderChoice", "choose_providers", "indispensable_pr
 
 @dataclass(frozen=True)
 class PassedOver:
-    """A provider that was not taken, although it precedes the one that was.
+    """A package whose kernel was not taken for an op, although it precedes the one that was.
 
     Attributes:
         op: the op's name.
-        provider: its package, with the version.
+        provider: the package, with its version.
         instead: the package that the op was taken from, with the version; "" if none serves what it would have served.
-        reason: why it was not taken, the rest of a sentence that begins with its name.
+        reason: why it was not taken: the rest of a sentence that begins with the package's name.
         origin: the plugin and the op.
-        preferable: its package's name if --prefer would take it, else "".
+        preferable: the package's name if the option --prefer would make the build take it, else "".
     """
 
     op: str
@@ -50,7 +50,7 @@ class PassedOver:
 
 
 def passed_over_sentences(passed: Iterable[PassedOver]) -> list[str]:
-    """Return sentences about providers that were passed over, one for each reason."""
+    """Return sentences about packages that were passed over, though they precede the ones taken: one for each reason."""
     ops: dict[tuple[str, str, str, str], dict[str, None]] = {}
     for each in passed:
         ops.setdefault((each.provider, each.instead, each.reason, each.preferable), {})[each.op] = None
@@ -70,8 +70,8 @@ class ProviderChoice:
 
     Attributes:
         kernels: the kernels; a `fallback` comes after the kernels that are asked before it.
-        entries: the plugins' entries for these kernels, one for each version, in the order in which they are asked.
-        passed_over: the providers that were passed over.
+        entries: the resolver's entries for these kernels, one for each version, in the order in which they are asked.
+        passed_over: the packages that precede those taken, and why they were not taken.
     """
 
     kernels: list[Kernel]
@@ -79,12 +79,12 @@ class ProviderChoice:
     passed_over: list[PassedOver]
 
     def resolver(self) -> OpResolver:
-        """Return a resolver that serves what the build will serve, with the kernels of the installed packages."""
+        """Return a resolver with the ops of the build, which takes their kernels from the installed packages."""
         return _Entries(self.entries)
 
 
 class _Entries(OpResolver):
-    """A resolver of entries for one version each; earlier entries take precedence."""
+    """A resolver of entries that have one version each; of several for an op and version the earliest is asked first."""
 
     def __init__(self, entries: Iterable[ResolverEntry]) -> None:
         self._entries: dict[tuple[Op, int], list[ResolverEntry]] = {}
@@ -109,21 +109,21 @@ def choose_providers(
     refused: Mapping[Origin, str] | None = None,
     costly: Iterable[Origin] = (),
 ) -> ProviderChoice:
-    """Choose the provider of each op, in each version that is needed.
+    """Choose the package that each op is cut from, in each version that is needed.
 
     Composites that no plugin serves are left out: they run as their decomposition.
 
     Args:
         needs: the ops.
-        plugins: the plugins that may serve them.
-        prefer: preferred plugins, for ops that several plugins serve, whatever they require.
-        refused: providers that cannot be cut, with the reasons.
-        costly: providers to take although their packages require more than later ones'.
+        plugins: the plugins that may have kernels for them.
+        prefer: plugins to take first where several have kernels for an op, whatever they require.
+        refused: kernels that cannot be cut, as op and plugin, with the reasons.
+        costly: kernels to take, as op and plugin, although their packages require more than later ones'.
 
     Raises:
-        OpNotFoundError, UnresolvedOpError: nothing serves an op in a version that is needed.
-        OpConflictError: several plugins serve an op, and no preference decides.
-        BuildError: no provider of an op can be cut.
+        OpNotFoundError, UnresolvedOpError: nothing has a kernel for an op in a version that is needed.
+        OpConflictError: several plugins have kernels for an op, and no preference decides.
+        BuildError: no kernel of an op can be cut.
     """
     infos = plugins.plugins()
     # Earlier builds are left out: the packages that they were cut from are the source. So are drafts, unfinished kernels.
@@ -149,7 +149,7 @@ class _ProviderChooser:
         self._op_packages = frozenset(map(normalised, op_packages().values()))
 
     def take(self, need: OpNeed) -> None:
-        """Choose the kernels of one op: for each version the first, and those that are tried when it declines."""
+        """Choose the kernels of one op: for each version the first, and those that are asked about nodes that it declines."""
         resolver = self._resolver
         versions = need.versions or tuple(resolver.versions(need.op))
         if not versions and not need.composite:
@@ -164,7 +164,7 @@ class _ProviderChooser:
         self.kernels += [kernel for place in places for kernel in place]
 
     def _in_order(self, need: OpNeed, version: int) -> Iterator[tuple[ResolverEntry, Kernel]]:
-        """Yield the chosen entries and kernels for one version, in the order in which they are asked."""
+        """Yield the entries and kernels that the build takes for one version, in the order in which they are asked."""
         found, unable = self._able_and_unable(need, version)
         if not found:
             if unable:
@@ -190,7 +190,7 @@ class _ProviderChooser:
     def _able_and_unable(
         self, need: OpNeed, version: int
     ) -> tuple[list[tuple[ResolverEntry, Kernel]], list[tuple[ResolverEntry, str]]]:
-        """Return the providers that can be cut, in order, and those that cannot, with the reasons."""
+        """Return the kernels that can be cut, in the order in which they are asked; and those that cannot, with the reasons."""
         able: list[tuple[ResolverEntry, Kernel]] = []
         unable: list[tuple[ResolverEntry, str]] = []
         for entry in self._resolver.in_order(need.op, version):
@@ -209,7 +209,7 @@ class _ProviderChooser:
         return able, unable
 
     def _extra_requirements(self, need: OpNeed, entry: ResolverEntry, others: Iterable[ResolverEntry]) -> str:
-        """Return the names of the requirements that another provider would avoid, joined; "" if this provider is to be taken."""
+        """Return, joined, requirements of this entry's package that another entry's avoids; "" if it is taken anyway."""
         if self._resolver.is_preferred(need.op, entry) or _origin(need, entry) in self._costly:
             return ""
         more = requirements_beyond(entry.provenance.distribution, self._op_packages)
@@ -254,12 +254,12 @@ class _ProviderChooser:
 def indispensable_providers(
     models: Sequence[Model], choice: ProviderChoice, again: Callable[[Iterable[Origin]], ProviderChoice], installed: OpResolver
 ) -> set[Origin]:
-    """Return providers that were passed over for their requirements, but without which a model cannot be prepared.
+    """Return kernels (op and plugin) that were passed over for requirements, but without which a model cannot be prepared.
 
     Args:
         models: the models of the build.
         choice: the chosen providers.
-        again: chooses anew, with the given providers taken whatever they require.
+        again: chooses anew, with the given kernels taken whatever their packages require.
         installed: a resolver of all plugins; models that it cannot prepare either are ignored.
     """
     passed_for_requirements = {each.origin for each in choice.passed_over if each.preferable}

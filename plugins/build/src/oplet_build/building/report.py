@@ -99,17 +99,17 @@ class BeforeAfter:
 
 @dataclass
 class Report:
-    """Savings of a build.
+    """Savings of a build, as numbers for the installed packages (before) and for the build (after).
 
     Attributes:
         kept: names of the ops in the build.
         dropped: names of the other ops of the source packages.
-        kernels_modules: modules of the op packages.
-        kernels_bytes: bytes of their files.
-        core_modules: modules of oplet, and of oplet-tools where the build has a command; None if it has no core.
-        core_bytes: bytes of their files.
-        import_seconds: to import the kernels (with the core: oplet and the kernels), without numpy; None if not measured.
-        answer_seconds: from process start to the outputs of the first model; None if not measured, or if it is no program.
+        kernels_modules: the number of modules of the op packages.
+        kernels_bytes: the bytes of these modules' files.
+        core_modules: the number of modules of oplet, and of oplet-tools where the build has a command; None if it has no core.
+        core_bytes: the bytes of these modules' files; None if the build has no core.
+        import_seconds: seconds to import the kernels (with the core: oplet and the kernels), without numpy; None if not measured.
+        answer_seconds: seconds from process start to the first model's outputs; None if not measured, or for no program.
         compared: a sentence that says what the times compare; "" if none were measured.
         needs: a sentence that says what a build with the core requires; "" for kernels alone, which require oplet.
         notes: sentences on what could not be measured.
@@ -160,12 +160,12 @@ def make_report(
     timing: bool = True,
     progress: Callable[[str, float], None] | None = None,
 ) -> Report:
-    """Compare a build with the packages that it was cut out of.
+    """Compare a build with the installed packages that it was cut out of.
 
     Args:
         built: the build.
         plugins: the plugins that it was cut out of.
-        model: the file of its first model, which both the program and oplet run.
+        model: the file of its first model, which both the program and the installed oplet run; None to leave that time out.
         timing: also measure times, in separate processes.
         progress: called with what is measured, and the part of that which is done, 0 to 1.
     """
@@ -213,7 +213,7 @@ def _needs(payload: Payload) -> str:
 
 
 def _compared(sources: Sequence[str], payload: Payload | None) -> str:
-    """Return a sentence on what the times compare."""
+    """Return a sentence on what the times compare: installed packages (`sources`) with the build."""
     what = (
         "oplet, these ops registered, their kernels imported"
         if payload is not None
@@ -226,7 +226,7 @@ def _compared(sources: Sequence[str], payload: Payload | None) -> str:
 
 
 def _installed(tops: Iterable[str]) -> tuple[int, int]:
-    """Count the modules and bytes of installed packages."""
+    """Count the modules of installed packages, and the bytes of their files; `tops` are the packages' names."""
     packages = [find_package(top) for top in tops]
     modules = [path for package in packages for path in package.modules.values() if path is not None]
     files = [*modules, *(path for package in packages for path in package.data.values())]
@@ -288,8 +288,8 @@ def _answer_seconds(
 def _interleaved(
     commands: Mapping[str, Sequence[str]], environment: Mapping[str, str], tell: Callable[[float], None], *, reported: bool
 ) -> dict[str, float]:
-    """Time alternating Python processes; return their median seconds: the number that they print (`reported`), or their running
-    time.
+    """Time Python processes that alternate; return the median seconds by name: of the number that they print (`reported`), or of
+    their running time.
     """
     times: dict[str, list[float]] = {name: [] for name in commands}
     tell(0.0)

@@ -25,8 +25,8 @@ class Problem:
     """A difference from the lock file.
 
     Attributes:
-        kind: for models "op", "version" or "type"; for installed packages "oplet", "api", "missing", "version", "hash", "served" or
-            "library".
+        kind: what differs: for models "op", "version" or "type"; for installed packages "oplet", "api", "missing", "version",
+            "hash", "served" or "library".
         text: a sentence that describes it.
         name: the op, or the distribution.
         model: the model, "" if it concerns none.
@@ -47,7 +47,7 @@ class Problem:
 
 
 def check_models(lock: Lock, models: Iterable[Model], *, all_codes: bool = False) -> list[Problem]:
-    """Return the needs of models that the lock lacks: for each op, version and type the first node that needs it.
+    """Return what models need and the lock lacks: for each op, version and type the first node that needs it.
 
     Raises:
         ModelError: a model breaks a rule of the format.
@@ -88,8 +88,8 @@ def check_installed(lock: Lock, plugins: PluginManager | None = None, prefer: It
     """Return how the installed distributions differ from those of the lock.
 
     Args:
-        plugins: if given, also check whether another package would now serve an op.
-        prefer: preferred plugins, for ops that several plugins serve.
+        plugins: if given, also check whether another package's kernel would now run an op; None to leave that out.
+        prefer: plugins to take first where several have kernels for an op.
     """
     from oplet import __version__
 
@@ -140,7 +140,7 @@ def _served_by_others(lock: Lock, resolver: OpResolver) -> Iterator[Problem]:
 
 
 def _other_library(op: LockedOp, entry: ResolverEntry) -> str:
-    """Explain in a sentence how the compiled library that serves an op differs from the one of the lock; "" where it does not."""
+    """Say in a sentence how the compiled library of an op's kernel differs from the one in the lock; "" where it does not."""
     if not op.library and not isinstance(entry.target, Registration):
         return ""  # a kernel that is imported by its name, which is not done to tell this
     path = entry.load(entry.min_version).library

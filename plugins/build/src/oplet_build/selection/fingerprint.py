@@ -101,7 +101,7 @@ def _files(root: Path, files: Iterable[Path]) -> Iterator[str]:
 
 
 def _counts(path: str) -> bool:
-    """Return whether a file is code or data of the package, not made by an installer or by Python."""
+    """Return whether a file in RECORD is code or data of the package, and not made by an installer or by Python."""
     return not path.endswith((".pyc", ".pyo", ".pth")) and "__pycache__" not in path
 
 

@@ -18,7 +18,7 @@ _MARK = b"oplet select"
 
 
 def file_labels(paths: Iterable[str]) -> list[str]:
-    """Return names of files without folders, sorted, and with characters that are safe in a comment."""
+    """Return file names without their folders, sorted, and with only characters that are safe in a comment."""
     return sorted({re.sub(r"[^\w .,+()@<>-]", "?", os.path.basename(path), flags=re.ASCII) for path in paths})
 
 

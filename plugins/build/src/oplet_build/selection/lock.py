@@ -25,22 +25,22 @@ FORMAT = 1
 
 
 class LockError(OpletError, ValueError):
-    """A lock file cannot be read, or an installed provider cannot be locked."""
+    """A lock file cannot be read, or the installed package that has a kernel cannot be locked."""
 
 
 @dataclass(frozen=True)
 class LockedOp:
-    """An op as one distribution serves it.
+    """An op, with the distribution whose kernel runs it.
 
     Attributes:
         name: the built-in operator's name, or the custom op's.
         custom: whether it is a custom op.
         versions: the versions, ascending.
-        types: the tensor types that the models' nodes read and write, ascending; empty for any.
-        distribution: the package that serves it.
+        types: the tensor types that the models' nodes read and write, ascending; empty if any is allowed.
+        distribution: the package that has the kernel.
         composite: whether the name is a composite's.
-        fallback: whether it is only asked about nodes that another kernel declines.
-        library: the name of the compiled library that it calls, "" if it calls none.
+        fallback: whether this kernel is only asked about nodes that another one declines (refuses to run).
+        library: the name of the compiled library that the kernel calls, "" if it calls none.
         library_hash: "sha256:..." of that library.
     """
 
@@ -56,25 +56,25 @@ class LockedOp:
 
     @property
     def key(self) -> Key:
-        """Identity of the op."""
+        """The op's name, whether it is a custom op, and whether it is a composite."""
         return self.name, self.custom, self.composite
 
     @property
     def op(self) -> Op:
-        """The op as resolvers take it."""
+        """The op as resolvers take it: a built-in operator, a custom op's name or a `Composite`."""
         return Composite(self.name) if self.composite else self.name if self.custom else BuiltinOperator[self.name]
 
 
 @dataclass(frozen=True)
 class Lock:
-    """The contents of a lock file.
+    """The contents of a lock file: ops, and the packages that have their kernels.
 
     Attributes:
         oplet: oplet's version.
         api: the version of the plugin contract.
         models: names of the models' files and their SHA-256, in hexadecimal.
         ops: the ops, sorted by name.
-        distributions: the packages that serve them, sorted by name.
+        distributions: the packages with kernels for the ops, sorted by name.
     """
 
     oplet: str
@@ -181,7 +181,7 @@ def _type(name: Any) -> TensorType:
 
 
 def lock_of(served: Sequence[ServedOp], models: Iterable[Model]) -> Lock:
-    """Make a lock of the packages that serve the needs now.
+    """Make a lock of the ops and of the packages that have kernels for them now.
 
     Args:
         served: the ops with their providers.
@@ -224,7 +224,7 @@ def lock_of(served: Sequence[ServedOp], models: Iterable[Model]) -> Lock:
 
 
 def hash_of(library: str) -> str:
-    """Return "sha256:..." over the file of a compiled library.
+    """Return the SHA-256 of a compiled library's file, as "sha256:" and hexadecimal digits.
 
     Raises:
         LockError: it cannot be read.

@@ -33,10 +33,10 @@ class SelectionError(OpletError, ValueError):
 
 
 class Use(NamedTuple):
-    """Types and sparsity of a node's inputs, on which variants of kernels depend.
+    """How a node uses an op: types and sparsity of its inputs, on which the code that a kernel needs may depend.
 
     Attributes:
-        inputs: the type of each input, None for an input that is left out.
+        inputs: the type of each input, None for an omitted optional input.
         sparse: whether an input is sparse.
     """
 
@@ -45,7 +45,7 @@ class Use(NamedTuple):
 
 
 class NodeNeed(NamedTuple):
-    """The need of one node.
+    """What one node needs: an op, in a version, for some tensor types.
 
     Attributes:
         subgraph: the index of its subgraph.
@@ -55,8 +55,8 @@ class NodeNeed(NamedTuple):
         version: the version that the model asks for.
         types: the types of the tensors that the node reads and writes.
         use: how the node uses the op.
-        composite: whether the name is a composite's. Such a node has two needs: the composite, which need not be served, and the
-            operator STABLEHLO_COMPOSITE, which runs its decomposition.
+        composite: whether the name is a composite's. A composite's node has two needs: the composite, for which no kernel need
+            exist, and the operator STABLEHLO_COMPOSITE, which runs its decomposition.
     """
 
     subgraph: int
@@ -70,7 +70,7 @@ class NodeNeed(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """Identity of the op."""
+        """The op's name, whether it is a custom op, and whether it is a composite."""
         return self.name, self.custom, self.composite
 
 
@@ -81,11 +81,11 @@ class OpNeed:
     Attributes:
         name: the built-in operator's name, or the custom op's.
         custom: whether it is a custom op.
-        versions: the versions that are asked for, ascending; empty for all that are served.
+        versions: the versions that are asked for, ascending; empty for all that kernels exist for.
         types: the tensor types that its nodes read or write, ascending; empty for any.
         models: names of the models that need it; empty if it was only requested by name.
-        uses: the uses by nodes; empty for any.
-        composite: whether the name is a composite's, which need not be served.
+        uses: how nodes use it (input types, sparsity); empty for any use.
+        composite: whether the name is a composite's, for which no kernel need exist.
     """
 
     name: str
@@ -98,12 +98,12 @@ class OpNeed:
 
     @property
     def key(self) -> Key:
-        """Identity of the op."""
+        """The op's name, whether it is a custom op, and whether it is a composite."""
         return self.name, self.custom, self.composite
 
     @property
     def op(self) -> Op:
-        """The op as resolvers take it."""
+        """The op as resolvers take it: a built-in operator, a custom op's name or a `Composite`."""
         return Composite(self.name) if self.composite else self.name if self.custom else BuiltinOperator[self.name]
 
 
@@ -165,7 +165,7 @@ def needs_of(
 
 
 def node_needs(model: Model, *, all_codes: bool = False) -> Iterator[NodeNeed]:
-    """Yield the need of each node in the subgraphs that can run, in order.
+    """Yield what each node of the subgraphs that can run needs, in order.
 
     Args:
         all_codes: include the nodes of all subgraphs.

@@ -23,7 +23,7 @@ __all__ = ["MissingOpsError", "ServedOp", "find_providers", "kernel_path"]
 
 
 class MissingOpsError(SelectionError):
-    """No installed package serves some of the needed ops.
+    """No installed package has a kernel for some of the needed ops.
 
     Attributes:
         ops: the names of the ops.
@@ -35,12 +35,12 @@ class MissingOpsError(SelectionError):
 
 
 class ServedOp(NamedTuple):
-    """A need with its providers.
+    """An op that models need, with the kernels for it (as entries of the plugins' resolver).
 
     Attributes:
-        need: the op.
-        entries: the providers of its versions, in ascending ranges of needed versions.
-        fallbacks: the same for the providers that are asked when these decline a node, then for the next ones, and so on.
+        need: the op and what is needed of it.
+        entries: the kernels that are asked first, in ascending ranges of needed versions.
+        fallbacks: the kernels asked about nodes that those of `entries` decline, then those after these, and so on.
     """
 
     need: OpNeed
@@ -49,22 +49,22 @@ class ServedOp(NamedTuple):
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """The versions that are served: the needed ones, or all if the need names none."""
+        """The versions with a kernel: the needed ones, or all that exist if the need names none."""
         return tuple(v for entry in self.entries for v in range(entry.min_version, entry.max_version + 1))
 
 
 def find_providers(
     needs: Iterable[OpNeed], plugins: PluginManager, *, load: bool = True, prefer: Iterable[str] | None = None
 ) -> list[ServedOp]:
-    """Find the provider of each need, as an interpreter with these plugins would; composites without a provider are left out.
+    """Find the kernel that an interpreter with these plugins takes for each op; composites without one are left out.
 
     Args:
         load: import each kernel, so that broken ones are reported now.
-        prefer: preferred plugins, for ops that several plugins serve.
+        prefer: plugins to take first where several have kernels for an op.
 
     Raises:
-        MissingOpsError: some ops have no provider; the message names all of them.
-        OpConflictError: several plugins serve an op, and no preference decides.
+        MissingOpsError: some ops have no kernel; the message names all of them.
+        OpConflictError: several plugins have kernels for an op, and no preference decides.
         ResolverError: a kernel cannot be imported.
     """
     resolver = plugins.resolver(prefer)
@@ -94,7 +94,7 @@ def find_providers(
 
 
 def _fallbacks(resolver: MergedResolver, need: OpNeed, versions: Sequence[int]) -> Iterator[tuple[ResolverEntry, ...]]:
-    """Yield the kernels that are tried after those that may decline, in the order of precedence; a conflict ends the order."""
+    """Yield the kernels asked about nodes that the first ones decline, then those after these, until plugins conflict."""
     places: list[dict[int, ResolverEntry]] = []
     for version in versions:
         before: ResolverEntry | None = None
@@ -109,7 +109,7 @@ def _fallbacks(resolver: MergedResolver, need: OpNeed, versions: Sequence[int]) 
 
 
 def _ranges(versions: Sequence[int], by_version: dict[int, ResolverEntry]) -> Iterator[ResolverEntry]:
-    """Yield the entries restricted to these versions; consecutive versions of one entry form one range."""
+    """Yield each entry with the versions that `by_version` has it for; consecutive versions of an entry are one range."""
     current: ResolverEntry | None = None
     for version in versions:
         entry = by_version[version]
@@ -128,7 +128,7 @@ def _same(a: ResolverEntry, b: ResolverEntry) -> bool:
 
 
 def kernel_path(entry: ResolverEntry) -> str:
-    """Return the "module:NAME" of an entry's registration.
+    """Return where an entry's registration can be imported from, as "module:NAME".
 
     Raises:
         SelectionError: it is an object without a name in any module of its package.

@@ -23,7 +23,7 @@ def resolver_code(served: Sequence[ServedOp], *, types: bool = False) -> str:
     """Return the source of a module with `register_ops(resolver)` and `resolver()`; the same needs give the same text.
 
     Args:
-        served: the ops with their providers.
+        served: the ops with the kernels for them.
         types: refuse nodes with other tensor types than those of the models' nodes.
 
     Raises:
@@ -46,7 +46,7 @@ def _template(name: str) -> Template:
 
 
 def _what(needs: Sequence[OpNeed]) -> str:
-    """Return the first line of the generated docstring."""
+    """Return the first line of the generated module's docstring, which names what needs the ops."""
     models = file_labels(model for need in needs for model in need.models)
     more = ", and others asked for by name" if any(not need.models for need in needs) else ""
     if not models:
@@ -58,7 +58,7 @@ def _what(needs: Sequence[OpNeed]) -> str:
 
 
 def _registrations(served: Sequence[ServedOp], types: bool) -> list[str]:
-    """Return blocks of registrations: one for each package, then those of the fallbacks."""
+    """Return blocks of code: the registrations of each package, then those of kernels for nodes that others decline."""
     lines = _blocks([(each.need, each.entries) for each in served], types)
     for place in range(max((len(each.fallbacks) for each in served), default=0)):
         behind = [(each.need, each.fallbacks[place]) for each in served if place < len(each.fallbacks)]

@@ -24,7 +24,7 @@ class AppModel:
         name: the model's name for users.
         file: its path from the program's root, with "/".
         size: its size in bytes.
-        header: offset of its zip header in the archive, counted after the interpreter line; -1 if there is no archive.
+        header: offset of its local zip header in the archive, counted after the interpreter line (#!); -1 if there is no archive.
     """
 
     name: str
@@ -43,7 +43,7 @@ class AppContents:
         models: its models; empty if it takes model files.
         requires: pairs of a module that must be importable and the pip requirement of its package.
         root: the archive, or the folder of the models' files.
-        loader: the loader of the archive's files; None if the root is a folder.
+        loader: the loader that reads files of the archive (a zipimporter); None if the root is a folder.
     """
 
     name: str
@@ -85,7 +85,7 @@ class AppContents:
             raise ModelError(f"The model '{model.name}' is not in '{self.root}' any more; build the program again.") from error
 
     def _mapped(self, model: AppModel) -> memoryview | None:
-        """Map the model's part of the archive into memory; None if the archive was repacked."""
+        """Map the model's part of the archive into memory; None if the model has another place, as the archive was rewritten."""
         archive = map_file(self.root).view
         start = 0
         if bytes(archive[:2]) == b"#!":

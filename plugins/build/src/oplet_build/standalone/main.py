@@ -117,7 +117,7 @@ def _list(contents: AppContents) -> None:
 
 
 def _chosen(contents: AppContents, given: argparse.Namespace, parser: argparse.ArgumentParser) -> memoryview | str:
-    """Return the model to run: its bytes, or its file's path."""
+    """Return the model that the arguments choose: its bytes if it is in the program, else the path of its file."""
     wanted: str | None = given.model
     if wanted is None:
         if len(contents.models) == 1:

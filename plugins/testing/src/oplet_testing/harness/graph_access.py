@@ -31,15 +31,15 @@ def graph(interpreter: Interpreter) -> Subgraph:
 
 
 def keep_plan(interpreter: Interpreter) -> Interpreter:
-    """Stop the interpreter from taking a prepared plan out of the plan cache or putting its own there, as a test may change parts
-    of it.
+    """Keep the interpreter away from the plan cache, so that it neither takes a prepared execution plan from it nor stores its
+    own: a test may change parts of the plan. Return the interpreter.
     """
     unshare_plan(interpreter)
     return interpreter
 
 
 def plan(interpreter: Interpreter) -> list[Node]:
-    """Return the nodes of the execution plan, in order."""
+    """Return the nodes of the primary subgraph's execution plan, in the order in which they run."""
     subgraph = graph(interpreter)
     return [subgraph.nodes[index] for index in subgraph.execution_plan]
 
@@ -51,7 +51,7 @@ def graph_inputs(interpreter: Interpreter) -> list[Tensor]:
 
 
 def node_state(interpreter: Interpreter) -> list[Any]:
-    """Return what `prepare` decides of each node: types and shapes of its outputs and of its temporaries."""
+    """Return for each node what its `prepare` decides: types and shapes of its outputs and of its temporaries."""
     return [
         ([(t.type.name, t.shape) for t in node.outputs], [(t.type.name, t.shape) for t in node.temporaries])
         for node in plan(interpreter)
@@ -59,24 +59,24 @@ def node_state(interpreter: Interpreter) -> list[Any]:
 
 
 def writeable_arrays(interpreter: Interpreter) -> list[NDArray[Any]]:
-    """Return the present arrays of the subgraph's inputs and the nodes' outputs, except constants and arrays of objects."""
+    """Return the arrays that the inputs and the nodes' outputs have at present, except constants and arrays of objects."""
     tensors = [*graph_inputs(interpreter), *(t for node in plan(interpreter) for t in node.outputs)]
     return [t.data for t in tensors if t.has_data and t.data.flags.writeable and not t.data.dtype.hasobject]
 
 
 def prepare_again(interpreter: Interpreter) -> None:
-    """Prepare all nodes, plan memory and bind once more, for the same shapes."""
+    """Prepare all nodes, plan memory and bind kernels to their arrays once more, for the same shapes."""
     graph(interpreter).invalidate()
     interpreter.allocate_tensors()
 
 
 def replace_memory(interpreter: Interpreter) -> None:
-    """Release all memory, so that the next preparation gives every tensor another array."""
+    """Release the memory of all tensors, so that the next allocation gives each another array."""
     interpreter.release_non_persistent_memory()
 
 
 def make_constant(tensor: Tensor, value: NDArray[Any]) -> bool:
-    """Turn an input into a constant; return False where that is impossible: a variable, or another shape."""
+    """Turn an input tensor into a constant; return False where that is impossible: for a variable, or if the shape differs."""
     if tensor.is_variable or tensor.shape != value.shape:
         return False
     # An array that owns its memory: a kernel that sets its flag to write again would succeed, and be found out.
@@ -88,14 +88,14 @@ def make_constant(tensor: Tensor, value: NDArray[Any]) -> bool:
 
 
 def write_over(interpreter: Interpreter, values: Values, number: int) -> bool:
-    """Allocate a model of one node so that its output shares the memory of an input that `node.in_place` offers, and set the
-    inputs.
+    """Allocate a model of one node so that the node writes its output over an input, one of those that `node.in_place` permits;
+    set the inputs.
 
     Args:
-        number: which of the inputs that the runtime might take, counted from 0.
+        number: which of the permitted inputs to write over, counted from 0.
 
     Returns:
-        Whether there is such an input.
+        Whether there is such an input; if not, the inputs are not set.
     """
     allocate(interpreter, values)
     nodes, segments = plan(interpreter), graph(interpreter).segments

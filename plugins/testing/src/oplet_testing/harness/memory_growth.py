@@ -16,7 +16,7 @@ _LONGEST_HALF = 1.0
 
 
 def memory_growth(invoke: Callable[[], None]) -> int:
-    """Return by how many bytes the second half of many runs exceeds the first, in memory left or in the peak of one run."""
+    """Return the bytes by which memory grew from a first half of many runs to the second: allocated, or at a run's peak."""
     ours = not tracemalloc.is_tracing()
     if ours:
         tracemalloc.start()
@@ -30,7 +30,7 @@ def memory_growth(invoke: Callable[[], None]) -> int:
 
 
 def _measure(invoke: Callable[[], None], count: int) -> tuple[int, int]:
-    """Return the bytes that are left after many runs, and the peak during one more."""
+    """Run `count` times and once more; return the bytes that are allocated in between, and the peak of the last run."""
     end = time.monotonic() + _LONGEST_HALF
     for _ in range(count):
         invoke()

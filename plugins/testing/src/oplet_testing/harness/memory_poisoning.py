@@ -30,9 +30,9 @@ def poison_array(array: NDArray[Any], byte: int) -> None:
 
 
 def poison_memory(interpreter: Interpreter, byte: int) -> None:
-    """Poison what the next `invoke` has to write: the nodes' outputs and scratch, and memory that is allocated while it runs.
+    """Fill with a poison byte what the next `invoke` must write: nodes' outputs and scratch, and memory that it allocates.
 
-    Inputs, constants, variables and persistent temporaries are left alone. Set the inputs afterwards.
+    Inputs, constants, variables and persistent temporaries are left alone. Set the inputs after this call.
     """
     subgraph = interpreter.subgraphs[0]
     for index in subgraph.execution_plan:
@@ -48,7 +48,7 @@ def _is_transient(tensor: Tensor) -> bool:
 
 
 def _poison_new_arrays(context: Any, byte: int) -> None:
-    """Make the context poison each array that it gives a tensor of dynamic shape."""
+    """Make the context fill each array that it gives a tensor of dynamic shape with a poison byte."""
 
     def poisoned(tensor: Tensor, *, zeroed: bool = True) -> NDArray[Any]:
         array: NDArray[Any] = type(context).new_array(context, tensor, zeroed=zeroed)

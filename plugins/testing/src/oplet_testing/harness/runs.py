@@ -38,7 +38,7 @@ def feed(interpreter: Interpreter, values: Values) -> None:
 
 
 def run(interpreter: Interpreter, values: Values) -> list[NDArray[Any]]:
-    """Resize the inputs where their shapes differ, poison the memory, set the inputs, invoke, and return copies of the outputs."""
+    """Resize the inputs where needed, fill memory with poison values, set the inputs, invoke, return copies of the outputs."""
     allocate(interpreter, values)
     poison_memory(interpreter, POISON_BYTES[0])
     feed(interpreter, values)
@@ -47,5 +47,5 @@ def run(interpreter: Interpreter, values: Values) -> list[NDArray[Any]]:
 
 
 def answers(interpreter: Interpreter) -> list[NDArray[Any]]:
-    """Return copies of the outputs."""
+    """Return copies of the interpreter's outputs, in order."""
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]

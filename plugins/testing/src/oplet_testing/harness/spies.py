@@ -23,12 +23,12 @@ class RegistrationSpy:
     """Counts the calls of a kernel's methods, and makes one of them fail.
 
     Attributes:
-        live: user data that `init` returned and `free` was not called with yet.
+        live: user data (what `init` returns) that `free` was not called with yet.
         inits: the number of calls of `init`.
         frees: the number of calls of `free` with user data that `init` had returned.
         strays: user data that `free` was called with although no `init` had returned it, or for the second time.
-        fail_in: the method that raises `InjectedFault` after its work: "init", "prepare", "invoke", "free", or "" for none.
-        around: is called in place of each thunk, with the context, the node and the thunk; None to run the thunk alone.
+        fail_in: the method after whose work `InjectedFault` is raised: "init", "prepare", "invoke", "free", or "" for none.
+        around: called with context, node and thunk (the function that runs the node) in place of each thunk; None for none.
     """
 
     def __init__(self, fail_in: str = "", around: Callable[[Context, Node, Thunk], None] | None = None) -> None:
@@ -40,7 +40,7 @@ class RegistrationSpy:
         self.strays: list[Any] = []
 
     def spy_on(self, registration: Registration) -> Registration:
-        """Return a copy of the registration whose methods are counted, and fail if the test asks for it."""
+        """Return a copy of the registration whose calls are counted here, and whose method `fail_in` fails."""
         return replace(
             registration,
             init=self._init(registration),
@@ -105,7 +105,7 @@ class RegistrationSpy:
 
 
 class SpyResolver(RegistrationSpy, OpResolver):
-    """A resolver that returns another resolver's registrations with `spy_on` applied."""
+    """A resolver that wraps another one: it returns that one's registrations, each with a spy's `spy_on` applied."""
 
     def __init__(self, inner: OpResolver, fail_in: str = "") -> None:
         super().__init__(fail_in)

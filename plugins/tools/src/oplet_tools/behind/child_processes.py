@@ -21,8 +21,8 @@ class HookInstaller:
 
     Args:
         blocked: names of plugins to leave out.
-        delegates: delegates of interpreters to which the program gives none.
-        num_threads: threads of interpreters to which the program gives no number.
+        delegates: delegates, as texts, of interpreters to which the program gives none.
+        num_threads: threads of interpreters to which the program gives no number; None to leave that to oplet.
         tensorflow: make up `tensorflow.lite` if TensorFlow is not installed.
     """
 
@@ -34,7 +34,7 @@ class HookInstaller:
 
 
 def _install_hooks(blocked: Sequence[str], delegates: Sequence[str], num_threads: int | None, tensorflow: bool) -> None:
-    """Install the hooks until the process ends."""
+    """Install the import hooks in this process until it ends; the arguments are the fields of `HookInstaller`."""
     from oplet import PluginManager
     from oplet_tools.behind.import_hooks import intercept_imports
     from oplet_tools.behind.litert_names import UsageReport, litert_names, plugin_packages
@@ -53,7 +53,7 @@ _ACTIVE_HOOKS: list[Any] = []
 
 @contextmanager
 def install_in_child_processes(opener: HookInstaller) -> Iterator[None]:
-    """Install the hooks in processes that are spawned while the `with` block runs."""
+    """Make processes that are spawned while the `with` block runs unpickle `opener` first, which installs the hooks in them."""
     usual = multiprocessing.spawn.get_preparation_data
 
     def prepared(name: str) -> dict[str, Any]:

@@ -37,11 +37,11 @@ _OURS = ("oplet", "oplet_build", "oplet_predictor", "oplet_testing", "oplet_tool
 
 
 class _InterceptedModule(ModuleType):
-    """A module with oplet's names for programs, and with the installed module's names for exempt packages.
+    """A stand-in for a module of LiteRT: programs see oplet's objects in it, exempt packages the installed module's names.
 
     Args:
         name: the module's name.
-        names: oplet's names.
+        names: oplet's objects, by LiteRT's names for them.
         exempt: top-level packages that get the installed module's names.
         finders: the hooks, which find the installed module.
     """
@@ -94,7 +94,7 @@ class _ImportHooks(MetaPathFinder, Loader):
         return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Create a made-up package if the spec is that of a package, else an intercepted module."""
+        """Create an empty enclosing package if the spec is that of a package, else an intercepted module."""
         if spec.submodule_search_locations is None:
             return _InterceptedModule(spec.name, self._names, self._exempt, self)
         return _EnclosingPackage(spec.name, {name: self._names[name] for name in _LITE_STUBS.get(spec.name, ())})
@@ -105,13 +105,13 @@ class _ImportHooks(MetaPathFinder, Loader):
             self.used[module.__name__] = None
 
     def patch(self, module: ModuleType) -> None:
-        """Set LiteRT's names in one of TensorFlow's public modules to oplet's."""
+        """Replace LiteRT's names (such as `Interpreter`) in one of TensorFlow's public modules by oplet's objects."""
         names = _LITE_NAMES[module.__name__]
         self._patched.append((module, {name: vars(module)[name] for name in names if name in vars(module)}))
         vars(module).update((name, self._names[name]) for name in names)
 
     def undo(self) -> None:
-        """Restore the names that were patched."""
+        """Restore LiteRT's names in TensorFlow's modules that were patched."""
         for module, values in self._patched:
             vars(module).update(values)
 
@@ -142,7 +142,7 @@ class _ImportHooks(MetaPathFinder, Loader):
 
 
 class _EnclosingPackage(ModuleType):
-    """A made-up package in place of one that is not installed: it encloses intercepted modules and has TensorFlow's public names of them."""
+    """A stand-in for a package that is not installed (tensorflow): it encloses intercepted modules and re-exports their names."""
 
     def __init__(self, name: str, names: Mapping[str, Any]) -> None:
         super().__init__(name, "Answered by oplet.")
@@ -186,9 +186,9 @@ def intercept_imports(
     imported so far.
 
     Args:
-        names: the contents of intercepted modules: LiteRT's names and what they stand for.
+        names: the contents of intercepted modules: LiteRT's names, each with the oplet object that takes its place.
         exempt: further top-level packages that get the installed modules, besides oplet, LiteRT and TensorFlow.
-        without_tensorflow: make up `tensorflow.lite` if TensorFlow is not installed. Programs that test for TensorFlow are misled by that.
+        without_tensorflow: make up `tensorflow.lite` if TensorFlow is not installed, which misleads programs that test for it.
     """
     hooks = _ImportHooks(names, {*_OURS, "ai_edge_litert", "tensorflow", "tflite_runtime", *exempt}, without_tensorflow)
     hidden = {name: sys.modules.pop(name) for name in INTERCEPTED if name in sys.modules}

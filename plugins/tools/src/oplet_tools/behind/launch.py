@@ -47,13 +47,14 @@ def run_behind(
         is_module: run a module, as `python -m` does.
         plugins: where kernels and delegates come from.
         blocked: names of the plugins that are switched off in `plugins`, for processes that the program starts.
-        delegates: delegates of interpreters to which the program gives none, see `oplet.delegates.specifier.parse_delegate`, or "auto".
+        delegates: delegates of interpreters to which the program gives none, as `parse_delegate` reads them, or "auto" for the
+            fastest.
         num_threads: threads of interpreters to which the program gives no number.
         tensorflow: make up `tensorflow.lite` if TensorFlow is not installed.
-        report: the report to fill, also if the program fails.
+        report: the report to fill, also if the program fails; None for a new one.
 
     Returns:
-        The report.
+        The report of what the program's interpreters ran.
 
     Raises:
         ModelError: there is no such program.

@@ -24,7 +24,7 @@ class UsageReport:
     Attributes:
         answered: the intercepted modules that were imported.
         models: the number of interpreters made of each model, by the model's name.
-        nodes: the number of nodes that each package or delegate serves, in all interpreters together.
+        nodes: for each package or delegate the number of nodes that it supplies the kernels of, in all interpreters together.
     """
 
     def __init__(self) -> None:
@@ -34,21 +34,21 @@ class UsageReport:
 
     @property
     def nodes(self) -> dict[str, int]:
-        """The number of nodes that each package or delegate serves."""
+        """For each package or delegate the number of nodes that it supplies the kernels of, in all interpreters together."""
         total: Counter[str] = Counter()
         for counts in self._nodes.values():
             total.update(counts)
         return dict(total.most_common())
 
     def add_interpreter(self, interpreter: Interpreter) -> int:
-        """Count a new interpreter; return its number."""
+        """Count a new interpreter; return the number that `update_nodes` takes for it."""
         self.models[interpreter.model.name] += 1
         number = len(self._nodes)
         self.update_nodes(number, interpreter)
         return number
 
     def update_nodes(self, number: int, interpreter: Interpreter) -> None:
-        """Record which packages and delegates serve the interpreter's nodes now."""
+        """Record whose kernels the interpreter's nodes have now; `number` is the one that `add_interpreter` returned."""
         self._nodes[number] = providers_of(interpreter)
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class UsageReport:
 def litert_names(
     report: UsageReport, plugins: PluginManager, delegates: Sequence[str], num_threads: int | None
 ) -> dict[str, Any]:
-    """Map LiteRT's names to oplet's classes, whose interpreters take the command line's defaults and are counted in `report`."""
+    """Map LiteRT's names to oplet's classes. `delegates` and `num_threads` are used where the program gives none."""
 
     class Accounted(Interpreter):
         def __init__(self, *given: Any, **named: Any) -> None:

@@ -52,8 +52,8 @@ class Schedule:
         min_secs: least seconds of the measured runs.
         max_secs: seconds after which a phase ends, though not before its first run.
         profiled_runs: least runs with the profiler on, after the measured ones; 0 for no profile.
-        profiled_most: runs with the profiler on for as long as `profiled_secs` are not over.
-        profiled_secs: seconds after which no more runs than the least are profiled.
+        profiled_most: if more than `profiled_runs`: runs after which profiling ends though `profiled_secs` are not over.
+        profiled_secs: seconds after which profiling ends once `profiled_runs` are done.
     """
 
     warmup_runs: int = 1
@@ -72,11 +72,11 @@ class Memory:
 
     Attributes:
         model: size of the model's file, which is mapped into memory.
-        arena: size of the arenas, which intermediate tensors share.
+        arena: size of the arenas, blocks of memory that intermediate tensors share.
         resident_before: resident set size of the process before the model was loaded, Python and numpy included.
         resident_allocated: resident set size after the tensors were allocated.
         resident: resident set size after the warm-up.
-        peak: largest resident set size of the process until then.
+        peak: largest resident set size of the process until the end of the warm-up.
     """
 
     model: int
@@ -96,8 +96,8 @@ class Rival:
         version: its version.
         load: seconds to construct its interpreter.
         allocate: seconds to allocate its tensors.
-        runs: its runs.
-        ratio: oplet's time divided by its time, pair by pair: below 1 where oplet is faster.
+        runs: statistics of its measured runs.
+        ratio: oplet's time divided by this runtime's, over pairs of neighbouring runs: below 1 where oplet is faster.
     """
 
     name: str
@@ -117,7 +117,7 @@ class Benchmark:
         signature: the key of the signature that was run, "" for the first subgraph.
         inputs: type and shape of each input, by name.
         num_threads: threads that kernels may use.
-        delegated: for each delegate its name, the number of nodes that it runs, and the number that there were.
+        delegated: for each delegate its name, the number of nodes that it runs, and the number of nodes without delegates.
         choice: what "auto" chose and why; "" if it was not asked for.
         load: time to construct the interpreter.
         allocate: time to allocate the tensors.
@@ -127,11 +127,11 @@ class Benchmark:
         memory: memory use.
         profile: times of the nodes, from separate runs.
         rivals: times of other runtimes.
-        events: the profiler's events.
-        spans: other spans of time, for a trace.
-        names: names of the nodes.
-        peaks: the machine's peaks; None if they were not asked for.
-        model_sha256: the digest of the model's file.
+        events: the profiler's events, one for each run of a node.
+        spans: times besides those of nodes (loading, allocating, each inference), for a trace.
+        names: names of the nodes, by (subgraph, node).
+        peaks: the machine's highest throughputs, for a roofline; None if they were not asked for.
+        model_sha256: the SHA-256 of the model's file, in hexadecimal.
     """
 
     model: str
@@ -185,10 +185,10 @@ def benchmark_model(
         plugins: the plugins that provide kernels; all installed ones by default.
         delegates: the delegates, in the order in which they claim nodes, or "auto" for the fastest.
         compare: keys of `oplet_tools.benchmarking.litert_runner.LITERT_RESOLVERS`, whose runs alternate with oplet's.
-        progress: called with the progress.
-        raw: inputs hold a quantized tensor's integers, not real values.
+        progress: called with the name of a phase and the part of it that is done, 0 to 1.
+        raw: whether files hold a quantized tensor's integers; otherwise they hold real values, which are quantized.
         notify: called with a notice of what was done to an input.
-        roofline: whether to measure the machine's peaks, too.
+        roofline: whether to measure the machine's highest throughputs, too (`Benchmark.peaks`).
 
     Raises:
         OpletError: the model, a package or an input is wrong.
@@ -335,10 +335,14 @@ def _rounds(
     report_progress: Progress,
     most: int | None = None,
 ) -> list[list[float]]:
-    """Run the callables in turn, repeatedly; the order rotates. Return the seconds of each call, by callable.
+    """Call each callable once per round, in an order that rotates; return the seconds of each call, a list per callable.
 
     Args:
-        most: the most rounds, however short they are; None for any number.
+        most: rounds after which `min_secs` no longer count; None for no such number.
+        least: the least number of rounds.
+        min_secs: the least seconds of all calls together, unless `most` rounds are done before.
+        max_secs: seconds after which no further round begins, though not before the first.
+        what: the name of the phase, for `report_progress`.
     """
     clock = time.perf_counter
     seconds: list[list[float]] = [[] for _ in invokes]

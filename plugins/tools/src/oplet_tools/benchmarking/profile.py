@@ -37,26 +37,27 @@ class NodeCost:
         label: the kernel's label; the op's name if it has none.
         name: names of the tensors that it writes.
         inputs: types and shapes of its inputs: "float32[1,224,224,3]".
-        outputs: the same of its outputs.
+        outputs: types and shapes of its outputs.
         start: mean seconds from the start of an inference to the node's first start.
-        first: seconds of its first run: in the first inference, if that was profiled.
+        first: seconds of its run in the first inference of all, if that was profiled.
         seconds: median seconds per inference.
         low: the lower quartile of the seconds per inference.
         high: the upper quartile.
         mad: the median absolute deviation from the median.
         mean: mean seconds per inference, the disturbed ones included.
-        least: seconds of the shortest inference of it.
+        least: its seconds in the inference in which it took least.
         disturbed: the number of inferences in which something else disturbed it, preemption for the most part.
         calls: mean number of runs per inference.
-        rank: 1 for the costliest by the lower quartile, which other processes change least; nodes that are too near to be told apart share a rank.
+        rank: 1 for the costliest by the lower quartile, which other processes change least; nodes too near to tell apart share
+            one.
         share: its fraction of the time of all nodes.
         cumulative: the sum of its share and the shares of all nodes before it in the list.
-        macs: multiply-adds per inference; None if unknown, as `operations`.
-        operations: other operations per inference.
+        macs: multiply-adds per inference; None if unknown.
+        operations: arithmetic operations per inference besides multiply-adds; None if unknown.
         read: bytes that it reads per inference.
-        written: bytes that it writes.
+        written: bytes that it writes per inference.
         intensity: operations per byte, a multiply-add being two; None if unknown.
-        gflops: operations per nanosecond; None if unknown.
+        gflops: operations per nanosecond (10^9 per second), a multiply-add being two; None if unknown.
     """
 
     subgraph: int
@@ -94,10 +95,10 @@ class NodeCost:
 
 @dataclass(frozen=True)
 class OpCost:
-    """Time of all nodes with the same label in an inference.
+    """Time of all nodes with the same kernel label in an inference.
 
     Attributes:
-        op: the label.
+        op: the label: the op's name, unless the kernel has a more precise one.
         nodes: the number of nodes.
         calls: mean number of their runs per inference.
         seconds: the sum of the nodes' medians.
@@ -123,7 +124,7 @@ class OpCost:
 
 @dataclass(frozen=True)
 class Profile:
-    """Times of nodes.
+    """Summary of the times of a model's nodes, in seconds.
 
     Attributes:
         runs: the number of inferences.
@@ -164,10 +165,10 @@ def summarize(
     Args:
         events: `Profiler.events`.
         runs: the number of inferences; by default the number of runs of the node that starts first.
-        names: names of the nodes, where there are no facts.
+        names: names of the nodes, by (subgraph, node), used without `facts`.
         facts: names, shapes and work of the nodes, see `oplet_tools.benchmarking.profiling.node_facts.facts_of_nodes`.
         away: for each event the seconds that the thread was off the processor; None if that is unknown.
-        first: the events of the first inference, which do not count otherwise.
+        first: the events of the first inference, which only `NodeCost.first` is taken from.
     """
     if not events:
         return Profile(runs or 0)
@@ -192,7 +193,7 @@ def _facts(key: _Key, names: Mapping[Place, str] | None, facts: Mapping[Place, N
 
 
 def _samples(events: Sequence[Event], away: Sequence[float] | None) -> tuple[dict[_Key, _Samples], int]:
-    """Return the seconds of each node in each inference, and the number of inferences."""
+    """Return the seconds of each node in each inference, without nested events, and the number of inferences."""
     absent = dict(zip(map(id, events), away or ()))
     levels = list(nested(events))
     opening = min((event for event, _, depth in levels if depth == 0), key=lambda event: event.start)

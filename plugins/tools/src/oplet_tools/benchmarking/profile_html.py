@@ -40,8 +40,8 @@ def profile_page(
         facts: other results, as pairs of name and text.
         profile: the profile.
         events: events of one inference, for the flame chart.
-        names: names of the nodes.
-        peaks: the machine's peaks; None to leave out how near the nodes come to them.
+        names: names of the nodes, by (subgraph, node).
+        peaks: the machine's highest throughputs; None to leave out how near the nodes come to them.
     """
     rows = "".join(f'<tr><th scope="row">{_text(name)}</th><td>{_text(value)}</td></tr>' for name, value in facts)
     return Template(_PAGE.read_text(encoding="utf-8")).substitute(
@@ -140,7 +140,7 @@ def _cell(text: str, kind: str = "") -> str:
 
 
 def _number(value: float | None, shape: str, scale: float = 1.0) -> str:
-    """Return a table cell with a number times `scale`; an empty one, which is sorted as the least, if the number is unknown."""
+    """Return a table cell with `value * scale` in the format `shape`; for None an empty one, which is sorted as the least."""
     if value is None:
         return '<td class="number" data-value="-1"></td>'
     return f'<td class="number" data-value="{value * scale!r}">{shape.format(value * scale)}</td>'

@@ -70,7 +70,7 @@ class Ratio:
 
     @classmethod
     def of(cls, seconds: Sequence[float], others: Sequence[float]) -> Ratio:
-        """Compute the statistics of at least one pair; times of zero count as the clock's resolution."""
+        """Compute the statistics of `seconds / others`, at least one pair; times of 0 count as the clock's resolution."""
         ratios = np.maximum(seconds, 1e-9) / np.maximum(others, 1e-9)
         median, low, high = np.percentile(ratios, [50, 25, 75]).tolist()
         return cls(len(ratios), median, low, high, float(ratios.min()), float(ratios.max()))

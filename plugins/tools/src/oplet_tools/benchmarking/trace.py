@@ -42,7 +42,7 @@ def trace_events(
     Args:
         events: `Profiler.events`.
         spans: other spans of time; they enclose the nodes that ran meanwhile.
-        names: names of the nodes, by subgraph and index.
+        names: names of the nodes, by (subgraph, node).
         title: the name of the process.
     """
     origin = min([event.start for event in events] + [span.start for span in spans], default=0.0)

@@ -40,12 +40,12 @@ def tune_model(
     Args:
         path: the .tflite file.
         inputs: "FILE" or "NAME=FILE" each, see `oplet_tools.running.inputs.load_inputs`; the rest is random. The first subgraph runs.
-        plugins: the plugins.
+        plugins: the plugins whose kernels and delegates are measured.
         num_threads: threads that kernels may use.
-        bounds: limits of error and time.
+        bounds: the largest error that the chosen engine may have, and the most seconds to measure.
         again: measure even if a choice is remembered.
-        progress: called with what is being measured.
-        raw: inputs hold a quantized tensor's integers, not real values.
+        progress: called with what is being measured and the part of that which is done, 0 to 1.
+        raw: whether files hold a quantized tensor's integers; otherwise they hold real values, which are quantized.
         notify: called with a notice of what was done to an input.
 
     Raises:

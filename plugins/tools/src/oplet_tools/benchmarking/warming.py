@@ -27,7 +27,7 @@ class Warmed:
 
     Attributes:
         model: the model's name.
-        waited: the number of nodes whose kernels were compiled.
+        waited: the number of nodes whose compiled kernels were waited for.
         seconds: the time that it took.
     """
 
@@ -44,14 +44,14 @@ def warm_up(
     delegates: Sequence[Any] = (),
     progress: Callable[[str, float], None] | None = None,
 ) -> Warmed:
-    """Open a model, prepare what its signatures run (without any, its first subgraph), wait until its kernels are compiled, and store its plan.
+    """Open a model, allocate its signatures (or first subgraph), wait until kernels are compiled, cache the execution plan.
 
     Args:
         model: the model's path.
         num_threads: the threads that kernels may use.
-        plugins: the plugin manager.
+        plugins: the plugins that provide kernels; all installed ones by default.
         delegates: the delegates that are applied.
-        progress: is called with what is done and how much of it, from 0 to 1.
+        progress: called with what is being done and the part of it that is done, 0 to 1.
 
     Raises:
         OpletError: the model cannot be opened, or its tensors not be allocated.
@@ -66,7 +66,7 @@ def warm_up(
 
 
 def with_progress(interpreter: Interpreter, progress: Callable[[str, float], None] | None = None) -> int:
-    """Wait until the nodes of an interpreter have their best kernels; return the number of nodes that were waited for."""
+    """Wait until kernels that compile in the background are ready; return the number of nodes that were waited for."""
     waited = 0
 
     def told(done: int, total: int) -> None:

@@ -29,7 +29,7 @@ _GROWTH = 2.0
 
 
 def print_report(printer: Printer, result: Comparison, layers: bool, seed: int) -> None:
-    """Print the result of a comparison."""
+    """Print the result of a comparison, with `layers` also for tensors at partition boundaries; `seed` is the inputs'."""
     printer.line(_headline(result), "bold" if result.trivial else "")
     seeds = f"{seed}" if result.runs == 1 else f"{seed} to {seed + result.runs - 1}"
     sources = [f"{name} from {source}" if source != "random" else f"{name} random" for name, source in result.sources.items()]
@@ -109,7 +109,7 @@ def _print_bisection(printer: Printer, found: Bisection, passed: bool) -> None:
 
 
 def _growth(found: Bisection) -> list[tuple[str, ...]]:
-    """Return rows of the tensors at which the difference has grown by `_GROWTH`, and of the first that exceeds the tolerance."""
+    """Return table rows: tensors at which the difference grew by a factor of `_GROWTH`, and the first beyond the tolerance."""
     rows: list[tuple[str, ...]] = []
     height = 0.0
     for step in found.growth:
@@ -203,7 +203,7 @@ def _nodes(subgraph: int, nodes: Sequence[int]) -> str:
 
 
 def as_json(result: Comparison, layers: bool) -> dict[str, Any]:
-    """Return the result of a comparison, for JSON: numbers that JSON lacks (NaN, infinity) become texts."""
+    """Return the result of a comparison, with tensors at boundaries if `layers`, for JSON: NaN and infinity become texts."""
     described: dict[str, Any] = {
         "passed": result.passed,
         "trivial": result.trivial,

@@ -39,8 +39,8 @@ class Command(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """The command group `oplet`: its own commands, then those of plugins; no plugin is imported when a command of its own is
-    named.
+    """The command group `oplet`: its own commands, then those that plugins add. Calling one of oplet's own commands imports no
+    plugin.
     """
 
     def get_command(self, context: Any, name: str) -> Any:
@@ -74,7 +74,7 @@ class Commands(TyperGroup):
                 formatter.write_dl(rows)
 
     def _registry(self, context: Any) -> CommandRegistry:
-        """Return the registry of commands of the plugins that are not switched off by -p; it is made once."""
+        """Return the commands that plugins add, except plugins that -p switches off; they are collected once."""
         found: CommandRegistry | None = context.meta.get(_FOUND)
         if found is None:
             found = context.meta[_FOUND] = self._plugins(context).commands()
@@ -86,7 +86,7 @@ class Commands(TyperGroup):
         return found
 
     def _plugins(self, context: Any) -> PluginManager:
-        """Return the plugins that -p leaves, looked for once."""
+        """Return the manager of all plugins that `-p no:NAME` does not switch off; it is made once."""
         found: PluginManager | None = context.meta.get(_PLUGINS)
         if found is None:
             settings = Settings()
@@ -95,7 +95,7 @@ class Commands(TyperGroup):
         return found
 
     def _absence(self, context: Any, package: str) -> str:
-        """Return why a package brings no command here."""
+        """Return why a command of `package` is not there: the package is broken, too old or not installed."""
         for info in self._plugins(context).plugins(load=False):
             if info.distribution == package:
                 reason = info.error or "of a version that does not"
@@ -109,7 +109,7 @@ def _made(entry: CommandEntry) -> Any:
     """Convert a plugin's command to a click command, styled as oplet's own.
 
     Raises:
-        PluginError: the plugin's command is none.
+        PluginError: what the plugin registered cannot be turned into a command.
     """
     command = entry.load()
     home = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -28,7 +28,7 @@ _REFRESH_SECONDS = 0.1
 
 
 class RowReport:
-    """Prints messages about a run. Of what is done to each row the first is printed, and in the end the count.
+    """Prints messages about a run on many rows. Of notices of one kind only the first is printed, and at the end their number.
 
     Args:
         quiet: whether to tell of nothing but rows that failed.
@@ -51,12 +51,12 @@ class RowReport:
             self.say(f"{'warning: ' if notice.kind == 'clamped' else ''}{notice}")
 
     def say(self, text: str) -> None:
-        """Print a line."""
+        """Print a line, unless the report is quiet."""
         if not self._quiet:
             self._write(text)
 
     def warn(self, text: str) -> None:
-        """Print a warning."""
+        """Print a warning, unless the report is quiet."""
         self.say(f"warning: {text}")
 
     def failed(self, name: str, error: str) -> None:
@@ -68,12 +68,12 @@ class RowReport:
             self._write("more rows failed; the results have their errors")
 
     def interrupted(self, written: bool) -> None:
-        """Print that Ctrl-C ended the run."""
+        """Print that Ctrl-C ended the run, and that --resume continues it if results were `written` to a file."""
         kept = "the finished rows are kept, and --resume continues the run" if written else "the rows above are whole"
         self._write(f"interrupted: {kept}")
 
     def progress(self, done: int, total: int | None) -> None:
-        """Draw the progress bar."""
+        """Draw the progress bar at `done` of `total` rows; the total is None if it is not known."""
         if self._draw is not None:
             self._draw(done, total)
 
@@ -104,8 +104,8 @@ def row_report(quiet: bool, bar: bool) -> Iterator[RowReport]:
     """Yield a report, with a progress bar if standard error is a terminal.
 
     Args:
-        quiet: whether to tell of nothing but rows that failed.
-        bar: whether a bar may be drawn: not while results run over the same screen.
+        quiet: whether to report nothing but rows that failed.
+        bar: whether a bar may be drawn; False while results are printed on the same screen.
     """
     from rich.console import Console
     from rich.progress import (

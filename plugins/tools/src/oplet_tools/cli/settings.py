@@ -160,7 +160,7 @@ class Settings:
     blocked: list[str] = field(default_factory=list)
 
     def add(self, switches: list[str] | None, debug: bool) -> None:
-        """Add the options given at one place of the command line."""
+        """Add the options that were given before or after the command's name: switches of the form "no:PLUGIN", and --debug."""
         self.debug = self.debug or debug
         for switch in switches or ():
             prefix, _, name = switch.partition(":")
@@ -169,7 +169,7 @@ class Settings:
             self.blocked.append(name)
 
     def plugins(self, libraries: Sequence[str] | None = None) -> PluginManager:
-        """Return the plugins without those that are switched off, and with libraries of operators.
+        """Return a manager of all plugins that are not switched off, with libraries of operators added.
 
         Args:
             libraries: see `oplet_tools.running.op_libraries.parse_op_library`.
@@ -189,7 +189,7 @@ class Settings:
 
 
 def settings_of(context: typer.Context, switches: list[str] | None, debug: bool) -> Settings:
-    """Return the settings of this run, with the options given at this place added."""
+    """Return the settings of this run of the command line; -p and --debug, as given at this place of it, are added to them."""
     settings = context.ensure_object(Settings)
     settings.add(switches, debug)
     return settings

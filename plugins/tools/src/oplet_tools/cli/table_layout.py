@@ -20,7 +20,7 @@ _READABLE = 24
 
 
 class Column(NamedTuple):
-    """A column.
+    """A column of a table in the terminal.
 
     Attributes:
         title: its heading.
@@ -40,8 +40,8 @@ class Layout(NamedTuple):
 
     Attributes:
         columns: the positions of the columns that are shown.
-        widths: the width of each of these, in cells.
-        left_out: the titles of the others.
+        widths: the width of each shown column, in character cells.
+        left_out: the titles of the columns that are not shown.
     """
 
     columns: list[int]
@@ -84,8 +84,8 @@ def _fits(sizes: Sequence[int], shown: Sequence[int], width: int) -> bool:
 
 
 def _shared(natural: Sequence[int], smallest: Sequence[int], shown: Sequence[int], width: int) -> list[int]:
-    """Distribute the width among columns: each has at least its smallest width, and those that need least more are satisfied
-    first.
+    """Distribute the width among the shown columns: each has at least its smallest width, and those that lack least of their
+    natural width get it first.
     """
     sizes = {number: smallest[number] for number in shown}
     left = width - sum(sizes.values()) - _GAP * (len(shown) - 1)

@@ -33,7 +33,7 @@ class Growth:
     """The difference of a tensor, from its own node and accumulated.
 
     Attributes:
-        entry: the difference that the tensor's node makes by itself; None if the node was not run by itself.
+        entry: the difference that the tensor's node makes by itself, on equal inputs; None if the node was not run by itself.
         together: the accumulated difference of the tensor, of this node and all before it.
     """
 
@@ -43,15 +43,15 @@ class Growth:
 
 @dataclass(frozen=True)
 class Bisection:
-    """The result of a bisection: the first node that departs, and how.
+    """The result of a bisection: the first node that departs (its output differs by more than the tolerance), and how.
 
     Attributes:
         first: the first node that departs, None if there is none.
         how: "alone" if it departs on the same values, "together" if it departs only in one partition with nodes before it,
             "gradual" if no node departs and the differences add up, "" if nothing departs.
         growth: the tensors in the order of the plan.
-        judged: the number of tensors that were compared on the same values.
-        complete: whether every tested node was compared; not all values are kept of large models, or of subgraphs that a kernel runs.
+        judged: the number of tensors that were compared while the baseline had the candidate's values as inputs.
+        complete: whether every tested node was compared; not all values of large models, or of called subgraphs, are kept.
     """
 
     first: NodeDifference | None
@@ -62,7 +62,7 @@ class Bisection:
 
 
 def bisect_nodes(interpreters: InterpreterPair, feeds: Feeds, choose: Choose, signature: str | None, passed: bool) -> Bisection:
-    """Find the first node whose output departs in the candidate.
+    """Find the first node whose output in the candidate differs from the baseline's by more than the tolerance.
 
     Args:
         interpreters: opens candidate and baseline.
@@ -97,8 +97,12 @@ def _together(
     claimed: Sequence[Place],
     own: Mapping[Place, float],
 ) -> NodeDifference | None:
-    """Find the smallest prefix of claimed nodes that departs as a partition, and return the difference of its last node; None if
-    there is none.
+    """Find the least number of claimed nodes, from the first on, that as one partition differ by more than the tolerance; return
+    the difference under the name of the last of them. None if there is none, or if the differences add up gradually.
+
+    Args:
+        claimed: the nodes that delegates claim, in the order in which they run.
+        own: the difference that each of them makes by itself, as a fraction of its tensor's largest magnitude.
     """
 
     def departs(count: int) -> NodeDifference | None:
@@ -138,10 +142,10 @@ def bisect_with_litert(
     signature: str | None,
     passed: bool,
 ) -> Bisection:
-    """Find the first node of the first subgraph that departs from LiteRT's output on LiteRT's values.
+    """Find the first node of subgraph 0 that departs from LiteRT (by more than the tolerance) on LiteRT's inputs to the node.
 
     Args:
-        way: one of `oplet_tools.comparing.references.LITERT`.
+        way: LiteRT's kernel set, one of `oplet_tools.comparing.references.LITERT`.
         interpreters: opens the candidate.
         feeds: for each run, the inputs' values by name.
         choose: gives the tolerance for a dtype, quantized or not.

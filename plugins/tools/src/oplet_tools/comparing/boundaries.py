@@ -56,7 +56,7 @@ class TensorObserver(Profiler):
     """A profiler that copies the values of tensors right after a node that writes or reads them has run.
 
     Attributes:
-        values: the last value of each tensor.
+        values: the last value of each tensor, by (subgraph, tensor).
     """
 
     reads_tensors = True
@@ -66,7 +66,7 @@ class TensorObserver(Profiler):
         self.values: dict[Place, Array] = {}
 
     def watch(self, interpreter: Interpreter, choose: Callable[[Place, Node], bool]) -> None:
-        """Observe an interpreter: copy a tensor's value when `choose(tensor's place, node)` is true."""
+        """Observe an interpreter: copy a tensor's value when `choose((subgraph, tensor), node)` is true."""
         self._subgraphs = interpreter.subgraphs
         self._contexts = [SubgraphRunner(interpreter, each.index).context for each in interpreter.subgraphs]
         self._choose = choose
@@ -88,7 +88,7 @@ class TensorObserver(Profiler):
                 tensor.data_is_stale = stale  # the delegate's kernels go on reading the delegate's buffer
 
     def value(self, place: Place) -> Array:
-        """Return the value of a tensor; of nodes that were folded before the run, it is read from the tensor itself."""
+        """Return the value of the tensor (subgraph, tensor), also if it was computed before the run (constant folding)."""
         if place in self.values:
             return self.values[place]
         return self._subgraphs[place[0]].tensors[place[1]].data
@@ -103,23 +103,23 @@ class ProfilerGroup(Profiler):
         self.reads_tensors = any(profiler.reads_tensors for profiler in profilers)
 
     def record(self, event: Event) -> None:
-        """Pass the event on."""
+        """Pass the event on to all profilers of the group."""
         for profiler in self._profilers:
             profiler.record(event)
 
 
 def is_delegate_kernel(place: Place, node: Node) -> bool:
-    """Return whether a node is a delegate's kernel."""
+    """Return whether a node is a delegate's kernel, whatever the tensor (subgraph, index): for `TensorObserver.watch`."""
     return node.delegate is not None
 
 
 def merged(before: ComparedTensor | None, now: ComparedTensor) -> ComparedTensor:
-    """Return the tensor with the differences of earlier runs added."""
+    """Return `now` with the differences of earlier runs, those of `before`, combined into its own."""
     return now if before is None else replace(now, difference=before.difference + now.difference)
 
 
 def with_partitions(layer: ComparedTensor, kernels: Sequence[tuple[int, Node]]) -> ComparedTensor:
-    """Return the tensor with the numbers of the partitions that write and read it."""
+    """Return the tensor with `written_by` and `read_by` set; `kernels` are pairs of subgraph and delegate kernel."""
 
     def among(tensors: Collection[Tensor | None]) -> bool:
         return any(tensor is not None and tensor.index == layer.tensor for tensor in tensors)

@@ -51,9 +51,9 @@ class Comparison:
 
     Attributes:
         tolerance: the name of the tolerance, "" for the defaults by dtype and kind of model.
-        kind: the arithmetic of the model.
+        kind: the arithmetic of the model, by the types of its weights and activations.
         runs: the number of runs.
-        reference: the reference: "" for the built-in kernels, a file, or one of `LITERT`.
+        reference: what the candidate is compared with: "" for the built-in kernels, a file, or one of `LITERT`.
         delegated: whether the candidate has delegates.
         sources: the source of each input's values, by its name: "random" or a file.
         partitions: for each delegate kernel, the subgraph's index and the nodes that it replaces.
@@ -90,7 +90,7 @@ class Comparison:
 
     @property
     def departing(self) -> list[NodeDifference]:
-        """The differences of nodes or partitions, run by themselves, that exceed the tolerance."""
+        """The differences that exceed the tolerance, of nodes or partitions that were run by themselves."""
         return [entry for entry in self.alone if not entry.difference.passed]
 
     @property
@@ -242,7 +242,7 @@ def _layer(
 
 
 def _others(candidate: Interpreter, baseline: Interpreter) -> int:
-    """Count the nodes that different packages serve in candidate and baseline."""
+    """Count the nodes whose kernels come from different packages in candidate and baseline."""
     served = [[(report.plugin, report.distribution) for report in interpreter.explain()] for interpreter in (candidate, baseline)]
     return sum(one != other for one, other in zip(*served))
 
@@ -256,7 +256,7 @@ def _run_alone(
     signature: str | None,
     nodes: bool,
 ) -> None:
-    """Compare each partition on the same values, and each node where partitions are too coarse."""
+    """Compare each partition on equal inputs, and each node where partitions are too coarse; add the results to `result`."""
     result.alone, result.level = lockstep.judged(), "partitions" if result.delegated else "nodes"
     several = any(len(partition) > 1 for _, partition in result.partitions)
     coarse = result.kind in (ModelKind.HYBRID, ModelKind.INTEGER)

@@ -32,8 +32,8 @@ class InterpreterPair:
         delegated: whether the candidate has delegates; otherwise it has other packages' kernels.
         plugins: the plugins that provide kernels.
         num_threads: threads that kernels may use.
-        prefer: the plugins that the candidate prefers.
-        baseline_prefer: the plugins that the baseline prefers.
+        prefer: the plugins whose kernels the candidate takes where several have one for an op.
+        baseline_prefer: the plugins whose kernels the baseline takes where several have one.
     """
 
     model: str | os.PathLike[str]
@@ -50,7 +50,7 @@ class InterpreterPair:
         """Open the candidate: the interpreter that is tested.
 
         Args:
-            profiler: its profiler.
+            profiler: receives an event for each node that runs; None for no profiling.
             alone: whether delegates get partitions of one node each.
             only: the nodes that delegates may claim, as pairs of subgraph and node; all if None.
         """
@@ -63,8 +63,8 @@ class InterpreterPair:
         """Open the baseline: the interpreter that the candidate is compared with.
 
         Args:
-            profiler: its profiler.
-            candidate: the candidate, whose inlined composites are inlined here too; None for the model as it is in the file.
+            profiler: receives an event for each node that runs; None for no profiling.
+            candidate: the candidate: composites that it decomposed are decomposed here too; None for the model as in the file.
         """
         interpreter = self._open(profiler, self.baseline_prefer)
         if candidate is not None:
@@ -99,8 +99,8 @@ def open_pair(
         texts: the delegates, see `oplet_tools.running.delegates.make_delegate`; or "auto"; none to compare the kernels of packages.
         plugins: the plugins that provide delegates and kernels.
         num_threads: threads that kernels may use.
-        with_reference: whether a file or LiteRT takes the place of the baseline.
-        progress: called with what `auto` measures.
+        with_reference: whether outputs in a file, or LiteRT's, take the place of the baseline.
+        progress: called with what "auto" measures and the part of it that is done, 0 to 1.
 
     Raises:
         OpletError: there is no such delegate, it refuses its options, or "auto" is given with others.
@@ -140,7 +140,7 @@ def claimed_nodes(interpreter: Interpreter) -> list[tuple[int, int]]:
 
 
 def _behind(interpreter: Interpreter, subgraph: int, kernel: Node) -> list[Place]:
-    """List the nodes that a kernel replaces, also those of kernels that it replaced in turn."""
+    """List the model's nodes, as (subgraph, node), that a delegate's kernel replaces, also by way of earlier kernels."""
     found: list[Place] = []
     for node in kernel.prepared.nodes:
         found += [(subgraph, node.index)] if node.delegate is None else _behind(interpreter, subgraph, node)
@@ -148,7 +148,7 @@ def _behind(interpreter: Interpreter, subgraph: int, kernel: Node) -> list[Place
 
 
 def _limited(delegate: Delegate, only: Collection[tuple[int, int]]) -> Delegate:
-    """Restrict a delegate to some of the nodes that it claims; return the same delegate."""
+    """Make a delegate claim only nodes of `only`, pairs of subgraph and node; return the same delegate."""
     prepare = delegate.prepare
     # The instance is patched, not wrapped: its kernels refer to it.
     delegate.prepare = lambda context: prepare(_Limited(context, only))  # type: ignore[method-assign]
@@ -156,7 +156,7 @@ def _limited(delegate: Delegate, only: Collection[tuple[int, int]]) -> Delegate:
 
 
 class _Limited(DelegateContext):
-    """A delegate context that offers some of the nodes only."""
+    """A context for a delegate's `prepare` that offers only some of the nodes."""
 
     def __init__(self, inner: DelegateContext, only: Collection[tuple[int, int]]) -> None:
         self._inner = inner

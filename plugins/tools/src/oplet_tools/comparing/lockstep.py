@@ -24,16 +24,16 @@ class Lockstep:
     """A candidate, and the baseline that runs in lockstep with it.
 
     Attributes:
-        interpreter: the candidate.
-        full: whether there was more to record than is kept, so that the end of the model was not compared.
+        interpreter: the candidate's interpreter.
+        full: whether there were more values to record than are kept, so that the end of the model was not compared.
 
     Args:
         interpreters: opens the baseline.
         choose: gives the tolerance for a dtype, quantized or not.
-        candidate: the candidate.
-        recorder: the candidate's profiler.
+        candidate: runs the candidate on inputs by name.
+        recorder: the candidate's profiler, which records its tensors.
         signature: the key of the signature to run.
-        forced: whether the baseline continues from the candidate's values; otherwise differences accumulate.
+        forced: whether each node of the baseline reads the candidate's values; otherwise differences accumulate.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Lockstep:
 
         Args:
             values: the inputs' values, by name.
-            run: the number of the run.
+            run: the number of the run, which differences are reported with.
             judge: whether the baseline runs too.
 
         Returns:
@@ -77,11 +77,11 @@ class Lockstep:
         return outputs
 
     def judged(self) -> list[NodeDifference]:
-        """Return the difference of each tensor that was compared."""
+        """Return the difference of each compared tensor, over all runs."""
         return self._follower.judged()
 
     def partition_of(self, entry: NodeDifference) -> set[Place]:
-        """Return the nodes of the partition that wrote a tensor; the node itself if it is in no partition."""
+        """Return the nodes of the partition that wrote a compared tensor; the node itself if it is in no partition."""
         for subgraph, kernel in kernels_of(self.interpreter):
             if subgraph == entry.subgraph and any(tensor.index == entry.tensor for tensor in kernel.outputs):
                 return {(subgraph, node.index) for node in kernel.prepared.nodes}
@@ -105,15 +105,15 @@ def run_in_lockstep(
     forced: bool = True,
     only: Collection[Place] | None = None,
 ) -> Lockstep:
-    """Run candidate and baseline in lockstep.
+    """Run candidate and baseline in lockstep: the baseline computes each node again from the candidate's recorded values.
 
     Args:
-        interpreters: opens them.
+        interpreters: opens candidate and baseline.
         feeds: for each run, the inputs' values by name.
         choose: gives the tolerance for a dtype, quantized or not.
         signature: the key of the signature to run.
         alone: whether delegates get partitions of one node each.
-        forced: see `Lockstep`.
+        forced: whether each node of the baseline reads the candidate's values; otherwise differences accumulate.
         only: the nodes that delegates may claim, as pairs of subgraph and node; all if None.
     """
     recorder = TensorRecorder()

@@ -74,10 +74,10 @@ def accept_near_ties(
 
 
 def _chosen_tensors(baseline: Interpreter) -> set[int]:
-    """Find the outputs of all subgraphs that depend on a selection among values.
+    """Return the indices of output tensors, of all subgraphs, that depend on a selection among values.
 
-    A comparison of numbers counts as a selection for boolean and integer tensors that follow from it, but not for floats: a SELECT between the
-    branches of a function such as ELU gives nearly equal values on both sides of the threshold, so that a difference there is a real one.
+    A comparison of numbers counts as a selection for boolean and integer tensors that follow from it, but not for floats: a
+    SELECT between the branches of a function such as ELU gives nearly equal values on both sides of the threshold.
     """
     found: set[int] = set()
     for subgraph in baseline.subgraphs:
@@ -95,6 +95,6 @@ def _chosen_tensors(baseline: Interpreter) -> set[int]:
 
 
 def _makes(types: Collection[TensorType], node: Node) -> bool:
-    """Return whether the node computes values of these types from floats."""
+    """Return whether a node reads a float32 tensor that is not constant, and writes a tensor of one of these types."""
     real = any(tensor is not None and tensor.type is TensorType.FLOAT32 and not tensor.is_constant for tensor in node.inputs)
     return real and any(tensor.type in types for tensor in node.outputs)

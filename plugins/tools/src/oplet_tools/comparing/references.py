@@ -94,7 +94,7 @@ with open(job["answers"], "wb") as file:
 def saved_outputs(path: Path, details: Mapping[str, Details]) -> dict[str, Array]:
     """Read outputs saved in a file, as `oplet run --output` writes them: .npz or .json by name, .npy for a single output.
 
-    Real numbers of a quantized output are quantized.
+    Real numbers for a quantized output are quantized, so that integers are compared.
 
     Args:
         path: the file.
@@ -143,7 +143,7 @@ def _check_header(header: Header, held: int) -> None:
 
 
 def _any(header: Header, held: int) -> None:
-    """Accept every array header: the file was written by oplet's own subprocess."""
+    """Accept every array header (a check for `read_npy`): the file was written by oplet's own subprocess."""
 
 
 def _in_type(value: Any, details: Details, name: str, path: Path) -> Array:
@@ -185,7 +185,7 @@ def litert_answers(
     """Run LiteRT on each run's inputs and return its outputs. LiteRT runs in a subprocess, so that a crash ends only that.
 
     Args:
-        way: one of `LITERT`.
+        way: LiteRT's kernel set, one of `LITERT`.
         model: the .tflite file.
         runs: for each run, the inputs' values by name; one interpreter is used for all runs.
         inputs: details of each input, by name.

@@ -16,20 +16,20 @@ __all__ = ["Diagnosis", "diagnose"]
 
 
 class Diagnosis(NamedTuple):
-    """One operator of a model, in one version.
+    """One operator of a model, in one version, and what provides its kernel.
 
     Attributes:
         op: the operator's name.
         version: the version that the model asks for.
         custom: whether it is a custom op.
         nodes: the number of nodes that use it.
-        provided: the versions that installed packages serve, "" if none.
-        provider: the package that would serve it, with its compiled library, its declared limits and the packages that serve nodes
-            beyond them; or the package of the delegate that exists for it; "" if none does.
+        provided: the versions that installed packages have kernels for, "" if none.
+        provider: the package whose kernel would run it, with the kernel's compiled library, its declared limits and the packages
+            for nodes beyond these; or the package of the delegate that exists for it; "" if none does.
         first_runtime: the first LiteRT or TensorFlow Lite release that runs it, "" if not known.
-        fix: what to install; "" if it is served.
-        package: the package of this project to install, "" if it is served or no package is known.
-        composite: whether it is a composite. If no package serves it, its decomposition runs, and `provider` is that of STABLEHLO_COMPOSITE.
+        fix: what to install, as text; "" if a kernel is installed.
+        package: the package of this project to install, "" if a kernel is installed or no package is known.
+        composite: whether it is a composite; without a kernel of its own, `provider` is that of STABLEHLO_COMPOSITE.
     """
 
     op: str
@@ -49,7 +49,7 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(path: str | os.PathLike[str], manager: PluginManager | None = None) -> list[Diagnosis]:
-    """Diagnose every operator of a model: which package serves it, or what to install.
+    """Diagnose every operator of a model: which package has the kernel for it, or what to install.
 
     Args:
         path: the model's file.
@@ -111,7 +111,7 @@ def _diagnosis(op: Op, version: int, nodes: int, manager: PluginManager) -> Diag
 
 
 def _providers(chain: Iterable[Registration]) -> str:
-    """List the packages that serve an op in order, each with its declared limits; nodes beyond them go to the next one."""
+    """List the packages with a kernel for an op, in order, each with its limits; nodes beyond these go to the next package."""
     told = []
     for registration in chain:
         limits = "" if registration.limits is None else f" ({registration.limits})"

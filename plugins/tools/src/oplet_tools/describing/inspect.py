@@ -98,7 +98,7 @@ def _ops(model: Model, plugins: PluginManager | None) -> list[dict[str, Any]]:
 
 
 def _op(name: str, op: Op, version: int, nodes: int, manager: PluginManager, resolver: OpResolver) -> dict[str, Any]:
-    """Describe one op in one version, and the package that serves it; a composite that no package serves runs as its
+    """Describe one op in one version, and the package that has its kernel; a composite without a kernel runs as its
     decomposition.
     """
     custom, composite = isinstance(op, str), isinstance(op, Composite)

@@ -89,7 +89,7 @@ def describe_versions(model: str | os.PathLike[str] | Model, plugins: PluginMana
 
 
 def minimum_runtime_noted(model: Model) -> str | None:
-    """Return the minimum release in the model's metadata; None if there is none."""
+    """Return the release in the model's metadata entry `min_runtime_version`; None if there is none."""
     data = model.metadata(MINIMUM_RUNTIME)
     return None if data is None else data.tobytes().split(b"\0")[0].decode("utf-8", "replace") or None
 
@@ -102,7 +102,7 @@ def problems_with(
     Only operators are checked: it is not on record which release first read each part of the file format.
 
     Args:
-        release: in the numbers of `min_runtime_version`, "2.5.0".
+        release: the release's number, such as "2.5.0".
 
     Returns:
         One entry per node that it would not run: `subgraph`, `node`, `op`, `version`, `why`, and `lowest_runs`: whether it would

@@ -14,15 +14,16 @@ __all__ = ["work_of_nodes"]
 
 
 def work_of_nodes(interpreter: Interpreter, plugins: PluginManager | None = None) -> dict[tuple[int, int], Work]:
-    """Return the work of one run of each node, by the index of its subgraph and its own.
+    """Return the work of one run of each node, by (subgraph, node).
 
-    Nodes that a delegate has replaced are in it as well as its kernels, whose multiply-adds and operations are the sums of what is known of
-    theirs, and whose bytes are those that cross the partition's boundary and its constants'.
+    It includes the nodes that a delegate has replaced, and the delegate's kernels. A kernel's multiply-adds and operations are
+    the sums of those of its nodes, as far as known; its bytes are those of its constants and of tensors that cross the
+    partition's boundary.
 
     Args:
-        interpreter: its tensors have their present shapes: those of the model before `allocate_tensors`, and of tensors whose shapes depend on
-            values, those of the last run.
-        plugins: the plugins whose counts are used; all installed ones by default.
+        interpreter: the interpreter, whose tensors' present shapes count: before `allocate_tensors` those of the model, and where
+            shapes depend on values those of the last run.
+        plugins: the plugins that count the work of their ops; all installed ones by default.
     """
     from oplet.toolkit import default_manager
 
@@ -49,5 +50,5 @@ def _of_kernel(kernel: DelegateParams, table: WorkTable) -> Work:
 
 
 def _bytes_of(tensors: Iterable[Tensor]) -> int:
-    """Return the bytes of the tensors in memory, each once."""
+    """Return the bytes that the tensors take in memory; a tensor that is given twice counts once."""
     return sum(tensor.nbytes for tensor in {id(tensor): tensor for tensor in tensors}.values())

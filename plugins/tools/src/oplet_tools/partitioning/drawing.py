@@ -152,7 +152,7 @@ def _traffic(partition: Partition) -> str:
 
 
 def _row(root: ET.Element, subgraph: SubgraphPartitioning, y: float) -> tuple[float, float]:
-    """Draw a subgraph; return the y coordinate of its lower end and the x coordinate of its right end."""
+    """Draw a subgraph before and after delegation, from `y` down; return the drawing's largest y and x coordinates."""
     _add(root, "line", {"class": "rule", "x1": _number(_MARGIN), "x2": "0", "y1": _number(y - 16), "y2": _number(y - 16)})
     y += 8
     _text(root, _MARGIN, y, f"subgraph {subgraph.index}" + (f" {subgraph.name!r}" if subgraph.name else ""), "left sub")
@@ -267,7 +267,7 @@ def _draw_box(group: ET.Element, box: _Box, x: float, y: float) -> None:
 
 
 def _path(drawing: _Drawing, source: int, target: int) -> str:
-    """Return the SVG path from the lower side of one box to the upper side of another."""
+    """Return the SVG path of an edge, from the lower side of the box `source` to the upper side of the box `target`."""
     return "M" + " L".join(f"{_number(x)} {_number(y)}" for x, y in drawing.layout.edges[source, target])
 
 

@@ -25,13 +25,13 @@ class LayoutError(OpletError, RuntimeError):
 
 
 class Layout(NamedTuple):
-    """Coordinates of a graph's boxes and edges.
+    """Coordinates of a graph's boxes and edges, in the unit of the boxes' sizes.
 
     Attributes:
         width: width of the drawing.
         height: height of the drawing.
-        boxes: centres of the boxes.
-        edges: points of each edge, from the lower side of one box to the upper side of the other.
+        boxes: (x, y) of the centre of each box.
+        edges: points (x, y) of each edge, from the lower side of one box to the upper side of the other.
     """
 
     width: float
@@ -53,7 +53,7 @@ def ensure_layout() -> None:
 
 
 def lay_out(sizes: Sequence[tuple[float, float]], edges: Collection[tuple[int, int]]) -> Layout:
-    """Lay out boxes, sources above targets; the same graph gives the same coordinates on every machine.
+    """Lay out boxes, each above those that its edges lead to; the same graph gives the same coordinates on every machine.
 
     Args:
         sizes: width and height of each box.

@@ -58,7 +58,7 @@ class Traffic:
     Attributes:
         tensors: indices of the tensors.
         bytes: the sum of their known sizes in bytes.
-        unknown: the number of tensors of unknown size.
+        unknown: the number of tensors of unknown size, which `bytes` leaves out.
     """
 
     tensors: list[int]
@@ -75,9 +75,9 @@ class Partition:
         delegate: the delegate's name.
         kernel: the index of the delegate kernel's node.
         nodes: indices of the nodes, in the order in which to run them.
-        inputs: tensors that they read from outside, without constants.
-        outputs: tensors that other nodes, or the caller, read from them.
-        constants: constants that they read.
+        inputs: tensors from outside that its nodes read, without constants.
+        outputs: tensors of its nodes that other nodes, or the caller, read.
+        constants: constants that its nodes read.
     """
 
     index: int
@@ -100,7 +100,7 @@ class NodeAssignment:
         inputs: indices of its inputs, -1 for one that is left out.
         outputs: indices of its outputs.
         partition: the number of its partition; None if no delegate claims it.
-        why: the reason why each delegate leaves it, by the delegate's name; "" if the delegate gives none.
+        why: the reason why each delegate does not claim it, by the delegate's name; "" if the delegate gives none.
     """
 
     index: int
@@ -122,10 +122,10 @@ class SubgraphPartitioning:
         inputs: indices of its input tensors.
         outputs: indices of its output tensors.
         tensors: the tensors that nodes or callers use, by index.
-        nodes: the model's nodes, in the order of the plan.
+        nodes: the model's nodes, in the order in which they run without delegates.
         plan: the execution plan with delegates: indices of nodes that stay and of delegate kernels.
         partitions: the partitions, in the order in which they run.
-        errors: errors of delegates that are not applied here, by the delegates' names.
+        errors: for each delegate that failed on this subgraph and is not applied to it, the error, by the delegate's name.
         skipped: why the delegates are not asked about this subgraph, "" if they are.
     """
 
@@ -169,12 +169,12 @@ class Partitioning:
 
     @property
     def claimed(self) -> int:
-        """The number of nodes that delegates claim."""
+        """The number of nodes that delegates claim, in all subgraphs."""
         return sum(len(partition.nodes) for partition in self.partitions)
 
     @property
     def totals(self) -> tuple[Traffic, Traffic, Traffic]:
-        """Inputs, outputs and constants of all partitions together."""
+        """The tensors and bytes that partitions read as inputs, write as outputs and read as constants, in all together."""
         cuts = self.partitions
         return _sum([c.inputs for c in cuts]), _sum([c.outputs for c in cuts]), _sum([c.constants for c in cuts])
 
@@ -200,7 +200,7 @@ def partition_model(
 
 
 def partition_interpreter(interpreter: Interpreter, delegates: Sequence[Delegate]) -> Partitioning:
-    """Let delegates claim the nodes of an open model, which stays open with the delegates that took it.
+    """Let delegates claim the nodes of an open model; the interpreter stays open, with the delegates applied.
 
     Args:
         interpreter: an interpreter without delegates.
@@ -315,7 +315,7 @@ class _SubgraphDescriber:
         )
 
     def _replaced(self, kernel: Node) -> Iterable[int]:
-        """Yield the model's nodes that a kernel replaces, also those of kernels that it replaced in turn."""
+        """Yield the indices of the model's nodes that a kernel replaces, also by way of an earlier delegate's kernels."""
         params = self._subgraph.delegated.kernels.get(kernel.index)
         if params is None:
             yield kernel.index

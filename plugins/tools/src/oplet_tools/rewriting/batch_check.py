@@ -55,7 +55,7 @@ class EntryPoint:
         self.batched = marked or with_dimensions
 
     def sizes(self) -> set[int]:
-        """Return the first dimensions of the batched inputs."""
+        """Return the sizes of the first dimensions of batched inputs: one if they agree on a batch size."""
         return {indices(self._tensors[i].shape)[0] for i in self.batched}
 
     def described(self) -> str:
@@ -63,7 +63,7 @@ class EntryPoint:
         return ", ".join(f"'{self._tensors[i].name or i}' {indices(self._tensors[i].shape)}" for i in self.batched)
 
     def run(self, interpreter: Interpreter, values: Values) -> list[Array]:
-        """Run the subgraph on inputs of any batch size; return its outputs."""
+        """Run the subgraph on inputs by tensor index, of any batch size; return its outputs."""
         if self._signature is not None:
             runner = interpreter.get_signature_runner(self._signature.signature_key)
             result = runner(**{entry.name or "": values[entry.tensor_index] for entry in self._signature.inputs or []})
@@ -78,14 +78,14 @@ class EntryPoint:
 
 
 class Recording:
-    """Recorded runs of an entry point at the old batch size.
+    """Recorded runs of an entry point (a subgraph that callers run) at the old batch size.
 
     Attributes:
         entry: the entry point.
         size: the old batch size.
-        runs: the inputs of each run.
+        runs: the inputs of each run, by tensor index.
         outputs: the outputs of each run.
-        complete: whether the runs succeeded; if not, there are no outputs to compare.
+        complete: whether the runs succeeded; if not, `outputs` is empty and nothing can be compared.
     """
 
     def __init__(self, entry: EntryPoint, size: int, runs: list[Values], outputs: list[list[Array]], complete: bool) -> None:
@@ -96,7 +96,7 @@ class Recording:
         self.complete = complete
 
     def values(self, batch: int) -> Values:
-        """Return the examples of all runs as one batch, repeated as often as needed."""
+        """Return inputs of `batch` examples: those of all runs one after the other, repeated as often as needed."""
         joined = dict(self.runs[0])
         rows = np.arange(batch) % (self.size * len(self.runs))
         for index in self.entry.batched:
@@ -104,7 +104,7 @@ class Recording:
         return joined
 
     def wrong_outputs(self, outputs: list[Array], batch: int) -> list[int]:
-        """Return the output tensors whose examples differ from those of the recorded runs; empty if nothing was recorded."""
+        """Return the indices of output tensors whose examples differ from the recorded ones; empty if nothing was recorded."""
         return [
             tensor
             for place, tensor in enumerate(self.entry.outputs)
@@ -119,7 +119,8 @@ class Recording:
         Args:
             before: makes interpreters of the old model that preserve all tensors.
             after: an interpreter of the new model that preserves all tensors.
-            nodes: the outputs of each node.
+            nodes: for each node the indices of its output tensors.
+            batch: the batch size at which `after` ran.
         """
         olds = []
         for values in self.runs:
@@ -136,12 +137,13 @@ class Recording:
 
 
 def record(entry: EntryPoint, make: Callable[[], Interpreter], size: int, batch: int) -> tuple[Recording, Interpreter]:
-    """Run an entry point at its batch size on random values, or on zeros if random values make a node fail; record the results.
+    """Run a subgraph at its batch size on random values, or on zeros if random values make a node fail; record the results.
 
     Args:
         make: makes interpreters of the model.
         size: the model's batch size.
         batch: the new batch size, which will be compared.
+        entry: the subgraph to run.
 
     Returns:
         The recording, and an interpreter after a run, whose tensors have their shapes.
@@ -172,7 +174,9 @@ def _values(entry: EntryPoint, interpreter: Interpreter, size: int, runs: int, b
 
 
 def _agree(old: list[Array], new: Array, size: int, batch: int) -> bool:
-    """Return whether `new` has the examples of `old` along some dimension, or the same value if it has no batch dimension."""
+    """Return whether `new`, an output of `batch` examples, has along some dimension the examples of `old`, outputs of `size`
+    examples each; or, if it has no batch dimension, the same value.
+    """
     axes = changed_axes(old[0].shape, new.shape)
     if axes is None or any(run.shape != old[0].shape for run in old):
         return False

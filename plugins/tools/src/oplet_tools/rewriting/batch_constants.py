@@ -70,12 +70,12 @@ class Graph:
         return axes[0]
 
     def scaled(self, size: int) -> int:
-        """Return the new size of a dimension that contains the batch."""
+        """Return the new size of a dimension that has the old `size` and contains the batch, perhaps times other dimensions."""
         return size * self.new // self.old
 
 
 class NodeView:
-    """A node of the graph, with the methods by which rules read and change it."""
+    """A node of the graph with its inputs by position, for the rules, which read it and change it in place."""
 
     def __init__(self, graph: Graph, index: int) -> None:
         self.graph = graph
@@ -97,8 +97,8 @@ class NodeView:
         return tuple(self.graph.before[self.inputs[position]])
 
     def constant(self, position: int) -> NDArray[Any] | None:
-        """Return an input's constant value as a view of the file; None if it is not constant, is packed, or is no array of
-        numbers.
+        """Return an input's constant as a view of the file; None if it is no constant, is sparse, or holds 2- or 4-bit integers
+        or strings.
         """
         if not 0 <= position < len(self.inputs) or self.inputs[position] < 0:
             return None
@@ -113,7 +113,7 @@ class NodeView:
         return np.frombuffer(data.tobytes(), dtype, prod(shape)).reshape(shape)
 
     def replace(self, position: int, value: NDArray[Any]) -> None:
-        """Replace an input's constant value, for this node only."""
+        """Replace an input's constant by another value; other nodes that read the constant keep the old one."""
         root, subgraph = self.graph.model.root, self.graph.table
         tensors, place = subgraph.tensors or (), self.inputs[position]
         nodes = subgraph.operators or []
@@ -141,11 +141,11 @@ class NodeView:
         root.operator_codes = [*(root.operator_codes or []), make_operator_code(op, "", version)]
 
     def refuse(self, why: str) -> BatchError:
-        """Make a `BatchError` that names this node."""
+        """Make a `BatchError` that says why the batch size cannot be changed, and names this node."""
         return BatchError(f"{self} {why}")
 
     def refuse_if_free(self, what: str) -> None:
-        """Raise a `BatchError` if the batch size stays free (-1), as the constant would have to hold it."""
+        """Raise a `BatchError` if the batch size stays free (-1), which a constant cannot hold; `what` names the constant."""
         if self.graph.free:
             raise self.refuse(f"takes {what} from a constant, which must hold a batch size; it cannot be left free.")
 
@@ -180,7 +180,7 @@ def _reshape(node: NodeView) -> str:
 
 
 def _moved(node: NodeView) -> str:
-    """Turn a reshape that moves the batch to another dimension, which converters write for a batch of one, into a transpose."""
+    """Turn a reshape that moves a batch of one to another dimension, as converters write it, into a transpose; say so."""
     axis, order = node.axis(0), node.constant(1)
     shape, out = list(node.shape(0)), list(node.graph.before[node.outputs[0]])
     if axis is None or order is None or node.graph.old != 1 or shape[axis] != 1:
@@ -265,13 +265,13 @@ def _strided_slice(node: NodeView) -> str:
 
 
 def _joined(node: NodeView) -> str:
-    """Repeat constants that are concatenated with a batch (a class token), once for each example."""
+    """Repeat constants that a node concatenates with a batch (a class token) once per example; say what was changed."""
     axes = [axis for position in range(len(node.inputs)) if (axis := node.axis(position)) is not None]
     return "; ".join(filter(None, (_repeat(node, position, axes[0]) for position in range(len(node.inputs))))) if axes else ""
 
 
 def _loop_state(node: NodeView) -> str:
-    """Repeat constants that are the initial state of a loop, once for each example."""
+    """Repeat constants that are the initial state of a loop once per example; say what was changed."""
     return "; ".join(filter(None, (_repeat(node, position, 0) for position in range(len(node.inputs)))))
 
 

@@ -111,7 +111,7 @@ class _BatchChanger:
         return [text for _, text in sorted(self._changes.items())]
 
     def settle(self, recordings: list[Recording], original: _InterpreterFactory) -> Shapes:
-        """Apply rules until the model runs and each example gives the same output; return the shapes of all tensors.
+        """Apply rules until the model runs and gives each recorded example the same output; return all tensors' shapes.
 
         Raises:
             BatchError: no rule makes the model run with the same outputs.
@@ -147,7 +147,7 @@ class _BatchChanger:
         return after, outputs, failure
 
     def _adapt(self, after: Shapes, rules: dict[BuiltinOperator, Rule]) -> bool:
-        """Apply rules to the nodes whose inputs have their new shapes; return whether any changed something."""
+        """Apply rules to nodes whose inputs have their new shapes, those of `after`; return whether a rule changed something."""
         changed = False
         codes = [tables.operator_code(code) for code in self._model.root.operator_codes or []]
         for index, shapes in after.items():
@@ -170,7 +170,7 @@ class _BatchChanger:
         return changed
 
     def _grow_state(self, graph: Graph, number: int, table: tables.Operator) -> str:
-        """Give variables read together with a batch one row for each example; return a description of the change."""
+        """Give variables that a node reads along with a batch one row per example; return what was changed, "" if nothing."""
         tensors = graph.table.tensors or []
         places = [place for place in indices(table.inputs) if place >= 0]
         if all(graph.batch_axis(place) is None for place in places):
@@ -183,7 +183,7 @@ class _BatchChanger:
         return f"keeps {self._new} rows of state instead of {self._old}" if grown else ""
 
     def _odd_output(self, recordings: list[Recording], after: Shapes) -> BatchError | None:
-        """Return an error if an output's shape does not follow from the batch size, else None."""
+        """Return an error if the shape of a model's output does not follow from the batch size, else None."""
         for recording in recordings:
             index = recording.entry.index
             graph = Graph(self._model, index, self._before[index], after[index], self._old, self._new, self._free)
@@ -203,7 +203,7 @@ class _BatchChanger:
 def _check(
     model: Model, recording: Recording, original: _InterpreterFactory, plugins: PluginManager, new: int, batch: int
 ) -> None:
-    """Check that the finished model allocates with its stored shapes and gives the recorded outputs."""
+    """Check that the finished model allocates with its stored shapes, and gives the recorded outputs at the batch size `new`."""
     make = _interpreter_factory(model, plugins)
     interpreter = make()
     if batch > 0 and recording.entry.index == 0:
@@ -222,7 +222,7 @@ def _check(
 def _mixed(
     model: Model, recording: Recording, outputs: list[Array], original: _InterpreterFactory, make: _InterpreterFactory, new: int
 ) -> BatchError | None:  # fmt: skip
-    """Return an error if the examples of a batch do not give the same outputs as before, else None."""
+    """Return an error if the model gives examples of a batch other outputs than were recorded one by one, else None."""
     wrong = recording.wrong_outputs(outputs, new)
     if not wrong:
         return None
@@ -237,7 +237,7 @@ def _mixed(
 
 
 class _InterpreterFactory:
-    """Makes fresh interpreters of a snapshot of a model."""
+    """Makes interpreters of a model as it was when the factory was made."""
 
     def __init__(self, content: bytes, plugins: PluginManager) -> None:
         self._content = content
@@ -263,7 +263,7 @@ def _interpreter_factory(model: Model, plugins: PluginManager) -> _InterpreterFa
 
 
 def _decomposed(root: tables.Model) -> tables.Model:
-    """Rename the model's composites to one that no plugin serves, so that their decompositions run and are checked as well."""
+    """Rename the model's composites to a name without a kernel, so that their decompositions run and are checked."""
 
     def composites(root: tables.Model) -> list[StableHLOCompositeOptions]:
         options = (node.builtin_options_2 for subgraph in root.subgraphs or [] for node in subgraph.operators or [])
@@ -277,7 +277,7 @@ def _decomposed(root: tables.Model) -> tables.Model:
 
 
 def _shapes(model: Model, entry: EntryPoint, interpreter: Interpreter) -> Shapes:
-    """Return the tensors' shapes in all subgraphs that an entry point runs."""
+    """Return the shapes of all tensors, by subgraph index, of the subgraphs that an entry point runs."""
     found: Shapes = {}
     for index in reachable_subgraphs(model.root.subgraphs or (), [entry.index]):
         found[index] = [tuple(map(int, details["shape"])) for details in interpreter.get_tensor_details(index)]
@@ -285,7 +285,7 @@ def _shapes(model: Model, entry: EntryPoint, interpreter: Interpreter) -> Shapes
 
 
 def _write_shapes(subgraph: tables.SubGraph, before: list[tuple[int, ...]], after: list[tuple[int, ...]], free: bool) -> None:
-    """Write the new shapes into the tensors, with shape signatures that agree with them."""
+    """Write new shapes into a subgraph's tensors; if `free`, dimensions that changed become -1 in the shape signatures."""
     for tensor, old, new in zip(subgraph.tensors or [], before, after):
         axes = changed_axes(old, new)
         shape = indices(tensor.shape)
@@ -306,7 +306,7 @@ def _write_shapes(subgraph: tables.SubGraph, before: list[tuple[int, ...]], afte
 
 
 def _close_signatures(model: Model, index: int, batch: int) -> None:
-    """Replace free batch dimensions in shape signatures by the batch size."""
+    """Replace free batch dimensions (-1) in the shape signatures of subgraph `index` by the batch size."""
     for tensor in (model.root.subgraphs or [])[index].tensors or []:
         if indices(tensor.shape)[:1] == [batch] and indices(tensor.shape_signature)[:1] == [-1]:
             tensor.shape_signature = np.array([batch, *indices(tensor.shape_signature)[1:]], np.int32)

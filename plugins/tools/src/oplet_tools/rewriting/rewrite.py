@@ -138,7 +138,7 @@ def rewrite_file(
         changes: the arguments of `rewrite`.
 
     Raises:
-        ModelError: as for `rewrite`, or the file cannot be read or written, or the target is the source.
+        ModelError: the change is impossible (see `rewrite`), the file cannot be read or written, or the target is the source.
     """
     if not force and os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target):
         raise ModelError(f"'{target}' is the model itself; write to another file, or replace it with --force.")

@@ -33,7 +33,7 @@ _READ_WHEN_RUN = frozenset({"min_runtime_version", CONTROL_DEPENDENCIES, "reduce
 
 
 def copied(value: Any) -> Any:
-    """Copy tables deeply; arrays, which are never changed in place, are shared."""
+    """Copy a table and the tables in it; arrays, which are never changed in place, are shared with the copy."""
     if isinstance(value, Table):
         twin = type(value).__new__(type(value))
         twin.__dict__.update((name, copied(item)) for name, item in value.__dict__.items())
@@ -42,7 +42,7 @@ def copied(value: Any) -> Any:
 
 
 def indices(values: Any) -> list[int]:
-    """Return a vector of numbers as a list, empty if it is absent."""
+    """Return a table's vector of numbers as a list, empty if the table has none."""
     return [] if values is None else np.asarray(values).tolist()
 
 
@@ -50,7 +50,7 @@ def strip(model: Model) -> dict[str, int]:
     """Remove, in place, what running the model does not need; its outputs stay the same.
 
     Returns:
-        The number of removed items by kind.
+        The number of removed items, by kind ("tensors", "buffers" and so on).
 
     Raises:
         ModelError: the model's control dependencies are of an unknown form.
@@ -102,8 +102,8 @@ def _drop_metadata(root: tables.Model) -> int:
 
 
 def _drop_archive(model: Model) -> int:
-    """Drop the archive of label files that metadata tools append to the file, if nothing else follows the FlatBuffer; return
-    their number (0 or 1).
+    """Drop the zip archive of label files that metadata tools append to a model, if nothing else follows the FlatBuffer; return
+    the number of archives dropped, 0 or 1.
     """
     root = model.root
     nodes = [node for subgraph in root.subgraphs or [] for node in subgraph.operators or []]
@@ -231,7 +231,7 @@ def _drop_operator_codes(root: tables.Model) -> int:
 
 
 def _places(count: int, used: set[int]) -> dict[int, int]:
-    """Map each used index to its new index; the order stays."""
+    """Map each used index below `count` to the one that it gets when the unused ones are removed."""
     return {old: new for new, old in enumerate(index for index in range(count) if index in used)}
 
 

@@ -54,7 +54,7 @@ def delegates_or_auto(texts: Sequence[str], plugins: PluginManager) -> Sequence[
     """Make the delegates that texts name, for an interpreter; "auto" is returned unchanged.
 
     Raises:
-        DelegateError: see `make_delegate`; or "auto" is given with others, or with libraries of operators.
+        DelegateError: a text is malformed, there is no such delegate, or "auto" is given with others or with op libraries.
     """
     if not any(map(is_auto, texts)):
         return [make_delegate(text, plugins) for text in texts]

@@ -19,7 +19,7 @@ _HEAD = 6
 
 
 def describe_value(value: Value) -> tuple[str, str, str]:
-    """Name, type (with quantization) and shape of a value, as text."""
+    """Return name, type (with quantization) and shape of a value, as text."""
     kind = "string" if value.array.dtype.hasobject else str(value.array.dtype)
     quantization = quantization_of(value.details)
     if quantization is not None:
@@ -28,8 +28,8 @@ def describe_value(value: Value) -> tuple[str, str, str]:
 
 
 def preview(value: Value) -> str:
-    """Return the first few values as text: real values of a quantized tensor, unless `raw` or if it has no usable
-    quantization.
+    """Return the first few values as text: of a quantized tensor real values, or integers if `value.raw` or its quantization is
+    unusable.
     """
     flat = value.array.reshape(-1)
     shown = flat[:_HEAD]

@@ -60,11 +60,11 @@ def load_inputs(
         given: "FILE" or "NAME=FILE" each. A file without a name goes to the next input that has none; an .npz or a
             JSON object may hold several inputs by name.
         details: each input's dictionary of `Interpreter.get_input_details`, by name, in order.
-        scale: scale of pixels, see `load_picture`.
-        offset: offset of pixels.
+        scale: pixels of pictures become pixel * scale + offset; None as in `load_picture`.
+        offset: see `scale`.
         preprocessing: the preprocessing of pictures, see `load_picture`.
-        raw: see `oplet_tools.running.values.conversion.convert_input`.
-        notify: called with a notice of what was done to a value, see `oplet_tools.running.values.notices`.
+        raw: whether files hold a quantized input's integers, not real values.
+        notify: called with a notice of each change to a value (clamped, resized, scaled).
 
     Returns:
         For each input that was given, its value and the file it came from.
@@ -124,9 +124,9 @@ def load_input(
         path: the file.
         details: the input's dictionary of `Interpreter.get_input_details`.
         name: what messages call the input, and which array of an .npz or entry of a JSON object to take.
-        scale: scale of pixels, see `load_picture`.
-        offset: offset of pixels.
-        raw: see `oplet_tools.running.values.conversion.convert_input`.
+        scale: pixels of pictures become pixel * scale + offset; None as in `load_picture`.
+        offset: see `scale`.
+        raw: whether the file holds a quantized input's integers, not real values.
         notify: called with a notice of what was done to the value.
 
     Raises:
@@ -160,11 +160,11 @@ def fitted(entry: Entry, details: Details, name: str, path: Path | str, raw: boo
     """Read an input's value with `entry`, and convert it to the input's type and shape.
 
     Args:
-        entry: reads the value.
+        entry: reads the value, given the input's details and name.
         details: the input's details.
         name: the input's name.
-        path: what messages call the value.
-        raw: see `load_inputs`.
+        path: the value's file, or what messages call the value.
+        raw: whether the value is a quantized input's integers, not real values.
         notify: called with a notice of what was done to the value.
 
     Raises:
@@ -185,7 +185,7 @@ def fitted(entry: Entry, details: Details, name: str, path: Path | str, raw: boo
 
 
 def _check_header(details: Details, name: str, source: str, header: Header, held: int) -> None:
-    """Check an array's header: its dtype, shape and size must suit the input."""
+    """Check an array's header before the elements are read: dtype, shape and size (`held`: the file's) must suit the input."""
     dtype = np.dtype(details["dtype"])
     check_type(header.dtype, dtype, name, source)
     try:
@@ -225,7 +225,7 @@ def split_input(text: str, details: Mapping[str, Details]) -> tuple[str | None, 
 
 
 def _entries(path: Path) -> dict[str, Entry] | None:
-    """Return readers of the entries of an .npz or of a JSON object, by name; None for files that hold one value."""
+    """Return a reader for each array of an .npz or each entry of a JSON object, by name; None for files that hold one value."""
     suffix = path.suffix.lower()
     if suffix == ".npz":
         return {name: partial(_npz, path, name) for name in npz_names(path)}

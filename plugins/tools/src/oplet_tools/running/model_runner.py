@@ -28,7 +28,7 @@ Array = NDArray[Any]
 
 
 class ModelRunner:
-    """A callable that runs an interpreter's signature, or its first subgraph with its tensors' names.
+    """A callable that runs a signature of an interpreter, or the first subgraph under its tensors' names.
 
     Attributes:
         signature: the key of the signature, "" for the first subgraph.

@@ -42,7 +42,7 @@ _STORED, _DEFLATE, _ENCRYPTED = 0, 8, 0x1 | 0x40
 
 @dataclass(frozen=True)
 class Header:
-    """The header of an array.
+    """The header of an array in an .npy or .npz file.
 
     Attributes:
         dtype: the dtype of the elements; never objects.
@@ -61,7 +61,7 @@ class Header:
 
     @property
     def row(self) -> Header:
-        """The header of one row along the first axis."""
+        """The header that one row along the first axis would have as an array."""
         return Header(self.dtype, self.shape[1:], False)
 
 
@@ -74,7 +74,7 @@ def read_npy(path: Path, check: HeaderCheck) -> NDArray[Any]:
 
     Args:
         path: the file.
-        check: called with the header and the size of the file, before the elements are read.
+        check: called with the header and the file's size in bytes before the elements are read; raises an error to refuse them.
 
     Raises:
         TensorError: the file is damaged or holds objects.
@@ -89,7 +89,7 @@ def npy_rows(path: Path, check: HeaderCheck, start: int = 0) -> Iterator[NDArray
 
     Args:
         path: the file.
-        check: as for `read_npy`; it must refuse arrays without a first axis.
+        check: called with the header and the file's size in bytes; it must refuse arrays without a first axis.
         start: the first row.
 
     Raises:
@@ -142,7 +142,7 @@ def read_npz(path: Path, name: str, check: HeaderCheck) -> NDArray[Any]:
     Args:
         path: the file.
         name: the array's name, one of `npz_names`.
-        check: called with the header and the compressed size of the array, before the elements are read.
+        check: called with the header and the compressed bytes' number before the elements are read; raises to refuse them.
 
     Raises:
         TensorError: the file is damaged, encrypted, compressed in a way that numpy does not use, or holds objects.
@@ -167,11 +167,11 @@ def npz_rows(path: Path, name: str, check: HeaderCheck, start: int = 0) -> Itera
     Args:
         path: the file.
         name: the array's name, one of `npz_names`.
-        check: as for `read_npz`; it must refuse arrays without a first axis.
+        check: called with the header and the array's compressed size in bytes; it must refuse arrays without a first axis.
         start: the first row; those before it are unpacked too.
 
     Raises:
-        TensorError: see `read_npz`.
+        TensorError: the file is damaged, encrypted, compressed in a way that numpy does not use, or holds objects.
         OSError: the file cannot be opened.
     """
     from zipfile import ZipFile
@@ -236,7 +236,7 @@ def _unreadable(path: Path, what: str, error: Exception) -> TensorError:
 
 
 class _Guarded:
-    """A file whose single reads are limited to the size of a table of contents."""
+    """A file for zipfile that refuses single reads that are too large for a zip's directory."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -249,7 +249,7 @@ class _Guarded:
         return content
 
     def close(self) -> None:
-        """Do nothing: the owner closes the file."""
+        """Do nothing: whoever opened the file closes it."""
 
 
 def _members(path: Path, archive: ZipFile) -> Mapping[str, ZipInfo]:

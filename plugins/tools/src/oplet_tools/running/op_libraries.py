@@ -14,8 +14,8 @@ _FORM = re.compile(r"(?P<path>.+?)(:(?P<function>[A-Za-z_]\w*(::[A-Za-z_]\w*)*)(
 
 
 def parse_op_library(text: str) -> tuple[str, Operators]:
-    """Parse a text into the file of an operator library, and which function of it serves which op, as
-    `PluginManager.add_op_library` takes them.
+    """Parse a text into the file of an operator library, and a mapping from op to the function of the library that registers it,
+    as `PluginManager.add_op_library` takes them.
 
     Args:
         text: "FILE", "FILE:FUNCTION" or "FILE:FUNCTION=OP"; OP is a custom op's name, or that of a built-in operator to replace.

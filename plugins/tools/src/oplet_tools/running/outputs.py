@@ -31,7 +31,7 @@ class Score:
     Attributes:
         index: its index in the output.
         label: its label, "" if there is none.
-        value: the value; of a quantized output the real value, unless `raw`.
+        value: the value; of a quantized output the real value, or the integer if integers were asked for (`raw`).
     """
 
     index: int
@@ -49,7 +49,7 @@ def top_scores(
         details: its dictionary of `Interpreter.get_output_details`.
         count: the number of scores.
         labels: labels of the scores, in order.
-        raw: give a quantized output's integers.
+        raw: whether to return a quantized output's integers in place of real values.
 
     Raises:
         TensorError: the output is not one row of numbers.

@@ -61,14 +61,14 @@ class _Layout(NamedTuple):
 
 @dataclass
 class Picture:
-    """A picture as the value of an input.
+    """A picture, converted to the value of an input.
 
     Attributes:
-        pixels: the value.
-        raw: whether it is the input's own integers, not real values.
+        pixels: the array for the input.
+        raw: whether `pixels` are integers as the input's tensor holds them, not real values.
         path: the file.
         done: the steps of its conversion, in words.
-        facts: the same as data.
+        facts: the same steps as data, for JSON.
     """
 
     path: Path
@@ -83,7 +83,7 @@ class Picture:
         self.facts.update(facts)
 
     def notice(self, name: str) -> Notice:
-        """Return a notice of the conversion."""
+        """Return a notice for users of the steps of the conversion; `name` is the input's."""
         return Notice("picture", name, f"'{self.path}': {', '.join(self.done)}", self.facts)
 
 
@@ -110,8 +110,8 @@ def load_picture(
         details: the input's dictionary of `Interpreter.get_input_details`; an entry "normalization" is a function that returns the
             normalization in the model's metadata, or None.
         name: the input's name in messages.
-        scale: 1 if only `offset` is given.
-        offset: 0 if only `scale` is given.
+        scale: the factor of pixels; None for 1 if `offset` is given, else for the conversion described above.
+        offset: what is added to pixels; None for 0 if `scale` is given.
         preprocessing: the conversion that the user asks for.
         content: the file's bytes, if they are known; then `path` only names them.
 
@@ -282,7 +282,7 @@ def _scale(
     channels: int,
     normalization: Normalization | None,
 ) -> None:
-    """Convert pixels, whose channels are along the dimension `channels`, to the input's values."""
+    """Set `picture.pixels` to the values that the input takes; the channels of `pixels` are along the dimension `channels`."""
     dtype = np.dtype(details["dtype"])
     quantization = quantization_of(details)
     if scale is not None or offset is not None:

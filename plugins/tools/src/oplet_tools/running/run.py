@@ -33,7 +33,7 @@ class Value:
         array: the value as the tensor holds it.
         details: its dictionary of `Interpreter.get_input_details` or `get_output_details`.
         source: the file that it came from, "random", or "" for outputs.
-        raw: whether to show the tensor's own values.
+        raw: whether to show a quantized tensor's integers, not real values.
         notices: notices of what was done to an input.
     """
 
@@ -62,9 +62,9 @@ class RunResult:
         signature: the key of the signature that was run, "" for the first subgraph.
         inputs: the inputs, in order.
         outputs: the outputs, in order.
-        providers: the number of nodes that each package or delegate ran, by "name version".
+        providers: the number of nodes that each package or delegate ran, by its name and version, separated by a space.
         choice: what "auto" chose and why; "" if it was not asked for.
-        raw: whether values are the tensors' own, not real values.
+        raw: whether values of quantized tensors are integers, not real values.
     """
 
     signature: str
@@ -99,15 +99,15 @@ def run_model(
         model: the .tflite file, or its bytes.
         inputs: "FILE" or "NAME=FILE" each, see `oplet_tools.running.inputs.load_inputs`; the rest is random.
         signature: the key of the signature to run; if None, the only signature, or the first subgraph if there are several or none.
-        scale: scale of pixels, see `oplet_tools.running.pictures.load_picture`.
-        offset: offset of pixels.
+        scale: pixels of pictures become pixel * scale + offset; None as in `oplet_tools.running.pictures.load_picture`.
+        offset: see `scale`.
         preprocessing: the preprocessing of pictures, see `oplet_tools.running.pictures.load_picture`.
         seed: seed of the random values.
         num_threads: threads that kernels may use.
         plugins: the plugins that provide kernels; all installed ones by default.
         delegates: the delegates, in the order in which they claim nodes, or "auto" for the fastest.
         use_mmap: False to read the model's file into memory in place of mapping it.
-        raw: take and give the integers of quantized tensors.
+        raw: whether values of quantized tensors are their integers, in inputs and outputs; otherwise they are real values.
         notify: called with a notice of what was done to an input; `Value.notices` has the notices too.
 
     Raises:
@@ -148,7 +148,7 @@ def run_model(
 
 
 def providers_of(interpreter: Interpreter) -> dict[str, int]:
-    """Count the nodes that each package or delegate serves, by "name version", in descending order."""
+    """Count the nodes whose kernels each package or delegate supplies, by its name and version, in descending order."""
     return dict(Counter(map(_origin, interpreter.explain())).most_common())
 
 

@@ -34,7 +34,7 @@ class Names(NamedTuple):
         distribution: the pip package's name, which is also its folder's.
         module: the Python package's name.
         plugin: the entry point's name.
-        class_name: the class of a delegate.
+        class_name: the name of a delegate's class.
         test: the test module's name.
     """
 
@@ -100,8 +100,8 @@ def new_delegate(name: str, directory: Path | None = None, *, license: str = "Ap
 
     Args:
         name: the name by which `load_delegate` finds it.
-        directory: as for `new_op`.
-        license: as for `new_op`.
+        directory: the folder to write into, created if missing; by default one named after the package, in the current folder.
+        license: the package's licence, an SPDX expression.
 
     Returns:
         The folder.
@@ -146,7 +146,7 @@ def _write(
 
 
 def _filled(folder: Path, place: Path, values: Mapping[str, str]) -> list[tuple[Path, str]]:
-    """Fill in a template; return path and contents of each file."""
+    """Fill in the templates of a folder, also in subfolders; return each file's path, which begins with `place`, and text."""
     found: list[tuple[Path, str]] = []
     for entry in sorted(folder.iterdir()):
         if entry.is_dir():

@@ -26,11 +26,11 @@ _LONGEST, _SHOWN = 100_000, 4
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way of running a model.
+    """One way of running a model: kernels, and delegates applied before them.
 
     Attributes:
         kernels: the plugin whose kernels replace the built-in ones where it has them, "" for the built-in kernels alone.
-        prefer: the plugins to take where several serve an op, the most preferred first.
+        prefer: the plugins to take where several have kernels for an op, the most preferred first.
         delegates: names of the delegates to apply, in order; "distribution:name" where two packages bring the same name.
         nodes: the nodes of the main subgraph that each delegate may claim, as `runs_text` writes them, "" for all; () where all of
             them may claim all.
@@ -49,7 +49,7 @@ class Candidate:
         return zip(self.delegates, self.nodes or ("",) * len(self.delegates))
 
     def make_delegates(self, manager: PluginManager) -> list[Delegate]:
-        """Make the delegates that the candidate runs with.
+        """Make the delegates of this candidate, each limited to the nodes that it may claim.
 
         Raises:
             DelegateLoadError: one is not installed any more, or cannot be loaded here.
@@ -102,8 +102,8 @@ def _shortened(text: str) -> str:
 
 
 def kernel_sets(manager: PluginManager, ops: Sequence[tuple[BuiltinOperator, int]]) -> list[Candidate]:
-    """List the sets of kernels that a model can run with: the built-in ones first, then one for each plugin that replaces some of
-    them.
+    """List candidates without delegates: the built-in kernels first, then one for each plugin that replaces some of those the
+    model needs.
 
     Args:
         ops: the built-in operators of the model, with their versions.

@@ -37,7 +37,7 @@ class Choice:
         trials: the result of each candidate, in the order in which they were measured.
         remembered: whether it was read from the cache, in place of being measured now.
         path: the cache file that holds it, "" if none does.
-        in_process: the reason why this process itself measured, and no child process; "" if one did.
+        in_process: the reason why candidates were measured in this process; "" if they were in a child process.
     """
 
     candidate: Candidate
@@ -76,7 +76,7 @@ def choose_for_interpreter(
         model: the model.
         manager: the installed plugins.
         interpreter: makes an interpreter of the model; takes `experimental_delegates` and `prefer`.
-        prefer: the user's preferences, which go before those of the choice.
+        prefer: the plugins that the user prefers; they go before those of the choice.
 
     Raises:
         DelegateLoadError: the text is not "auto", or its options are wrong.
@@ -129,15 +129,15 @@ def choose(
     Args:
         model: the model.
         manager: the installed plugins.
-        open: makes an interpreter of the model.
+        open: makes an interpreter of the model, given preferred plugins and delegates.
         version: oplet's version; a choice that another version stored does not count.
-        job: how a child process opens the model; or why none can, and it is measured in this one.
+        job: how a child process opens the model; or the reason why none can, and this process measures.
         num_threads: threads that the model runs with.
-        options: further settings of the interpreter that the choice depends on.
-        bounds: limits of the measurement.
+        options: further settings of the interpreter that the choice depends on, as texts in the cache key.
+        bounds: the largest error of a choice, and limits of time.
         inputs: values by tensor index to measure with; random values for the others.
         again: measure even if the cache has a choice.
-        progress: called with what is being measured.
+        progress: called with what is being measured and the part of that which is done, 0 to 1.
     """
     key = choice_key(model, manager, version, max_error=bounds.max_error, num_threads=num_threads, options=list(options))
     content = None if again else load_choice(key)
@@ -169,7 +169,7 @@ _ONCE_MORE = "the fastest once more, in turns"
 
 
 class _Teller:
-    """Reports progress and crashes of a measurement to the user."""
+    """A `Watcher` that reports progress, and candidates that crashed, to the user."""
 
     def __init__(self, model: str, progress: Progress | None) -> None:
         self._model = model
@@ -185,7 +185,7 @@ class _Teller:
             logger.warning("%s is left out for %s: %s.", trial.candidate, self._model, trial.why)
 
     def _tell(self, what: str, part: float) -> None:
-        """Report that the fraction `part` of a phase is done; it never goes back when something is measured again."""
+        """Report that the fraction `part` of the phase `what` is done; it never falls, even if something is measured again."""
         if self._progress is not None:
             self._parts[what] = max(part, self._parts.get(what, 0.0))
             self._progress(what, self._parts[what])
@@ -218,10 +218,10 @@ def _measured(
 
 
 def _possible(candidate: Candidate, model: Model, manager: PluginManager) -> Candidate:
-    """Check that the candidate could have been chosen on this machine, and return it: a cache file may come from somebody else.
+    """Return the candidate, read from a cache file that may be somebody else's, if it can run on this machine.
 
     Raises:
-        ValueError: it names plugins or delegates that are not installed, or that do not serve this model, or nodes that it has not.
+        ValueError: it names plugins or delegates that are not installed or not for this model, or nodes that the model lacks.
     """
     delegates = candidate.delegates
     known = len(set(delegates)) == len(delegates) and set(delegates) <= set(delegate_names(manager))

@@ -25,13 +25,13 @@ _CERTAIN = 4.0
 
 @dataclass(frozen=True)
 class Worst:
-    """The value with the largest error relative to what is allowed for it.
+    """The value with the largest error relative to the error that is allowed for it.
 
     Attributes:
         index: its position in the tensor.
-        got: the value; of quantized tensors the stored integer.
+        got: the compared value; of quantized tensors the stored integer.
         wanted: the value that was expected.
-        units: its error: steps for integers, a fraction of the tensor's scale for real numbers.
+        units: its error: steps for integers; for real numbers a fraction of the tensor's largest magnitude (`scale_of`).
         run: the number of the run that it is from.
     """
 
@@ -51,14 +51,13 @@ class Difference:
         why: the reason of a failure that is not one value's error: a shape or type that differs, a gain; else "".
         values: the number of values that were compared.
         differing: the number of values that are not equal.
-        max_abs: the largest absolute error; of integers the largest step, exactly. Here and below NaN and infinities
-            are left out.
+        max_abs: the largest absolute error, for integers in steps; NaN and infinities are left out, as in the other errors.
         mean_abs: the mean absolute error.
-        max_part: the largest error as a fraction of the tensor's scale.
+        max_part: the largest error as a fraction of the tensor's largest magnitude, `scale`.
         allowed: the largest error that passes, in the unit of `worst.units`; None where it differs from value to value.
-        scale: the tensor's scale, see `scale_of`; of several runs the largest.
+        scale: the largest magnitude of the expected values (`scale_of`), not a quantization scale; over all runs.
         nonfinite: the number of values that are NaN or infinite on either side.
-        nonfinite_differing: the number of these that differ from the other side; each of them fails.
+        nonfinite_differing: the number of non-finite values that differ from the other side; each of them fails.
         worst: the value with the largest error, None if all are equal.
         sums: the sums of wanted * wanted, wanted * error and error * error, from which the gain follows.
         tolerance: the name of the tolerance.
@@ -89,7 +88,7 @@ class Difference:
 
     @property
     def gain_scatter(self) -> float:
-        """The standard error of the gain, for errors that are independent of one another."""
+        """The standard error of `gain`, if the errors of single values are independent of one another."""
         ww, we, ee = self.sums
         count = max(self.values - self.nonfinite - 1, 1)
         return math.sqrt(max(ee - (we * we / ww), 0.0) / count / ww) if ww else 0.0
@@ -118,7 +117,7 @@ class Difference:
         )
 
     def judged_as_whole(self, tolerance: Tolerance) -> Difference:
-        """Return the same difference, which also fails if its gain is beyond the tolerance by more than chance explains."""
+        """Return a copy that fails also if `gain` is beyond the tolerance by more than its standard error explains."""
         if tolerance.gain is None or abs(self.gain) <= tolerance.gain + _CERTAIN * self.gain_scatter:
             return self
         more = "larger" if self.gain > 0 else "smaller"
@@ -126,7 +125,7 @@ class Difference:
 
 
 def scale_of(wanted: Array) -> float:
-    """Return a tensor's scale, by which its errors are measured: the largest magnitude among its finite values.
+    """Return the "scale" by which a tensor's errors are measured: the largest magnitude among its finite values.
 
     Outliers, like the -1e9 of a mask, are left out: values above 10,000 that are also more than 10,000 times the median.
     """
@@ -160,9 +159,9 @@ def difference(
         got: the value.
         wanted: the expected value.
         tolerance: the errors that pass.
-        quantization: the tensor's scale and zero point; (0, 0) where it is not quantized.
-        sensitivity: an error that passes whatever the tolerance says, as a fraction of the tensor's scale.
-        run: the number of the run.
+        quantization: the tensor's quantization scale and zero point; (0, 0) where it is not quantized.
+        sensitivity: an error that passes whatever the tolerance says, as a fraction of the largest magnitude (`scale_of`).
+        run: the number of the run, for `Worst.run`.
     """
     got, wanted = np.asarray(got), np.asarray(wanted)
     name = str(tolerance)
@@ -317,7 +316,7 @@ def output_differences(
         wanted: the expected arrays.
         details: each output's dictionary of `Interpreter.get_output_details`.
         choose: a function from dtype and whether it is quantized to a tolerance; or the model's kind, for its presets.
-        sensitivities: for each output the error that passes whatever the tolerance says, as a fraction of its scale.
+        sensitivities: for each output the error that passes in any case, as a fraction of its largest magnitude (`scale_of`).
     """
     found = []
     for number, (left, right, entry) in enumerate(zip(got, wanted, details)):
@@ -333,8 +332,8 @@ def output_differences(
 
 
 def largest_error(differences: Sequence[Difference]) -> float:
-    """Return the largest error as a fraction of its tensor's scale; infinity where types, shapes, strings or the places of NaN
-    differ.
+    """Return the largest error as a fraction of its tensor's largest magnitude; infinity where types, shapes, strings or the
+    places of NaN differ.
     """
     return max((_error(found) for found in differences), default=0.0)
 

@@ -70,8 +70,8 @@ class TensorRecorder(Profiler):
     """Records the values that an interpreter's nodes write.
 
     Attributes:
-        values: what was written since `clear`.
-        full: whether recording stopped because there was too much.
+        values: copies of what nodes wrote since `clear`, in order, by (subgraph, tensor).
+        full: whether recording stopped because the copies would take too much memory.
     """
 
     reads_tensors = True
@@ -84,7 +84,7 @@ class TensorRecorder(Profiler):
         self._subgraphs: Sequence[Subgraph] = ()
 
     def attach(self, interpreter: Interpreter) -> None:
-        """Record this interpreter, which was made with this profiler."""
+        """Begin to record an interpreter, which must have been constructed with this object as its profiler."""
         self._subgraphs = interpreter.subgraphs
         self._contexts = [SubgraphRunner(interpreter, each.index).context for each in interpreter.subgraphs]
 
@@ -115,7 +115,7 @@ class NodeComparer(Profiler):
     Attributes:
         values: the recorded values that were not compared yet.
         found: the differences so far, in the order in which the tensors were first written.
-        run: the number of the run.
+        run: the number of the present run.
 
     Args:
         choose: the tolerance for a dtype, given whether the tensor is quantized.
@@ -138,15 +138,15 @@ class NodeComparer(Profiler):
         self._subgraphs: Sequence[Subgraph] = ()
 
     def attach(self, interpreter: Interpreter) -> None:
-        """Compare this interpreter, which was made with this profiler."""
+        """Begin to compare an interpreter, which must have been constructed with this object as its profiler."""
         self._subgraphs = interpreter.subgraphs
 
     def expect(self, values: Values, judged: Collection[Place] | None, run: int) -> None:
         """Set the recorded values of the next run.
 
         Args:
-            values: the recorded values.
-            judged: the tensors to compare, None for all; the others are overwritten without a comparison.
+            values: the recorded arrays in order, by (subgraph, tensor).
+            judged: the tensors to compare, as (subgraph, tensor), None for all; the others are overwritten without a comparison.
             run: the run's number.
         """
         self.values, self._judged, self.run = values, judged, run
@@ -179,7 +179,7 @@ class NodeComparer(Profiler):
         self.found[key] = entry if before is None else replace(entry, difference=before.difference + found)
 
     def judged(self) -> list[NodeDifference]:
-        """Return the differences, with the gain of all runs together judged too."""
+        """Return the differences; a tensor's difference fails also if all its runs together show a gain error."""
         return [
             replace(entry, difference=entry.difference.judged_as_whole(self._tolerances[key]))
             for key, entry in self.found.items()
@@ -187,7 +187,7 @@ class NodeComparer(Profiler):
 
 
 def scale_and_zero_point(tensor: Tensor) -> tuple[float, int]:
-    """Return a tensor's scale and zero point; (0, 0) if it has none, or several."""
+    """Return a tensor's quantization scale and zero point; (0, 0) if it has none, or several."""
     quantization = tensor.quantization
     if quantization is None or not quantization.scales.size == quantization.zero_points.size == 1:
         return 0.0, 0

@@ -21,8 +21,8 @@ Array = NDArray[Any]
 
 
 class TimedInterpreter:
-    """A candidate's interpreter, allocated and with its inputs set, with its first outputs, the seconds of its first run, and
-    those of compiling.
+    """A candidate's interpreter, allocated and with its inputs set. It has run once: the outputs, the seconds of that run, and
+    those of compiling are kept.
     """
 
     def __init__(self, interpreter: Interpreter, inputs: dict[int, Array]) -> None:
@@ -46,7 +46,7 @@ class TimedInterpreter:
         return seconds_of(self.interpreter.invoke)
 
     def sensitivities(self) -> list[float]:
-        """Return the error that each output may have as a fraction of its scale, see `output_sensitivity`."""
+        """Return the error that each output may have, as a fraction of its largest magnitude, see `output_sensitivity`."""
         random_free = {
             d["index"]: np.array(self.interpreter.get_tensor(d["index"])) for d in self.interpreter.get_input_details()
         }

@@ -30,8 +30,8 @@ class Tolerance:
 
     Attributes:
         name: the preset's name, or the number that was given.
-        part: for real numbers: the largest error as a fraction of the tensor's scale, see `oplet_tools.tuning.differences.scale_of`.
-        steps: for quantized integers: the largest error in steps; None to take `part` of the scale.
+        part: for real numbers: the largest error as a fraction of the tensor's largest magnitude (`differences.scale_of`).
+        steps: for quantized integers: the largest error in steps of 1; None to take `part` of the largest magnitude.
         gain: the largest relative gain error of all values together, which shows systematic errors that are small for each single
             value; None to leave it out.
         rtol: where this or `atol` is given, each error may be `atol + rtol * |wanted|`, and nothing else counts.
@@ -67,7 +67,7 @@ class ModelKind(Enum):
 
 
 def tolerance_named(text: str) -> Tolerance:
-    """Return the tolerance that a command line names: a preset, or a number, the largest error as a fraction of a tensor's scale.
+    """Return the tolerance that a command line names: a preset, or a number, the error as a fraction of the largest magnitude.
 
     Raises:
         TensorError: it is neither.
@@ -108,7 +108,7 @@ def kind_of(nodes: Iterable[Node]) -> ModelKind:
 
 
 def tolerance_for(dtype: np.dtype[Any], quantized: bool, kind: ModelKind) -> Tolerance:
-    """Return the preset for a tensor.
+    """Return the preset tolerance for a tensor's type in a model of this kind.
 
     Args:
         dtype: the tensor's dtype. Strings, booleans and integers that are not quantized must be equal with every preset.

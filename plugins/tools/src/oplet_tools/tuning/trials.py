@@ -37,11 +37,11 @@ Progress = Callable[[str, float], None]
 
 
 class Watcher(Protocol):
-    """Receiver of reports about a measurement."""
+    """Protocol: receives reports while candidates (ways of running a model) are measured."""
 
     def runs(self, candidate: Candidate, part: float, final: bool) -> None:
-        """Report that a candidate runs from now on; `part` of its runs are over, or, if `final`, of the finalists' repeated
-        runs.
+        """Report that a candidate is about to run. The fraction `part` of its runs is done; or, if `final`, of the repeated runs
+        of the fastest ones.
         """
 
     def ended(self, trial: Trial) -> None:
@@ -68,8 +68,8 @@ class Bounds(NamedTuple):
     """Limits of a measurement.
 
     Attributes:
-        max_error: the largest error of an output as a fraction of its scale; None for the tolerances of `oplet compare`. Twice the
-            model's own sensitivity to rounding errors of its inputs passes in any case, see `output_sensitivity`.
+        max_error: the largest error of an output as a fraction of its largest magnitude; None for the tolerances of `oplet
+            compare`. Twice the model's own sensitivity to rounding errors of inputs (`output_sensitivity`) passes in any case.
         max_seconds: seconds after which no other candidate is begun; one that is being measured is finished. Compiling kernels does not
             count.
         way_seconds: seconds after which a candidate that does not get done is given up, where a child process measures; the built-in
@@ -91,8 +91,8 @@ class Trial:
     Attributes:
         candidate: the candidate.
         seconds: the time of an invoke, None if it was not run: the lower quartile of its runs, as other processes only add to them.
-        error: the largest error of its outputs against those of the built-in kernels, as a fraction of an output's scale; None if
-            either did not run.
+        error: the largest error of its outputs against those of the built-in kernels, as a fraction of an output's largest
+            magnitude; None if either did not run.
         claimed: the number of nodes that each of its delegates claimed, in order.
         nodes: the number of nodes of the model.
         why: the reason why it cannot be chosen; "" if it can.
@@ -115,15 +115,15 @@ _MARGIN = 1.03
 
 
 def fastest(trials: Iterable[Trial]) -> Trial | None:
-    """Return the trial of the candidate to choose: the fastest, though one with several engines only by a margin; None if none
-    can be chosen.
+    """Return the fastest trial that can be chosen; one with several engines must be faster by a margin. None if none can be
+    chosen.
     """
     able = [trial for trial in trials if not trial.why and trial.seconds is not None]
     return min(able, key=lambda trial: (trial.seconds or 0.0) * (_MARGIN if trial.candidate.nodes else 1.0), default=None)
 
 
 class _Measurement:
-    """State of a measurement: the trials so far, and the interpreters of the finalists."""
+    """State of a measurement: trials so far, and interpreters of candidates that may be the fastest ("finalists")."""
 
     def __init__(
         self, open: Open, manager: PluginManager, inputs: dict[int, Array], max_error: float | None, until: float
@@ -141,16 +141,16 @@ class _Measurement:
 
     @property
     def has_time(self) -> bool:
-        """Whether another candidate may be begun."""
+        """Whether there is time left to begin another candidate."""
         return time.monotonic() <= self._until
 
     def divide_time(self) -> None:
-        """Limit what follows to as much time as has been spent so far, not counting compilation."""
+        """Limit the time that is left to as much as was spent so far; compilation does not count."""
         now = time.monotonic()
         self._until = min(self._until, now + max(now - self._begun - self._compiling, _LEAST_SECONDS))
 
     def measure(self, candidate: Candidate, tell: Callable[[float], None], known: Trial | None = None) -> Trial:
-        """Measure a candidate, if there is time, and if its trial is not known; between runs `tell` is called with the fraction
+        """Measure a candidate, unless its trial is `known` or no time is left; `tell` is called between runs with the fraction
         done.
         """
         if known is not None:
@@ -242,7 +242,7 @@ class _Measurement:
         return sorted((t for t in self.trials.values() if not t.why), key=lambda trial: trial.seconds or 0.0)
 
     def _close_slow(self, latest: Trial) -> None:
-        """Close the interpreters that are no longer finalists, as each may take the memory of a large model."""
+        """Close interpreters of candidates that cannot be the fastest any more, as each may take the memory of a large model."""
         trials = {**self.trials, latest.candidate: latest}
         best = min(t.seconds for t in trials.values() if not t.why and t.seconds is not None)
         for candidate in list(self._finalists):
@@ -250,8 +250,8 @@ class _Measurement:
                 self._finalists.pop(candidate).close()
 
     def measure_finalists(self, tell: Callable[[Candidate, float], None], most: int = _FINAL_ROUNDS) -> None:
-        """Measure the finalists again, in turns, and update their trials; `tell` is called before each turn with the fraction
-        done.
+        """Measure the fastest candidates again, in turns, and update their trials; `tell` is called before each turn with the
+        fraction that is done.
         """
         if len(self._finalists) > 1:
             seconds: dict[Candidate, list[float]] = {candidate: [] for candidate in self._finalists}
@@ -285,11 +285,11 @@ def measure(
     """Measure every candidate for a model, the built-in kernels alone first.
 
     Args:
-        open: makes interpreters of the model.
+        open: makes an interpreter of the model, given preferred plugins and delegates.
         manager: the installed plugins.
         ops: the built-in operators of the model, with their versions.
         inputs: values by tensor index; random values for the others.
-        bounds: limits of the measurement.
+        bounds: the largest error of a choice, and limits of time.
         known: trials of candidates that are not to be run again.
         watcher: follows the measurement.
     """

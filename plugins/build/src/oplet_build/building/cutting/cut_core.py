@@ -1,7 +1,8 @@
 """Extraction of the part of oplet that running a model needs: whole modules, without comments, docstrings and type-checking code.
 
-They come from the core and from those packages beside it that a program needs, each under its own name. Writing models, delegates and asynchronous runs are left out. Functions that would need these modules import them when they are called; stubs
-stand in their place and raise an error that says what is missing.
+They come from the core and from those packages beside it that a program needs, each under its own name. Writing models, delegates
+and asynchronous runs are left out. Functions that would need these import them when they are called; stubs stand in their place
+and raise an error that says what is missing.
 """
 
 from __future__ import annotations
@@ -98,8 +99,8 @@ def cut_core(
     """Return the source files of the trimmed core, by path.
 
     Args:
-        kernels: files of the kernels' package; what their modules import from oplet is kept.
-        package: the kernels' package.
+        kernels: files of the kernels' package by path; what their modules import from oplet is kept.
+        package: the name of the kernels' package.
         distribution: the build's name.
         version: the build's version.
         program: whether to include the command line.
@@ -134,19 +135,19 @@ def cut_core(
 
 
 def core_packages(files: Iterable[str]) -> list[str]:
-    """Return the packages of this project that files of a trimmed core are of, the core first."""
+    """Return the top-level packages of this project that files of a trimmed core belong to, `oplet` first."""
     return sorted({path.partition("/")[0] for path in files} & PACKAGES.keys())
 
 
 def strip_source(tree: ast.Module) -> str:
-    """Return a module's source without docstrings, comments and type-checking code; imports of flatbuffers become those of
-    `FLATBUFFERS`.
+    """Return a module's source without docstrings, comments and type-checking code; imports of flatbuffers are replaced by
+    imports of the copy in `FLATBUFFERS`.
     """
     return ast.unparse(ast.fix_missing_locations(_SourceStripper().visit(tree)))
 
 
 class _Cut:
-    """The modules of the installed oplet, and of packages beside it, that some modules import, directly or not."""
+    """The modules that some modules import, directly or not, from the installed oplet and this project's packages beside it."""
 
     def __init__(self, distribution: str, custom_options: bool) -> None:
         self._sources: dict[str, Package] = {}
@@ -163,8 +164,8 @@ class _Cut:
         return f"{file}/__init__.py" if module in self._source(module).packages else f"{file}.py"
 
     def module(self, name: str, importer: str) -> str:
-        """Return the module that an imported name leads to: the one that defines a public name, the named module, or the module
-        of the name.
+        """Return the module to keep for an imported name: the one that defines it if it is a public name, the module of that
+        name, or the module that it is an attribute of. Errors name the `importer`.
         """
         name = self._homes.get(name, name)
         for module in (name, name.rpartition(".")[0]):
@@ -191,7 +192,7 @@ class _Cut:
         return kept
 
     def data(self, module: str) -> dict[str, bytes]:
-        """Return the data files beside a module whose names appear in its source."""
+        """Return the data files, by path, in a module's folder whose names occur in its source."""
         source = self._source(module)
         path = source.modules.get(module)
         if path is None or module in _LEFT_OUT:
@@ -206,7 +207,7 @@ class _Cut:
         return found
 
     def _source(self, module: str) -> Package:
-        """Return the installed package that a module is of, searched for once.
+        """Return the installed package that a module belongs to; each package is searched for once.
 
         Raises:
             BuildError: it is not installed.
@@ -254,7 +255,7 @@ def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _oplet_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that a module imports from `PACKAGES`, inside functions too: "oplet.errors.ModelError", or "oplet.Name" for public names."""
+    """Yield what a module imports from `PACKAGES`, in functions too: "oplet.errors.ModelError", "oplet.Name" if it is public."""
     typing_only = {
         id(inner)
         for node in ast.walk(tree)
@@ -272,7 +273,7 @@ def _oplet_names(tree: ast.Module) -> Iterator[str]:
 
 
 def _homes(module: str, tree: ast.Module) -> dict[str, str]:
-    """Return the defining module of each name in a module's table: {"oplet.Interpreter": "oplet.runtime.interpreter"}."""
+    """Return the defining modules of public names by `_HOMES` in a module's source: {"oplet.Limits": "oplet.runtime.limits"}."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "_HOMES":
             return {f"{module}.{name}": home for name, home in ast.literal_eval(node.value).items()}
@@ -280,7 +281,7 @@ def _homes(module: str, tree: ast.Module) -> dict[str, str]:
 
 
 def _public(module: str, tree: ast.Module, kept: set[str]) -> ast.Module:
-    """Return the syntax tree of a module of `_TABLES` with only the names whose modules are kept."""
+    """Return the syntax tree of a module that has a table `_HOMES`, reduced to names whose defining modules are in `kept`."""
     homes = {name.rpartition(".")[2]: home for name, home in _homes(module, tree).items() if home in kept - _LEFT_OUT}
     tree = _SourceStripper().visit(tree)
     for node in tree.body:

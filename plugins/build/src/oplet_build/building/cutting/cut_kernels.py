@@ -37,12 +37,12 @@ class CutPackage:
     Attributes:
         name: the package's name in Python.
         needs: the ops that it was made for.
-        kernels: the kernels that serve them.
+        kernels: the kernels that it has for these ops.
         sources: the pip packages that it was cut out of, sorted by name.
         files: the package's files, by path.
         modules: for each path in `files` that is a kept module, the module's name in its source package.
-        external: the top-level modules that it imports from other packages.
-        passed_over: providers that precede those it was cut from, and why they were not taken.
+        external: the top-level modules of other packages that it imports.
+        passed_over: packages that come first for an op and yet were not taken, and why.
         libraries: for each path in `files` that is a compiled library, the pip package that it comes from.
     """
 
@@ -70,17 +70,17 @@ def cut_kernels(
     """Cut the kernels of some ops, with all that they import, out of the installed packages.
 
     Args:
-        needs: the ops.
+        needs: the ops, with their versions and tensor types.
         name: the new package's name in Python.
-        plugins: the plugins that may serve them.
+        plugins: the plugins that may have kernels for them.
         keep_comments: copy needed modules unchanged; by default only their needed statements are kept.
-        types: serve only the tensor types that the needs name.
-        prefer: preferred plugins, for ops that several plugins serve.
+        types: let kernels accept only tensor types that the needs name.
+        prefer: plugins to take first where several have kernels for an op.
         models: the models of the needs. A kernel that fails to prepare their nodes does not replace one with more requirements.
 
     Raises:
         BuildError: the name cannot be used, or a package cannot be cut.
-        OpNotFoundError, UnresolvedOpError: nothing installed serves an op.
+        OpNotFoundError, UnresolvedOpError: no installed package has a kernel for an op.
     """
     _check_name(name)
     owners = op_packages()
@@ -131,7 +131,7 @@ def _cuttable(
     shake: bool,
     costly: Iterable[Origin] = (),
 ) -> tuple[ProviderChoice, DependencyClosure]:
-    """Choose the first providers in order whose kernels can be cut; return them and what these kernels depend on."""
+    """Choose for each op the first package whose kernel can be cut; return the choice and what its kernels depend on."""
     refused: dict[Origin, str] = {}
     while True:
         choice = choose_providers(needs, plugins, prefer, refused, costly)
@@ -149,7 +149,7 @@ def _cuttable(
 
 
 def _packages(chosen: Iterable[Kernel], owners: Mapping[str, str]) -> list[Package]:
-    """Return the packages of these kernels, and the other op packages that their sources mention.
+    """Return the packages that these kernels are in, and other op packages whose names occur in their sources (`owners` has all).
 
     A mentioned package with a compiled library is left out: it is not cut, and stays a requirement.
     """
@@ -168,7 +168,7 @@ def _packages(chosen: Iterable[Kernel], owners: Mapping[str, str]) -> list[Packa
 
 
 def _closure(packages: Sequence[Package], chosen: Sequence[Kernel], needs: Sequence[OpNeed], shake: bool) -> DependencyClosure:
-    """Return the kernels' dependencies, with only those variants that the models' nodes use."""
+    """Return the kernels' dependencies; modules imported only for certain nodes are in it if the needs have such nodes."""
     uses = {need.key: need.uses for need in needs}
     everything = _together(uses.values())
     modules = {kernel.module for kernel in chosen}
@@ -185,7 +185,7 @@ def _closure(packages: Sequence[Package], chosen: Sequence[Kernel], needs: Seque
 
 
 def _together(uses: Iterable[frozenset[Use]]) -> frozenset[Use] | None:
-    """Return the union of the sets; None (any use) if one of them is empty."""
+    """Return the union of sets of uses; None, which stands for any use, if a set is empty."""
     each = list(uses)
     return frozenset().union(*each) if all(each) else None
 
@@ -197,8 +197,8 @@ def _source(reached: ReachedModule, closure: DependencyClosure, keep_comments: b
 
 
 def _homes(name: str, closure: DependencyClosure, chosen: Iterable[Kernel], keep_comments: bool) -> dict[str, str]:
-    """Return the new names of the packages. A single package with an empty `__init__.py` becomes the new package itself; others
-    move below it.
+    """Map the source packages to their new names. A single package with an empty `__init__.py` becomes the new package itself;
+    others become subpackages of it.
     """
     used = {reached.package.name for reached in closure.modules.values()}
     if len(used) == 1:

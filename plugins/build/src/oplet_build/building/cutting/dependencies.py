@@ -29,12 +29,12 @@ _RESOURCES = ("importlib.resources", "importlib_resources", "pkgutil")
 
 @dataclass(eq=False)
 class ReachedModule:
-    """A module of which the kernels being cut need something.
+    """A module of which the extracted kernels need something.
 
     Attributes:
         module: the parsed module.
         package: the top-level package that it belongs to.
-        kept: the statements of it that are needed.
+        kept: its statements that are needed.
     """
 
     module: Module
@@ -43,13 +43,13 @@ class ReachedModule:
 
 
 class DependencyClosure:
-    """The transitive closure of dependencies, from roots that `require` adds.
+    """The modules and statements that kernels depend on, directly or not, from the roots that `require` adds.
 
     Args:
         packages: the packages to cut from; imports from other packages become requirements.
         shake: leave out statements that are not needed; otherwise modules are kept whole.
-        uses: the ways in which the models' nodes use their ops, None for any.
-        uses_of: the same for the nodes of a kernel's module, by the module's name.
+        uses: how the models' nodes use their ops (input types, sparsity); None for any use.
+        uses_of: uses by the nodes of single kernels, by the name of the kernel's module.
     """
 
     def __init__(
@@ -85,12 +85,12 @@ class DependencyClosure:
 
     @cached_property
     def reads_annotations(self) -> bool:
-        """Whether some module reads annotations at run time, so that they must be kept."""
+        """Whether one of these modules reads annotations at run time, so that they must be kept."""
         return _ANNOTATION_READERS.search(self._texts) is not None
 
     @cached_property
     def reads_docstrings(self) -> bool:
-        """Whether some module reads docstrings at run time, so that they must be kept."""
+        """Whether one of these modules reads docstrings at run time, so that they must be kept."""
         return "__doc__" in self._texts
 
     def require(self, name: str, attribute: str = "") -> None:
@@ -120,7 +120,7 @@ class DependencyClosure:
         return found
 
     def _reach(self, name: str) -> None:
-        """Add a module and its parent packages, with those statements that have side effects."""
+        """Add a module and its parent packages, with the statements of them that have side effects."""
         package = self._package(name)
         if package is None or name in self.modules:
             return
@@ -142,7 +142,7 @@ class DependencyClosure:
                 self._keep(reached, statement)
 
     def _has_effect(self, name: str) -> bool:
-        """Whether importing a module has side effects, its own or those of modules that it imports."""
+        """Return whether importing a module has side effects: its own, or those of modules that it imports."""
         if not self._exists(name):
             return False
         if name not in self._effects:
@@ -164,12 +164,12 @@ class DependencyClosure:
         return self._effects[name]
 
     def _target(self, imported: Import) -> str:
-        """Return the module that an import loads: the submodule, if it names one."""
+        """Return the module that an import loads: for `from a import b` the submodule a.b if there is one, else a."""
         inner = f"{imported.module}.{imported.name}"
         return inner if imported.name and self._exists(inner) else imported.module
 
     def _bound(self, imported: Import) -> str:
-        """Return the module that an import binds to its name; "" if it binds something else."""
+        """Return the module that the name bound by an import stands for; "" if it stands for no module of these packages."""
         if not imported.name:
             return imported.bound if self._package(imported.bound) else ""
         if not self._exists(imported.module):
@@ -201,7 +201,7 @@ class DependencyClosure:
         self._current = outer
 
     def left_out(self, module: Module) -> set[str]:
-        """Return the modules that `module` imports inside functions and that none of the models' nodes needs."""
+        """Return the modules that `module` imports inside functions for some nodes, and that no node of the models needs."""
         uses = self._uses_of.get(module.name, self._uses)
         if uses is None or module.whole or not self.shake:
             return set()
@@ -234,7 +234,7 @@ class DependencyClosure:
                 self._reach(inner)
 
     def _attribute(self, name: str, chain: Chain, follow_imports: bool = True) -> None:
-        """Keep the statements that define an attribute chain of a module; the whole module if the chain is empty or is `__dict__`."""
+        """Keep the statements that define `chain` (a, b for module.a.b) of a module; all if it is empty or is `__dict__`."""
         if not self._exists(name):
             return
         self._reach(name)
@@ -270,7 +270,7 @@ class DependencyClosure:
             self.shared.add(name)
 
     def _follow_strings(self, reached: ReachedModule, statement: Statement) -> None:
-        """Keep the modules that strings name: "package.module:NAME", or the argument of `import_module`."""
+        """Keep the modules that strings in a statement name: "package.module:NAME", or the argument of `import_module`."""
         for text in statement.strings:
             package = self._package(text.partition(":")[0].rstrip("."))
             found = package.reference(text) if package is not None else None
@@ -296,7 +296,7 @@ class DependencyClosure:
             self._keep_whole(name)
 
     def _follow_files(self, reached: ReachedModule, statement: Statement) -> None:
-        """Keep the data files that a statement names."""
+        """Keep the data files of the package whose names a statement has as strings."""
         package = reached.package
         texts = {text.strip("/") for text in statement.strings}
         named = {
@@ -352,7 +352,7 @@ def _text_of(module: Module, node: ast.expr) -> str | None:
 
 
 def _rebinds(module: Module, name: str) -> bool:
-    """Whether a name is bound more than once in a module; arguments and local variables of that name count too."""
+    """Return whether a name is bound more than once in a module; arguments and local variables of that name count too."""
     stored = 0
     for statement in module.statements:
         for node in ast.walk(statement.node):

@@ -56,7 +56,7 @@ def rewrite_imports(text: str, packages: Mapping[str, Package], homes: Mapping[s
 def _changes(
     tree: ast.Module, packages: Mapping[str, Package], homes: Mapping[str, str]
 ) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
-    """Yield the syntax nodes to replace, each with its new source; none is inside another."""
+    """Yield the syntax nodes that name a renamed package, each with its new source; no node is inside another."""
     inner: set[int] = set()
     named_packages = _named_packages(tree)
     for node in ast.walk(tree):

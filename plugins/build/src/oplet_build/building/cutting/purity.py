@@ -74,13 +74,13 @@ _DECORATOR_MODULES = (
 
 
 class Purity:
-    """Purity analysis of one module's statements.
+    """Analysis of which statements of one module have no side effects ("pure").
 
     Args:
         origins: the dotted name that each imported name stands for: "numpy", "functools.partial".
-        local: names that the module defines.
-        sources: the top-level packages that are being cut.
-        plain_classes: whether subclassing their classes has no side effects.
+        local: names that the module itself defines.
+        sources: the top-level packages from which code is extracted.
+        plain_classes: whether subclassing the classes of `sources` has no side effects.
     """
 
     def __init__(self, origins: Mapping[str, str], local: set[str], sources: set[str], plain_classes: bool) -> None:
@@ -91,7 +91,7 @@ class Purity:
         self._imported = {origin.partition(".")[0] for origin in origins.values()}
 
     def has_no_effect(self, node: ast.stmt) -> bool:
-        """Whether a statement has no effect besides binding names."""
+        """Return whether executing a statement is known to have no effect besides binding names."""
         if isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass)):
             return True
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -110,7 +110,7 @@ class Purity:
         return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
     def has_harmless_decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
-        """Whether all decorators are known not to register anything, nor to read annotations other than dataclasses do."""
+        """Return whether all decorators are known to register nothing and, except dataclass, not to read annotations."""
         for decorator in node.decorator_list:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
             name = self.origin(called)
@@ -122,7 +122,7 @@ class Purity:
         return True
 
     def is_harmless_class(self, node: ast.ClassDef) -> bool:
-        """Whether creating the class has no side effects."""
+        """Return whether a class's decorators, bases and metaclass are known to have no side effects; its body may have."""
         if not self.has_harmless_decorators(node) or any(
             k.arg != "metaclass" or self.origin(k.value) != "abc.ABCMeta" for k in node.keywords
         ):
@@ -141,7 +141,7 @@ class Purity:
         return bool(name) and (hasattr(builtins, name) or top in sys.stdlib_module_names or top in ("oplet", "numpy"))
 
     def is_pure(self, node: ast.expr) -> bool:
-        """Whether evaluating an expression has no side effects."""
+        """Return whether evaluating an expression is known to have no side effects."""
         return all(self._pure_part(part) for part in _computed(node))
 
     def _pure_part(self, node: ast.AST) -> bool:
@@ -170,7 +170,7 @@ class Purity:
         )
 
     def origin(self, node: ast.expr) -> str:
-        """Return the dotted name that an expression stands for, its first part resolved by the imports; "" if it is no name."""
+        """Return an expression's dotted name with imports resolved: "numpy.array" for np.array; "" if it is no name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)

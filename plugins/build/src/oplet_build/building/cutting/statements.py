@@ -45,10 +45,10 @@ class Statement:
 
     Attributes:
         node: the statement's syntax tree; of an import of several names, an import of one of them.
-        origin: the statement in the file.
+        origin: the statement of the file that it comes from.
         binds: names that it binds in the module.
-        uses: names that it uses, with the attributes that are looked up in each.
-        imports: its imports, inside functions too.
+        uses: names that it uses, each with the attribute chains that are looked up in it.
+        imports: what it imports, inside functions too.
         strings: its string constants.
         effect: whether it has side effects besides binding names.
     """
@@ -63,7 +63,7 @@ class Statement:
 
     @property
     def is_import(self) -> bool:
-        """Whether the statement is an import."""
+        """Whether the statement is an `import` or `from ... import`."""
         return isinstance(self.node, (ast.Import, ast.ImportFrom))
 
 
@@ -77,11 +77,11 @@ class Module:
         text: its source.
         tree: its syntax tree.
         statements: its top-level statements, without those for type checkers.
-        statements_of: the statements that bind each name.
+        statements_of: for each name, the statements that bind it.
         whole: why the module must be kept whole, "" if statements may be left out.
         ignores_annotations: whether its annotations are never evaluated.
         postpones_annotations: whether its annotations are evaluated only on request (`from __future__ import annotations`).
-        variants: its `VARIANTS`: conditions on the nodes that need the modules it imports inside functions, by module name.
+        variants: its `VARIANTS`: by module that it imports inside functions, the condition on nodes that need this module.
     """
 
     name: str
@@ -99,14 +99,14 @@ class Module:
 def read_module(
     name: str, path: Path | None, is_package: bool, sources: set[str], plain_classes: bool, annotations: bool
 ) -> Module:
-    """Parse a module.
+    """Parse a module into its top-level statements, without importing it.
 
     Args:
         name: its full name.
         path: its file, None for a package without `__init__.py`.
         is_package: whether it is a package's `__init__.py`.
-        sources: the top-level packages that are being cut.
-        plain_classes: whether subclassing their classes has no side effects.
+        sources: the top-level packages from which code is extracted.
+        plain_classes: whether subclassing the classes of `sources` has no side effects.
         annotations: whether annotations are read at run time, so that the names in them are used.
 
     Raises:
@@ -189,15 +189,15 @@ def _executed(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _is_dunder_all(node: ast.stmt) -> bool:
-    """Whether a statement sets `__all__`, which only matters for star imports; a module with one of those is kept whole."""
+    """Return whether a statement sets `__all__`, which matters for star imports alone; modules with these are kept whole."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
     return any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
 
 
 def _mark_bare_imports(statements: Iterable[Statement], is_package: bool, used: set[str], sources: set[str]) -> None:
-    """Mark imports of unused names as statements with side effects.
+    """Mark imports of names that are not in `used` as statements with side effects.
 
-    Exceptions are re-exports in packages, harmless modules, and modules of the packages that are being cut, which are analysed themselves.
+    Exceptions are re-exports in packages, modules known to be harmless, and modules of `sources`, which are analysed themselves.
     """
     for statement in statements:
         if not statement.is_import or statement.binds & used or (is_package and isinstance(statement.node, ast.ImportFrom)):
@@ -207,7 +207,7 @@ def _mark_bare_imports(statements: Iterable[Statement], is_package: bool, used: 
 
 
 def _mentioned(tree: ast.Module) -> Iterator[str]:
-    """Yield all names that are used in a module, also in annotations and in type-checking code."""
+    """Yield all names that occur in a module as uses, also in annotations and in type-checking code."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             yield node.id
@@ -238,7 +238,7 @@ def _whole(statements: Iterable[Statement], statements_of: dict[str, list[Statem
 
 
 class _Reader:
-    """Collects the names that statements bind and use; `origins` maps imported names to their dotted names."""
+    """Collects the names that a module's statements bind and use; `origins` maps imported names to their dotted names."""
 
     def __init__(self, module: str, is_package: bool, ignores_annotations: bool) -> None:
         self._module = module
@@ -247,7 +247,7 @@ class _Reader:
         self.origins: dict[str, str] = {}
 
     def statements(self, node: ast.stmt) -> Iterator[Statement]:
-        """Yield the `Statement` objects of a node, without the names that they use."""
+        """Yield the `Statement` objects of a syntax node (one for each imported name), with `uses` still empty."""
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
                 if isinstance(node, ast.Import):
@@ -271,7 +271,7 @@ class _Reader:
                 yield Import(alias.asname or alias.name, module, alias.name)
 
     def uses(self, node: ast.stmt, purity: Purity) -> tuple[dict[str, set[Chain]], list[str]]:
-        """Return the names that a statement uses, and its string constants."""
+        """Return the names that a statement uses, with the attribute chains looked up in each, and its string constants."""
         found: dict[str, set[Chain]] = {}
         strings: list[str] = []
         for part in self._parts(node, purity):
@@ -290,7 +290,7 @@ class _Reader:
         return found, strings
 
     def _parts(self, node: ast.AST, purity: Purity) -> Iterator[ast.AST]:
-        """Yield the node and the nodes below it that are evaluated; a chain of attributes counts as one."""
+        """Yield the node and those below it that are evaluated when it runs; a chain of attributes counts as one node."""
         yield node
         if isinstance(node, ast.Attribute):
             inner: ast.expr = node

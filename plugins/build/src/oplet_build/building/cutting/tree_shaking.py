@@ -30,7 +30,7 @@ def shaken_source(
         module: the module.
         kept: the statements to keep.
         docstrings: keep the docstrings of functions and classes.
-        left_out: modules that are missing from the build; a function that imports one raises an error that refuses the node.
+        left_out: modules that are missing from the build; where a function imports one, it raises an error: the node is refused.
         build: the name of the new package in that error's message.
     """
     body: list[ast.stmt] = []
@@ -69,7 +69,7 @@ def _has_late_annotation(node: ast.AST) -> bool:
 
 
 class _Refuser(ast.NodeTransformer):
-    """Replaces imports of modules that are left out by a statement that raises an error."""
+    """Replaces imports of modules that are missing from the build by a statement that raises an error."""
 
     def __init__(self, module: Module, left_out: Container[str], build: str) -> None:
         self._module = module

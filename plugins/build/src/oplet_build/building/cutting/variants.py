@@ -23,7 +23,7 @@ class Variant:
     """A condition on nodes: those that meet it need a certain module.
 
     Attributes:
-        inputs: for each of the first inputs, the names of the types that it may have.
+        inputs: for each of the first inputs, the names of the types that it may have; further inputs may have any.
         sparse: whether the node must have a sparse input.
     """
 
@@ -31,18 +31,18 @@ class Variant:
     sparse: bool = False
 
     def serves(self, use: Use) -> bool:
-        """Return whether a node with this use needs the module."""
+        """Return whether a node with these input types and sparsity meets the condition."""
         types = [None if type is None else type.name for type in use.inputs]
         typed = len(types) >= len(self.inputs) and all(type in group for type, group in zip(types, self.inputs))
         return typed and (use.sparse or not self.sparse)
 
 
 def read_variants(module: str, nodes: Iterable[ast.stmt]) -> dict[str, Variant]:
-    """Read a module's `VARIANTS`, by the names of the modules that the nodes need.
+    """Read a module's constant `VARIANTS`: conditions on nodes of a model, by the name of the module that such nodes need.
 
     Args:
         module: the module's name, for messages.
-        nodes: the statements that assign `VARIANTS`.
+        nodes: the syntax trees of statements that assign `VARIANTS`.
 
     Raises:
         BuildError: the value is not written out as a literal.
@@ -80,7 +80,7 @@ def _variant(node: ast.expr) -> Variant:
 
 
 def _members(node: ast.expr) -> list[ast.expr]:
-    """Return the elements of a tuple of tuples or of enum members."""
+    """Return the elements of a tuple of tuples or of attributes (enum members); raise a ValueError for anything else."""
     if not isinstance(node, ast.Tuple) or not all(isinstance(e, (ast.Tuple, ast.Attribute)) for e in node.elts) or not node.elts:
         raise ValueError
     return node.elts

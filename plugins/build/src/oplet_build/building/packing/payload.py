@@ -55,14 +55,14 @@ class Payload:
     sources: tuple[Distribution, ...] = ()
 
     def contents(self, headers: Mapping[str, int] | None) -> bytes:
-        """Return the source of `oplet/app.py`; `headers` as for `contents_module`."""
+        """Return the source of `oplet/app.py`; `headers` are the offsets of the models' zip headers by file, None for a wheel."""
         models = {name: (self.model_file(name), len(content)) for name, content in self.models.items()}
         beyond_numpy = [(module, package) for module, package in self.requires if module != "numpy"]
         return contents_module(self.name, self.version, models, beyond_numpy, headers)
 
     @staticmethod
     def model_file(name: str) -> str:
-        """Return the path of a model in the program."""
+        """Return the path of a model's file in the program, by the model's name."""
         return f"oplet/{_MODELS}/{name}.tflite"
 
 
@@ -83,10 +83,10 @@ def make_payload(
         models: the models that the kernels were cut for.
         with_models: include the models.
         command: include a command line.
-        any_custom_options: include the reader of custom options even if these kernels do not use it.
+        any_custom_options: include the reader of FlexBuffers (custom ops' options) even if these kernels do not use it.
 
     Raises:
-        BuildError: a model cannot be included, or an installed package lacks something.
+        BuildError: a model cannot be included, or an installed package lacks a module that is needed.
     """
     name = cut.name.replace("_", "-")
     reads_options = any_custom_options or any(b"flatbuffers" in text for text in cut.files.values())
@@ -151,7 +151,7 @@ def write_payload_wheel(payload: Payload, cut: CutPackage, directory: Path) -> P
         directory: the folder to write into.
 
     Raises:
-        BuildError: as in `write_wheel`.
+        BuildError: hatchling is missing, or the version or a source's metadata cannot be used.
     """
     files = {**payload.core, **payload.kernels}
     command = ""
@@ -164,7 +164,7 @@ def write_payload_wheel(payload: Payload, cut: CutPackage, directory: Path) -> P
 
 
 def _named(models: Sequence[Model]) -> dict[str, bytes]:
-    """Return the models' bytes by file name; files of the same name are prefixed with their folders' names."""
+    """Return the models' bytes by file name; where several files have the same name, their folders' names come before it."""
     stems = [Path(model.path).stem if model.path else "model" for model in models]
     named: dict[str, bytes] = {}
     for model, stem in zip(models, stems):
@@ -198,14 +198,14 @@ def _requires(cut: CutPackage, models: Iterable[Model], core: Distribution) -> t
 
 
 def _with_vendored(path: str, content: bytes) -> bytes:
-    """Return a kernel's module with its imports of flatbuffers replaced by the core's copy."""
+    """Return a kernels' file; a module that imports flatbuffers gets imports of the copy in the core instead."""
     if not path.endswith(".py") or b"flatbuffers" not in content:
         return content
     return f"{strip_source(ast.parse(content))}\n".encode()
 
 
 def _with_licence(source: Distribution, core: Distribution) -> Distribution:
-    """Return the package with its licence text; a package without a licence file, but under oplet's licence, gets oplet's."""
+    """Return the distribution with its licence text; one without a licence file, but under oplet's licence, gets oplet's file."""
     if source.license_files:
         return source
     if source.name == "flatbuffers":

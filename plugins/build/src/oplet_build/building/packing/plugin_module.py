@@ -53,14 +53,14 @@ def plugin_module(
     api: int,
     types: Mapping[Key, tuple[TensorType, ...]] = MappingProxyType({}),
 ) -> str:
-    """Return the source of the package's `__init__.py`.
+    """Return the source of the built package's `__init__.py`, which registers the kernels.
 
     Args:
         kernels: the kernels to register.
-        homes: new names of the packages that they come from.
+        homes: new names of the source packages, by their old names.
         sources: names of the distributions that they come from, joined.
         api: the version of the plugin contract.
-        types: the tensor types that an op's nodes may have, by the op's key; ops that are not listed take any.
+        types: the tensor types that nodes of an op may have, by the op's `Kernel.key`; ops that are not listed take any.
     """
     kernels = list(kernels)
     imports = _imports(any(kernel.by_hook for kernel in kernels), any(types.values()))
@@ -101,7 +101,7 @@ def _count(kernels: list[Kernel]) -> str:
 
 
 def _here(module: str, homes: Mapping[str, str]) -> str:
-    """Return a module's new name, relative to the new package."""
+    """Return the new name of a source package's module, relative to the new package."""
     top, dot, rest = module.partition(".")
     return (homes[top].partition(".")[2] + dot + rest).lstrip(".")
 

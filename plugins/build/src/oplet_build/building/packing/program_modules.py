@@ -70,9 +70,9 @@ def contents_module(
     Args:
         name: the program's name.
         version: the program's version.
-        models: each model's file and size in bytes, by name.
-        requires: module and pip requirement of each compiled package that it needs besides numpy.
-        headers: offsets of the models' zip headers in the archive, by file; None for a wheel.
+        models: the path in the archive and the size in bytes of each model, by its name.
+        requires: for each compiled package that the program needs besides numpy, the module and the pip requirement.
+        headers: offsets of the models' zip headers in the archive, by path; None for a wheel.
     """
     entries = [
         f"\n        AppModel({model!r}, {file!r}, {size}, {(headers or {}).get(file, -1)}),"
@@ -89,7 +89,7 @@ def contents_module(
 
 
 def licence_files(folder: str, sources: Iterable[Distribution]) -> dict[str, bytes]:
-    """Return the licence files of the packages that parts come from, and the file SOURCES, which lists these packages."""
+    """Return the licence files of the packages that code comes from, and the file SOURCES, which lists them, in `folder`."""
     sources = list(sources)
     texts = licence_texts(sources)
     where = {text: path for path, text in texts.items()}

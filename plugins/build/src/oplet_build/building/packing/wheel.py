@@ -148,8 +148,8 @@ def project_files(cut: CutPackage, version: str, core: CoreParts | None = None) 
 
 
 def platform_tag(cut: CutPackage) -> str:
-    """Return the platforms that the compiled libraries in a build run on: those of their packages' wheels, if all agree, else
-    this machine's.
+    """Return the platform tag for a build with compiled libraries: that of their packages' wheels, if all agree, else this
+    machine's.
     """
     owners = set(cut.libraries.values())
     promised = {source.platforms for source in cut.sources if source.name in owners}
@@ -207,7 +207,7 @@ def _license(cut: CutPackage) -> str:
 
 
 def requirements(cut: CutPackage) -> list[str]:
-    """Return the requirements of the source packages, without requirements on one another; oplet is always among them."""
+    """Return the requirements of the source packages, except those on one another; oplet is always among them."""
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
@@ -224,7 +224,7 @@ def requirements(cut: CutPackage) -> list[str]:
 
 
 def _requires_python(ranges: Iterable[str]) -> str:
-    """Return the versions of Python that all sources support."""
+    """Return a version specifier of the Python versions in all these ranges, those of the sources."""
     clauses = {clause.strip() for each in ranges for clause in each.split(",") if clause.strip()}
     return ",".join(sorted(clauses | {">=3.10"}))
 

@@ -28,11 +28,11 @@ class Change:
     """A change of times, in seconds.
 
     Attributes:
-        what: the node, "3" or "1:3" in another subgraph than the first; the kind of op; or "inference".
+        what: the node: "3", or "1:3" for node 3 of subgraph 1; the kind of op; or "inference".
         op: the op of a node, else "".
         name: names of the tensors that a node writes.
-        base: the median of the earlier benchmark; None where it has no such node.
-        now: the median; None where there is no such node any more.
+        base: the median of the earlier benchmark; None where the earlier one has no such node.
+        now: the median of the new benchmark; None where the new one has no such node.
         change: the difference divided by the earlier median; None where one is missing or zero.
         verdict: "faster" or "slower" where the middle halves of the times do not overlap, "new" or "gone" where one is missing, else "".
     """
@@ -47,7 +47,7 @@ class Change:
 
     @property
     def difference(self) -> float:
-        """Seconds more than before."""
+        """Seconds by which the new median is above the earlier one; a missing median counts as 0."""
         return (self.now or 0.0) - (self.base or 0.0)
 
 
@@ -77,15 +77,15 @@ _Row = tuple[str, str, _Times]
 
 @dataclass(frozen=True)
 class Base:
-    """An earlier benchmark, as far as it is compared.
+    """An earlier benchmark, reduced to what is compared.
 
     Attributes:
         file: its file.
         sha256: the digest of its model.
         inference: median and quartiles of an inference.
-        nodes: op, names, median and quartiles by place ("3", "1:3") and label.
-        ops: the same by label.
-        circumstances: what should be the same in both, by name.
+        nodes: label, names, median and quartiles of each node, by its place ("3", or "1:3" in subgraph 1) and label.
+        ops: the same for each kind of op, by its label.
+        circumstances: what should be the same in both benchmarks: threads, delegates and input shapes, by name.
     """
 
     file: str
@@ -166,7 +166,7 @@ def _place(subgraph: int, node: int) -> str:
 
 
 def compare_with(base: Base, now: Benchmark) -> Comparison:
-    """Compare a benchmark with an earlier one."""
+    """Compare a benchmark with an earlier one: the inference, the nodes and the kinds of ops."""
     runs, profile = now.runs, now.profile
     nodes = {
         (_place(node.subgraph, node.node), node.label): (node.label, node.name, (node.seconds, node.low, node.high))
@@ -208,7 +208,7 @@ def _changes(base: Mapping[tuple[str, str], _Row], now: Mapping[tuple[str, str],
 
 
 def _largest(changes: Iterable[Change]) -> list[Change]:
-    """Sort the changes: those with a verdict first, and within each sort the largest first."""
+    """Sort the changes: first those with a verdict, then the others, each group by the size of the difference, largest first."""
     return sorted(changes, key=lambda change: (not change.verdict, -abs(change.difference)))
 
 

@@ -12,7 +12,7 @@ __all__ = ["CpuProfiler"]
 
 
 class CpuProfiler(Profiler):
-    """Records events, and for each how long the thread was off the processor since the event before.
+    """Profiler that records events, and for each event how long the thread was off the processor since the event before.
 
     Attributes:
         away: the seconds off the processor, as many as events; None where the system cannot tell.
@@ -25,7 +25,7 @@ class CpuProfiler(Profiler):
         self._then = self._worked = 0.0
 
     def begin(self) -> None:
-        """Record the time at which an inference begins."""
+        """Record that an inference begins now; time off the processor before this is not that of its first node."""
         if self._clock is not None:
             self._then, self._worked = time.perf_counter(), self._clock()
 

@@ -22,9 +22,9 @@ class NodeFacts(NamedTuple):
 
     Attributes:
         name: names of the tensors that it writes.
-        inputs: types and shapes of its inputs, without those that are left out: "float32[1,224,224,3]".
-        outputs: the same of its outputs.
-        work: its work per run.
+        inputs: types and shapes of its inputs, such as "float32[1,224,224,3]"; omitted optional inputs are left out.
+        outputs: types and shapes of its outputs.
+        work: multiply-adds, other operations and bytes of one run.
     """
 
     name: str
@@ -38,11 +38,11 @@ UNKNOWN = NodeFacts("", (), (), Work(None, None, 0, 0))
 
 
 def facts_of_nodes(interpreter: Interpreter, plugins: PluginManager | None = None) -> dict[Place, NodeFacts]:
-    """Collect names, shapes and work of all nodes, and of delegates' kernels.
+    """Collect names, shapes and work of all nodes, and of the kernels that delegates put in their place, by (subgraph, node).
 
     Args:
-        interpreter: it has run, so that shapes that depend on values are known.
-        plugins: the plugins whose counts are used; all installed ones by default.
+        interpreter: an interpreter that has run, so that shapes that depend on values are known.
+        plugins: the plugins that count the work of their ops; all installed ones by default.
     """
     work = work_of_nodes(interpreter, plugins)
     return {

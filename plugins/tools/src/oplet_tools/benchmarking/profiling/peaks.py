@@ -32,7 +32,7 @@ class Peaks:
     gbytes: float
 
     def attainable(self, intensity: float) -> float:
-        """Return the most operations per nanosecond at an arithmetic intensity, in operations per byte: the roofline.
+        """Return the roofline at an arithmetic intensity: the most operations per nanosecond at so many operations per byte.
 
         Examples:
             >>> Peaks(100.0, 10.0).attainable(2.0), Peaks(100.0, 10.0).attainable(50.0)
@@ -47,7 +47,7 @@ class Peaks:
 
 @functools.cache
 def measure_peaks() -> Peaks:
-    """Measure the peaks, once per process; takes about half a second."""
+    """Measure the machine's highest throughputs, once per process; takes about half a second."""
     a, b, c = (np.full((_ROWS, _ROWS), 0.5, np.float32) for _ in range(3))
     product = _seconds(lambda: np.matmul(a, b, out=c))
     source, target = (np.ones(_BYTES, np.uint8).reshape(-1, _PIECE) for _ in range(2))

@@ -87,7 +87,7 @@ def disturbed(seconds: Sequence[float], away: Sequence[float] | None = None) -> 
 
 
 def ranks(seconds: Sequence[float]) -> list[int]:
-    """Rank times, 1 for the longest. Times within the fraction `TIE` of the longest of a rank share it.
+    """Rank times, 1 for the longest; times that are less than a rank's longest by at most the fraction `TIE` share the rank.
 
     Examples:
         >>> ranks([1.0, 5.0, 4.9, 2.0])

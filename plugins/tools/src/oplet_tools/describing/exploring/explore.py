@@ -46,8 +46,8 @@ def explore_model(
         model: the .tflite file.
         make_delegates: makes the delegates, in the order in which they claim nodes.
         plugins: the plugins that provide kernels; all installed ones by default.
-        times: measured times, of nodes and of delegate kernels, see `oplet_tools.describing.exploring.times`.
-        choice: what "auto" chose.
+        times: measured seconds of nodes and delegate kernels, as `measure_nodes` returns them; None to leave them out.
+        choice: what "auto" chose, to be shown; "" if it was not asked for.
 
     Raises:
         ModelError: the file cannot be read or is not a valid model.
@@ -73,7 +73,7 @@ def explore_model(
 
 
 class _Explorer:
-    """Describes one subgraph."""
+    """Makes the `ExploredSubgraph` of one subgraph."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class _Explorer:
 
 
 def _live(order: Sequence[int], edges: Sequence[Edge]) -> list[int]:
-    """Count, for each node, the edges that cross from it and the nodes before it to the nodes after it."""
+    """Return for each position in `order` the number of edges that lead from nodes up to there to later nodes."""
     places = {node: place for place, node in enumerate(order)}
     change = [0] * (len(order) + 1)
     for edge in edges:

@@ -49,24 +49,24 @@ class ExploredNode:
         inputs: indices of its inputs, -1 for one that is left out.
         outputs: indices of its outputs.
         options: the values of its options, by name.
-        served_by: who computes it, in words: a delegate, a package, or nobody.
-        package: the pip package that serves it without delegates; "" for the application's own registrations and for nobody.
+        served_by: what computes it, in words: a delegate, a package, or nothing.
+        package: the pip package of its kernel without delegates; "" for the application's own kernels, or if there is none.
         package_version: that package's version.
         plugin: that package's plugin.
         library: the compiled library that the kernel calls, "" if none.
-        why: why that package serves it.
-        delegate: the delegate that claims it, "" if none.
+        why: why that package's kernel is taken.
+        delegate: the delegate that claims (takes over) it, "" if none.
         partition: the number of its partition; None if no delegate claims it.
-        left: the reason why each delegate leaves it, by the delegate's name.
+        left: for each delegate that does not claim it, the reason, by the delegate's name.
         composite: the composite's name, "" if the node is none.
-        origin: the composite that it was inlined from, "" if none.
+        origin: the composite whose decomposition it comes from, "" if none.
         calls: the subgraphs that it may call.
         folded: whether it only prepares constants: everything that it reads is constant, or written by such nodes.
         macs: multiply-adds of one run; None if unknown. 0 where there are none.
         bytes_read: the known sizes of the tensors that it reads, in bytes.
         bytes_written: the known sizes of the tensors that it writes, in bytes.
         seconds: measured seconds per inference; None if not measured. For claimed nodes see `ExploredSubgraph.partition_seconds`.
-        share: the fraction of the time of all nodes.
+        share: its fraction of the time of all nodes; None if not measured.
     """
 
     index: int
@@ -117,7 +117,7 @@ class Group:
     Attributes:
         id: its number among the groups of its subgraph.
         label: its name.
-        parent: the group around it; None for one that no group holds.
+        parent: the id of the group around it; None for an outermost group.
         nodes: indices of the nodes that lie in it directly, not in a group inside it.
         open: whether it is unfolded at first, so that a legible number of boxes is shown.
         partition: the number of the partition that it stands for, None for other groups.
@@ -142,12 +142,12 @@ class ExploredSubgraph:
         outputs: indices of its output tensors.
         tensors: the tensors that nodes or callers use, by index.
         nodes: the nodes, in the order in which they run.
-        edges: what is connected, without constants.
-        groups: groups by the paths in tensors' names, see `Group`.
+        edges: the tensors that connect nodes, without constants.
+        groups: groups by the paths in tensors' names.
         partition_groups: groups by partition first, and by names inside; empty without partitions.
-        partitions: the partitions of delegates.
+        partitions: the sets of nodes that delegates take over, one kernel each.
         partition_seconds: measured seconds per inference of each partition's kernel, by the partition's number.
-        errors: errors of delegates that are not applied here, by the delegates' names.
+        errors: for each delegate that failed on this subgraph and is not applied to it, the error, by the delegate's name.
         skipped: why the delegates are not asked about this subgraph, "" if they are.
     """
 

@@ -40,7 +40,7 @@ class _Tree:
     Attributes:
         label: its name.
         partition: the partition that it stands for.
-        groups: groups inside it, by the keys that made them.
+        groups: the groups inside it, by what made them: a part of a path, a partition's number, or a range of nodes.
         nodes: nodes directly in it.
         open: whether it is unfolded at first.
     """
@@ -72,12 +72,12 @@ def group_nodes(
 
     Args:
         paths: the path of each node, in the order in which nodes run.
-        live: for each of these nodes, the number of tensors that cross from it and its forerunners to its followers: stretches of nodes
-            end where few do.
-        ops: the nodes' operators, for labels of stretches.
+        live: for each of these nodes, the number of tensors that it or a node before it writes and a later node reads. Groups of
+            consecutive nodes end where it is small.
+        ops: the nodes' operators, for the labels of groups of consecutive nodes.
         partitions: the number and label of the partition of nodes that delegates claim: the outermost groups. None for names only.
-        stays: for the other nodes, the number of partitions that run before them: those that run together are groups, too, as one group
-            of all would be linked with every partition, in both directions.
+        stays: for each unclaimed node, the number of partitions that run before it: nodes with the same number form a group. In
+            one single group they would be linked with every partition, in both directions.
 
     Returns:
         The groups, each after the one around it.
@@ -114,7 +114,7 @@ def _simplify(tree: _Tree) -> None:
 
 
 def _bundle(tree: _Tree, order: Mapping[int, int], live: Sequence[int], ops: Mapping[int, str]) -> None:
-    """Split the contents of a group that has too many into subgroups of consecutive nodes."""
+    """Split a group with too many nodes into groups of consecutive ones; `live` and `ops` are as in `group_nodes`."""
     for group in tree.groups.values():
         _bundle(group, order, live, ops)
     if tree.width <= _WIDEST:
@@ -137,7 +137,7 @@ def _bundle(tree: _Tree, order: Mapping[int, int], live: Sequence[int], ops: Map
 
 
 def _stretches(live: Sequence[int]) -> Iterator[range]:
-    """Yield ranges of about equal length, each of which ends where the fewest tensors cross."""
+    """Yield ranges of positions, about equally long, that end where few tensors are live (`live` has their numbers)."""
     count = min(max(2, round(math.sqrt(len(live)))), _WIDEST)
     length, start = len(live) / count, 0
     for number in range(1, count):
@@ -150,7 +150,7 @@ def _stretches(live: Sequence[int]) -> Iterator[range]:
 
 
 def _told(bundle: _Tree, ops: Mapping[int, str]) -> str:
-    """Return the label of a range: its groups, or its operators, the most frequent first."""
+    """Return the label of a group of consecutive nodes: the groups in it, or its operators, the most frequent first."""
     names = [group.label for group in bundle.groups.values()]
     if names and len(names) >= len(bundle.nodes):
         return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
@@ -160,7 +160,7 @@ def _told(bundle: _Tree, ops: Mapping[int, str]) -> str:
 
 
 def _unfold(root: _Tree) -> None:
-    """Unfold the largest groups while few boxes are shown, and not too many would be."""
+    """Unfold groups, the largest first, until enough boxes are shown; none is unfolded that would make them too many."""
     if sum(1 for _ in root.all_nodes()) <= _MOST:
         for group in _inside(root):
             group.open = True

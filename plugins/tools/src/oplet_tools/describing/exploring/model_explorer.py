@@ -35,12 +35,12 @@ def graph_collection(model: ExploredModel) -> dict[str, Any]:
 
 
 def graph_id(subgraph: ExploredSubgraph) -> str:
-    """Return the id of a subgraph's graph."""
+    """Return the id that a subgraph's graph has in the collection."""
     return f"{subgraph.index} {shown(subgraph.name)}".strip()
 
 
 def node_id(node: int) -> str:
-    """Return the id of a node in its graph."""
+    """Return the id that a node has in the graph of its subgraph."""
     return f"n{node}"
 
 
@@ -84,7 +84,7 @@ def _graph(model: ExploredModel, subgraph: ExploredSubgraph) -> dict[str, Any]:
 
 
 def _namespaces(groups: Sequence[Group]) -> dict[int, str]:
-    """Return the path of each group, with "/" between the parts; slashes in labels stay, as they separate layers, too."""
+    """Return the "/"-joined path of each group, by its id; slashes in labels stay, as Model Explorer makes levels of them."""
     paths: dict[int, str] = {}
     for group in groups:
         label = shown(group.label)

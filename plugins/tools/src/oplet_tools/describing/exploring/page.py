@@ -21,7 +21,7 @@ _LIBRARIES = ("dagre", "cytoscape")
 
 
 def explore_page(model: ExploredModel) -> str:
-    """Make the HTML page, with the model's texts as data, so that no name can end a script, and without lone surrogates."""
+    """Make the HTML page of a model's graph. The model's texts are embedded as data, so that no name can end a script."""
     return Template(_read(_TEMPLATES / "explore.html")).substitute(
         title=escape(f"oplet explore: {shown(os.path.basename(model.file))}"),
         model=_data(model),

@@ -27,7 +27,9 @@ def measure_nodes(
     progress: Callable[[str, float], None] | None = None,
     notify: NoticeCallback = warn,
 ) -> Times:
-    """Run a model on random values and measure its nodes; a delegate's kernel counts as a node.
+    """Run a model on random values; return the seconds of each node by (subgraph, node), and the number of runs.
+
+    A delegate's kernel counts as a node.
 
     Args:
         model: the .tflite file.

@@ -33,9 +33,9 @@ def output_forms(
     An output that is one row of scores has its highest ones where `top` or `labels` ask for it, or the model's metadata have labels for it.
 
     Args:
-        lent: the model.
-        top: the number of highest scores, None if it is not given.
-        labels: labels, None for those in the model's metadata.
+        lent: the opened model.
+        top: the number of highest scores that the user asks for; None if it is not given.
+        labels: labels that the user gives; None for those in the model's metadata.
         labels_file: the labels' file, for messages.
         reporter: told which labels are taken, and which are not.
 
@@ -65,7 +65,7 @@ def _form(
 
 
 def _scores(column: Column) -> int:
-    """Return the number of scores of an output that is one row of them; 0 for another output."""
+    """Return the number of scores of an output whose row is one list of them; 0 for another output."""
     if -1 in column.shape or column.dtype.kind not in "iufV" or not column.shape:
         return 0
     largest = max(column.shape)
@@ -73,7 +73,7 @@ def _scores(column: Column) -> int:
 
 
 def _attached(lent: Lent, column: Column, size: int, reporter: _Tells) -> Sequence[str]:
-    """Return the labels in the model's metadata, as many as there are scores; none if the metadata have none that fit."""
+    """Return the labels of an output in the model's metadata; empty if there are none, or not `size` of them."""
     opened = lent.single
     if column.index not in opened.subgraph.outputs:
         return ()

@@ -37,8 +37,8 @@ def check_same(before: Mapping[str, Any], now: Mapping[str, Any], output: str) -
     """Check that an interrupted run has the same model, rows and options as this one.
 
     Args:
-        before: the interrupted run's identity: "oplet", "model", "inputs" and "options".
-        now: this run's.
+        before: the interrupted run's identity: the entries "oplet" (version), "model", "inputs" and "options".
+        now: the identity of this run.
         output: the results' file, for messages.
 
     Raises:

@@ -31,10 +31,10 @@ class Finished:
     Attributes:
         number: its number.
         name: its name.
-        encoded: the result, encoded.
+        encoded: the result as bytes, in the format of the stored results.
         error: why it failed, "" if it did not.
-        notices: what was done to its values.
-        shapes: the shapes of the outputs.
+        notices: notices of what was done to its input values.
+        shapes: the shapes of its outputs by name; empty if it failed.
     """
 
     number: int
@@ -46,15 +46,15 @@ class Finished:
 
 
 class RowRunner:
-    """A Predictor whose items are rows that are still to be read, for `map_items`; it can be pickled.
+    """Runs rows in workers of `map_items`: loads a row's values, runs a Predictor on them, encodes the result. Picklable.
 
     Args:
         predictor: runs the model.
         constants: values of inputs that are the same in each row.
         options: options of the conversion of given values to those of inputs.
-        forms: the outputs that results have.
-        format: the format of results.
-        first: the number of the first row.
+        forms: how each output appears in results.
+        format: how results are encoded.
+        first: the number of the first row; not 0 in a resumed run.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class RowRunner:
 
 
 def input_details(lent: Lent) -> dict[str, Details]:
-    """Return the details of a Predictor's inputs by name, with the ranges and normalization of their values."""
+    """Return the details of a Predictor's inputs by name, with "limits" and "normalization" as in `ModelRunner.inputs`."""
     opened = lent.single
     details = {name: dict(column.details) for name, column in opened.inputs.items()}
     for each in details.values():
@@ -155,7 +155,7 @@ def input_details(lent: Lent) -> dict[str, Details]:
 
 
 def _real(row: Array, column: Any) -> Array:
-    """Dequantize a row; the quantized dimension counts the dimensions of the whole tensor."""
+    """Dequantize one row of an output; `quantized_dimension` counts the dimensions of the whole tensor, batch included."""
     if column.fills_batch and row.ndim == len(column.shape):
         real: Array = dequantize(row[np.newaxis], column.details, column.name)[0, ...]
         return real

@@ -37,10 +37,10 @@ FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "pa
 
 
 class Reporter(Protocol):
-    """Receiver of messages about a run while it goes on."""
+    """Protocol: receives messages while rows are run."""
 
     def notify(self, notice: Notice) -> None:
-        """Report what was done to a value."""
+        """Report what was done to an input's value, such as clamping."""
 
     def say(self, text: str) -> None:
         """Report something that was found out or decided."""
@@ -62,20 +62,20 @@ class ManyOptions:
     Attributes:
         output: the results' file; None for `stdout`.
         format: a value of `FORMATS`, "" to go by the file's suffix.
-        inputs: options of the conversion of given values to those of inputs.
-        top: the number of highest scores in place of an output's values; None to go by the metadata.
-        labels: labels of the scores, None to go by the metadata.
+        inputs: how given values are converted to those of inputs.
+        top: the number of highest scores in place of an output's values; None to go by the model's metadata.
+        labels: labels of the scores; None to go by the model's metadata.
         labels_file: the labels' file, for messages.
         workers: the number of workers.
         processes: whether each is a process of its own.
         strict: whether to stop at the first row that fails.
-        resume: see `oplet_tools.running.many.keeping.journal.Journal`.
+        resume: True to continue an interrupted run, False to begin anew, None to refuse if there is one.
         signature: the key of the signature to run.
         num_threads: threads of each worker's kernels.
         delegates: delegates, as texts; "auto" alone for the fastest.
-        blocked: names of plugins that are left out.
-        libraries: libraries of operators, as texts.
-        use_mmap: whether the model's file is mapped.
+        blocked: names of plugins that are switched off.
+        libraries: libraries of operators, as texts that `parse_op_library` reads.
+        use_mmap: whether the model's file is mapped into memory; otherwise it is read.
     """
 
     output: Path | None = None
@@ -117,8 +117,8 @@ class Summary:
     Attributes:
         rows: the number of rows, with those of an interrupted run that was continued.
         failed: how many of them failed.
-        before: the number of rows that were there before.
-        seconds: the time that the others took.
+        before: the number of rows that an interrupted run had finished.
+        seconds: the time that the rows of this run took.
         written: the results' file, "" for standard output.
     """
 
@@ -161,8 +161,8 @@ def run_many(
         inputs: "SOURCE" or "NAME=SOURCE" each, see `oplet_tools.running.many.reading.sources`.
         options: the options.
         plugins: the plugins of this process; processes of workers find theirs by `options.blocked`.
-        stdin: where "-" is read from.
-        stdout: where results go without `options.output`.
+        stdin: the stream to read rows from where an input is "-".
+        stdout: where results go if `options.output` is None.
         reporter: receives messages about the run.
 
     Raises:
@@ -251,7 +251,7 @@ def _digest(value: Any) -> str:
 def _opened(
     options: ManyOptions, forms: tuple[OutputForm, ...], identity: Callable[[], Mapping[str, Any]], stdout: BinaryIO
 ) -> Iterator[tuple[ResultFormat, Sink]]:
-    """Open the destination of results; yield their format and the destination."""
+    """Open the destination of results, a journal folder or `stdout`; yield their format and the destination."""
     kind, output = format_of(options.output, options.format), options.output
     format: ResultFormat
     join: Callable[[BinaryIO], None] | None = None
@@ -280,8 +280,8 @@ def _opened(
 
 
 def _of_one_shape(finished: Iterator[Finished], format: ResultFormat, sink: Sink) -> Iterator[Finished]:
-    """Turn rows whose outputs have another shape than the first row's into failures, as .npz needs one shape; rows for other
-    formats pass.
+    """Turn rows whose outputs differ in shape from the first row's into failures, as an .npz needs one shape; rows of other
+    formats pass unchanged.
     """
     if not (isinstance(format, Records) and format.keep_top_values):
         yield from finished

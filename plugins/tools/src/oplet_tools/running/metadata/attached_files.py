@@ -61,7 +61,7 @@ def attached_file(model: Model, name: str) -> bytes | None:
 
 
 class _View(io.RawIOBase):
-    """Bytes in memory as a file, whose single reads are limited to the size of a table of contents."""
+    """A read-only file over bytes in memory, for zipfile; it refuses single reads that are too large for a zip's directory."""
 
     def __init__(self, data: memoryview) -> None:
         self._data = data

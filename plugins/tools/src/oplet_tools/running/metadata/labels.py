@@ -26,7 +26,7 @@ class AttachedLabels(NamedTuple):
 
 
 def labels_of(model: Model, subgraph: int, position: int) -> AttachedLabels | None:
-    """Return the labels of an output by the model's metadata; None if they name none.
+    """Return the labels of an output by the model's metadata; None if the metadata name no labels.
 
     Of several files for several languages the first is taken, as the metadata schema has it.
 

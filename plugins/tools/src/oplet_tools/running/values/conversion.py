@@ -35,7 +35,8 @@ def convert_input(
 
     Args:
         value: an array, or nested lists of numbers or strings.
-        details: the input's dictionary of `Interpreter.get_input_details`; an entry "limits" bounds integers more than their type.
+        details: the input's dictionary of `Interpreter.get_input_details`; an entry "limits" is the range of 2- or 4-bit
+            integers.
         name: the input's name in messages.
         source: the value's name in messages.
         raw: the value holds a quantized input's integers, not real values.

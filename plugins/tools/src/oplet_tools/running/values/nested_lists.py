@@ -15,7 +15,7 @@ _NUMBERS = frozenset((int, float, bool))
 
 
 class NestedListError(ValueError):
-    """Nested lists are not an array of numbers; the message is the end of a sentence."""
+    """Nested lists are not an array of numbers; the message says why, as the end of a sentence."""
 
 
 class NestedNumbers:

@@ -36,8 +36,8 @@ class Preprocessing:
         fill: the value of the pixels that padding adds.
         order: "rgb" or "bgr".
         normalization: real = (pixel - mean) / std, None for what the model's metadata say.
-        scale: real = pixel * scale + offset, in place of it.
-        offset: see `scale`.
+        scale: real = pixel * scale + offset, in place of `normalization`; None for no such scale.
+        offset: see `scale`; None for 0 if a scale is given.
     """
 
     resize: str = "stretch"

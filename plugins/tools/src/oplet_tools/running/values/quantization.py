@@ -31,8 +31,8 @@ class Clamped(NamedTuple):
 
     Attributes:
         number: the number of values.
-        place: indices of the first one.
-        value: the first one.
+        place: indices of the first such value.
+        value: the first such value, before it was clamped.
     """
 
     number: int
@@ -53,9 +53,9 @@ class Quantization:
     Attributes:
         scales: one scale, or one for each slice along `dimension`.
         zero_points: as many zero points.
-        dimension: the dimension of the slices.
-        low: the smallest integer.
-        high: the largest integer.
+        dimension: the dimension along which scales differ.
+        low: the smallest integer that the tensor can hold.
+        high: the largest integer that the tensor can hold.
         problem: why the quantization cannot be applied, "" if it can; `dequantize` and `quantize` raise it.
     """
 
@@ -70,7 +70,7 @@ class Quantization:
 
     @property
     def parameters(self) -> str:
-        """Scale and zero point as text."""
+        """The quantization scale and zero point as text."""
         if len(self.scales) == 1:
             return f"scale {float(self.scales[0]):.6g}, zero point {int(self.zero_points[0])}"
         return f"{len(self.scales)} scales along dimension {self.dimension}"

@@ -26,10 +26,10 @@ class Job:
 
     Attributes:
         path: the model's file; "" where the model was given as bytes.
-        settings: arguments of the interpreter whose values are numbers and truth values.
+        settings: arguments of the interpreter that are numbers or truth values, by name.
         limits: the fields of its `Limits`, None where it has none.
-        prefer: the user's preference, which goes before that of a candidate.
-        plugins: the recipe of its plugin manager, see `PluginManager.recipe`.
+        prefer: the plugins that the user prefers; they go before those that a candidate prefers.
+        plugins: data from which another process makes an equal plugin manager, see `PluginManager.recipe`.
     """
 
     path: str
@@ -39,22 +39,22 @@ class Job:
     plugins: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Convert the job to a JSON object."""
+        """Convert the job to a JSON object, which `from_json` reads."""
         return {**asdict(self), "prefer": self.prefer._asdict()}  # of a named tuple, JSON would make a list
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Job:
-        """Make the job that `to_json` wrote."""
+        """Restore a job from the JSON object that `to_json` made."""
         prefer = content["prefer"]
         preference = Preference(tuple(prefer["names"]), tuple((op, name) for op, name in prefer["by_op"]))
         return cls(content["path"], content["settings"], content["limits"], preference, content["plugins"])
 
     def manager(self) -> PluginManager:
-        """Make a manager of the same plugins."""
+        """Make a plugin manager, in this process, with the plugins of the process that made the job."""
         return PluginManager.from_recipe(self.plugins)
 
     def open(self, manager: PluginManager, path: str, prefer: Sequence[str], delegates: Sequence[Delegate]) -> Interpreter:
-        """Open the interpreter on the model of a path, with a candidate's plugins and delegates."""
+        """Open the model at `path` with the job's settings, and with a candidate's preferred plugins and delegates."""
         from oplet import Interpreter
 
         return Interpreter(
@@ -69,13 +69,12 @@ class Job:
 
 
 def job_of(interpreter: partial[Any], manager: PluginManager, prefer: Preference) -> Job | str:
-    """Make the job of measuring an interpreter; or return the reason, in words that follow "since", why no other process can open
-    it.
+    """Make the job of measuring an interpreter; or return why no other process can open it, in words that may follow "since".
 
     Args:
         interpreter: makes an interpreter of the model from its path and content, with keywords.
-        manager: its plugins.
-        prefer: the user's preference.
+        manager: the interpreter's plugins.
+        prefer: the plugins that the user prefers.
     """
     if not can_start_python():
         return "this program brings its own Python, which cannot be started by itself"

@@ -48,7 +48,7 @@ _WORDS = 200
 
 
 class ChildError(Exception):
-    """No child process could measure; the message says why, in words that follow "since"."""
+    """No child process could measure; the message says why, in words that may follow "since"."""
 
 
 class _Ended(Exception):
@@ -64,11 +64,11 @@ def measure_in_child(
     known: dict[Candidate, Trial],
     watcher: Watcher | None = None,
 ) -> list[Trial]:
-    """Measure every candidate for a model in a child process; one that crashes is left out, and the others are measured still.
+    """Measure every candidate for a model in a child process. One that crashes is left out, and a new process measures the rest.
 
     Args:
         model: the model.
-        job: how the child opens it.
+        job: how the child opens the model.
         inputs: values by tensor index.
         bounds: limits of the measurement.
         known: trials that are not to be run again; those that crashed are added.
@@ -132,8 +132,8 @@ class _Follower:
     """Follows one child process: sends it the job and collects its reports.
 
     Args:
-        words: a file for what it prints.
-        seconds: seconds after which a candidate is given up, but for the first.
+        words: a file that takes the child's standard error.
+        seconds: seconds after which the child is killed if a candidate is not done; there is no limit for the first candidate.
         watcher: follows the measurement.
     """
 
@@ -148,12 +148,12 @@ class _Follower:
         self.known: dict[Candidate, Trial] = {}
 
     def trials(self, told: Mapping[str, Any]) -> list[Trial]:
-        """Let the child measure, and return the trials that it reports.
+        """Send the child the message `told`, which describes the measurement, and return the trials that it reports.
 
         Raises:
-            _Ended: the process ended, or was given up.
-            ChildError: it cannot measure.
-            OSError: it cannot be started.
+            _Ended: the process ended, or was killed because a candidate hung.
+            ChildError: the child reports that it cannot measure.
+            OSError: the process cannot be started.
         """
         with python_process(["-c", _CODE], stdin=PIPE, stdout=PIPE, stderr=self._words, **in_background()) as process:
             pipe: Any = process.stdin
@@ -210,7 +210,7 @@ class _Follower:
 
 
 def _read(stream: IO[bytes], put: Callable[[bytes], None]) -> None:
-    """Pass on the lines of a stream, and b"" at its end."""
+    """Pass the lines of a stream to `put`, and b"" at its end."""
     with stream:
         for line in stream:
             if line.endswith(b"\n"):  # the last one may be cut off

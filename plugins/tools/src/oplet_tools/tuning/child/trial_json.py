@@ -22,10 +22,10 @@ def written(value: Candidate | Trial) -> dict[str, Any]:
 
 
 def read_candidate(content: Mapping[str, Any]) -> Candidate:
-    """Make the candidate that `written` wrote.
+    """Restore a candidate from the JSON object that `written` made.
 
     Raises:
-        ValueError: a name is no text, or nodes are none (or a KeyError, TypeError or AttributeError, where the object has another form).
+        ValueError: the object has another form (this also raises KeyError, TypeError or AttributeError).
     """
     texts = content["kernels"], *content["prefer"], *content["delegates"], *content["nodes"]
     if not all(isinstance(text, str) for text in texts):
@@ -34,10 +34,10 @@ def read_candidate(content: Mapping[str, Any]) -> Candidate:
 
 
 def read_trial(content: Mapping[str, Any]) -> Trial:
-    """Make the trial that `written` wrote.
+    """Restore a trial from the JSON object that `written` made.
 
     Raises:
-        ValueError: a number is none, or the reason no text (or another error, as for `read_candidate`).
+        ValueError: the object has another form (this also raises KeyError, TypeError or AttributeError).
     """
     seconds, error, nodes, why, crashed = (content[name] for name in ("seconds", "error", "nodes", "why", "crashed"))
     numbers = *(value for value in (seconds, error) if value is not None), nodes, *content["claimed"]
@@ -53,7 +53,7 @@ def written_array(values: NDArray[Any]) -> dict[str, Any]:
 
 
 def read_array(content: Mapping[str, Any]) -> NDArray[Any]:
-    """Make the array that `written_array` wrote."""
+    """Restore an array from the JSON object that `written_array` made."""
     flat: NDArray[Any] = np.frombuffer(base64.b64decode(content["data"]), np.dtype(content["dtype"]))
     values: NDArray[Any] = flat.reshape(content["shape"]).copy()
     return values

@@ -21,11 +21,11 @@ _RUNS, _LEAST_RUNS, _SECONDS = 20, 3, 0.4
 
 
 class OwnNode(NamedTuple):
-    """A node of the model.
+    """A node of the model file, delegated or not.
 
     Attributes:
         op: its operator's name.
-        sources: the nodes whose results it reads.
+        sources: the indices of nodes whose results it reads.
         nbytes: the bytes that it writes.
     """
 
@@ -35,12 +35,12 @@ class OwnNode(NamedTuple):
 
 
 class NodeTimes(NamedTuple):
-    """The seconds of the main subgraph's nodes in one run; the least of several runs for each.
+    """The seconds of the main subgraph's nodes in one run; for each node the least of several runs.
 
     Attributes:
         nodes: the seconds of the nodes that kernels run, by index, in the order in which they run.
-        partitions: the nodes of each delegate's kernel, and its seconds.
-        model: all nodes of the model, also those that were folded, by index.
+        partitions: for each delegate's kernel the nodes that it replaces, and its seconds.
+        model: all nodes of the model by index, also those computed before the run (constant folding).
     """
 
     nodes: dict[int, float]
@@ -78,7 +78,7 @@ class _LeastTimes(Profiler):
         self.start()
 
     def start(self) -> None:
-        """Begin a run."""
+        """Begin a run: from now on the times of its nodes are counted."""
         self._begun, self._waited = time.perf_counter(), waited()
 
     def record(self, event: Event) -> None:

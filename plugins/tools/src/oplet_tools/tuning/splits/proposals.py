@@ -36,13 +36,13 @@ _WORTH, _PROPOSALS = 0.95, 3
 
 
 class _Engine(NamedTuple):
-    """An engine that may run a segment: a delegate, or the kernels alone.
+    """An engine that may run a segment (a range of consecutive nodes): a delegate, or the kernels alone.
 
     Attributes:
         name: the delegate's name, "" for the kernels.
-        seconds: the time that it takes for each segment alone.
-        saved: the time that each segment takes less together with the one before it.
-        withheld: the nodes that are left to the kernels in any case.
+        seconds: for each segment, the seconds that it takes if other engines run its neighbours.
+        saved: for each segment, the seconds that are saved if it runs the segment before too, as no tensors are handed over.
+        withheld: the nodes that it never gets; the kernels run them.
     """
 
     name: str
@@ -52,7 +52,7 @@ class _Engine(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The nodes that each delegate should get, and the estimated time of a run."""
+    """The nodes that each delegate should get, by its name, and the estimated seconds of a run."""
 
     nodes: Mapping[str, Collection[int]]
     seconds: float
@@ -62,9 +62,9 @@ def split_candidates(kernels: Candidate, singles: Mapping[Candidate, float], pro
     """Yield the candidates with several engines that are worth measuring, those with the least estimated time first.
 
     Args:
-        kernels: the fastest kernels.
-        singles: the ways of one delegate before these kernels that may be chosen, with their seconds.
-        profile: runs a way with a profiler.
+        kernels: the candidate without delegates that is fastest.
+        singles: the candidates with one delegate on top of these kernels that may be chosen, with their seconds per run.
+        profile: runs a candidate and returns the times of its nodes; None if that fails.
     """
     plain = profile(kernels) if singles else None
     if plain is None or len(plain.nodes) < LEAST_NODES:
@@ -112,7 +112,7 @@ def split_candidates(kernels: Candidate, singles: Mapping[Candidate, float], pro
 
 
 def _segments(plain: NodeTimes) -> list[list[int]]:
-    """Cut the nodes into segments, each with about the same share of time and number of nodes together, where few tensors
+    """Cut the nodes into segments (ranges of consecutive nodes) with similar shares of time and of nodes, where few tensors
     cross.
     """
     order = list(plain.nodes)
@@ -141,8 +141,8 @@ def _segments(plain: NodeTimes) -> list[list[int]]:
 
 
 def _crossing(order: Sequence[int], plain: NodeTimes) -> list[int]:
-    """Return, for each place in the order, the bytes of the tensors that nodes before it write and nodes behind it read, plus
-    `_TENSOR` for each such tensor.
+    """Return, for each position in the order, the bytes that go from nodes before it to nodes after it, plus `_TENSOR` bytes for
+    each tensor, which stand for the time of handing it over.
     """
     places = {node: place for place, node in enumerate(order)}
     last: dict[int, int] = {}
@@ -157,7 +157,7 @@ def _crossing(order: Sequence[int], plain: NodeTimes) -> list[int]:
 
 
 def _without_slow_partitions(name: str, plain: NodeTimes, whole: NodeTimes) -> _Plan:
-    """Plan the partitions that the delegate runs faster than the kernels."""
+    """Plan to give a delegate only partitions that it runs faster (times in `whole`) than the kernels (times in `plain`)."""
     kept: list[int] = []
     total = whole.total
     for nodes, seconds in whole.partitions:
@@ -170,10 +170,10 @@ def _without_slow_partitions(name: str, plain: NodeTimes, whole: NodeTimes) -> _
 
 
 def _slow_operators(way: Candidate, plain: NodeTimes, whole: NodeTimes, profile: Profile) -> set[int]:
-    """Find the nodes of operators that the delegate runs so slowly that it pays to leave its partition for the kernels, and
-    return.
+    """Find the nodes of operators that the delegate runs so slowly that it pays to run them by kernels, in between its
+    partitions.
 
-    It is given one large node of each operator, in one run.
+    To measure this, the delegate is given one large node of each operator, in one run.
     """
     chosen: dict[str, int] = {}
     for node in sorted(whole.delegated & plain.nodes.keys(), key=lambda node: -plain.nodes[node]):
@@ -210,7 +210,7 @@ def _measured(
     withheld: Collection[int],
     profile: Profile,
 ) -> _Engine | None:
-    """Measure the delegate's time for each segment, some nodes withheld; None where it cannot run the segments separately."""
+    """Measure the delegate's time for each segment, except `withheld` nodes; None where it cannot run the segments separately."""
     seconds = [0.0] * len(segments)
     for first in (0, 1):
         offered = {node for segment in segments[first::2] for node in segment}.difference(withheld)

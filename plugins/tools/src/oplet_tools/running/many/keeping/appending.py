@@ -20,15 +20,15 @@ _SYNC_SECONDS = 0.5
 
 
 class AppendedFile:
-    """A file of one process that only grows; it is created unless it exists. A symbolic link is refused.
+    """A file that one process appends to; it is created unless it exists, and locked. A symbolic link is refused.
 
-    What was appended outlives the process at once, however it ends, and a loss of power half a second later.
+    Appended data survive the end of the process at once, however it ends, and a loss of power after half a second.
 
     Args:
         path: the file.
 
     Raises:
-        BlockingIOError: another process has it open so.
+        BlockingIOError: another process has it open for appending.
         OSError: it cannot be opened, or is no regular file.
     """
 
@@ -49,7 +49,7 @@ class AppendedFile:
         os.ftruncate(self._handle, size)
 
     def append(self, data: bytes) -> None:
-        """Write at the end.
+        """Write bytes at the end of the file.
 
         Raises:
             OSError: the disk is full, or fails.

@@ -30,11 +30,10 @@ _GROUP_ROWS, _GROUP_BYTES = 4096, 64 << 20
 
 @dataclass
 class _Kind:
-    """Type of an output over all rows: the dtype that holds all, and the rank. `dtype` is None until a row has it; text has the
-    dtype object.
+    """Type of an output over all rows: the common dtype (None before the first value, object for text), and a shape for its rank.
 
     Attributes:
-        longest: the most bytes of a text.
+        longest: the bytes of the longest text.
         utf8: whether all text is UTF-8.
     """
 
@@ -55,7 +54,7 @@ class _Kind:
 
 
 def check_joinable(kind: str, output: Path, forms: Sequence[OutputForm]) -> None:
-    """Check that a .parquet or .npz file could be written in the end.
+    """Check, before rows are run, that their results can be written as a file of this kind, "parquet" or "npz".
 
     Raises:
         TensorError: pyarrow is missing, or an output's name cannot be that of an array in an .npz.
@@ -72,10 +71,10 @@ def check_joinable(kind: str, output: Path, forms: Sequence[OutputForm]) -> None
 
 
 def join_npz(output: Path, format: Records, forms: Sequence[OutputForm], file: BinaryIO) -> None:
-    """Write an .npz with an array for each output, one entry along the first axis for each row, and arrays of the rows' names and
-    errors.
+    """Write the stored records of `file` as an .npz: an array for each output, with one entry along the first axis for each row,
+    and arrays of the rows' names and errors.
 
-    Rows that failed have NaN, 0 or no text. The arrays "row_name" and "row_error" have more underscores where an output is called so.
+    Rows that failed have NaN, 0 or no text. "row_name" and "row_error" have more underscores where an output is called so.
 
     Raises:
         OSError: the file cannot be written.
@@ -99,10 +98,10 @@ def join_npz(output: Path, format: Records, forms: Sequence[OutputForm], file: B
 
 
 def join_parquet(output: Path, format: Records, forms: Sequence[OutputForm], file: BinaryIO) -> None:
-    """Write a .parquet file with the columns "row", "name", one for each output and "error".
+    """Write the stored records of `file` as a .parquet file with the columns "row", "name", one for each output and "error".
 
-    Outputs are numbers or nested lists; those with highest scores are lists of their indices, labels and values. Rows that failed have
-    nulls. Where an output is called as one of the other columns, that one has more underscores.
+    Outputs are numbers or nested lists; those with highest scores are lists of their indices, labels and values. Rows that failed
+    have nulls. Where an output has the name of one of the other columns, that column gets more underscores.
 
     Raises:
         OSError: the file cannot be written.

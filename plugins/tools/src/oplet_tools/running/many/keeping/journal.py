@@ -28,16 +28,16 @@ _RUN = "run.json"
 
 
 class Sink(Protocol):
-    """Destination of results as they arrive.
+    """Protocol: a destination to which the results of rows are appended.
 
     Attributes:
-        kept: what is there already.
+        kept: the results that it has already, from an interrupted run.
     """
 
     kept: Kept
 
     def append(self, encoded: bytes) -> None:
-        """Add the result of a row."""
+        """Add the result of a row, as `ResultFormat.encode` made it."""
 
     def finish(self) -> None:
         """Record that all rows are complete."""
@@ -63,22 +63,22 @@ class Stream:
         self._stream.flush()
 
     def close(self) -> None:
-        """Do nothing: the owner closes the stream."""
+        """Do nothing: whoever opened the stream closes it."""
 
 
 class Journal:
-    """The journal folder of one run: appends results, and moves or converts them to the final file in the end.
+    """The folder in which one run stores results, so that it can be resumed; in the end they become the results' file.
 
     Args:
         output: the results' file.
-        format: the format of results.
-        identity: what the run is, called if it is to be written or compared.
+        format: how results are encoded.
+        identity: returns model, rows and options of this run, to be stored or compared with an interrupted run's.
         resume: True to continue an interrupted run if there is one, False to begin anew, None to refuse if there is one.
-        join: makes the results' file of the kept rows; None if they are moved in its place as they are.
+        join: makes a .parquet or .npz of the stored records; None if the stored file itself becomes the results' file.
 
     Raises:
-        StateError: there is an interrupted run, or it is another one than this.
-        BlockingIOError: another process is at work on it.
+        StateError: there is an interrupted run and `resume` is None, or it has another identity.
+        BlockingIOError: another process is writing to the folder.
         OSError: the folder cannot be written.
     """
 
@@ -128,12 +128,12 @@ class Journal:
             raise
 
     def append(self, encoded: bytes) -> None:
-        """Add the result of a row."""
+        """Store the encoded result of a row."""
         self._file.append(encoded)
 
     def first_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the outputs of the first row that did not fail; empty if there is none yet, or results are
-        lines.
+        """Return the outputs' shapes in the first stored row that did not fail; empty if there is none, or if results are stored
+        as text.
         """
         if isinstance(self._format, Records):
             with open_file(self._rows) as file:
@@ -157,7 +157,7 @@ class Journal:
         remove_folder(self._folder, [_RUN, self._rows.name])
 
     def close(self) -> None:
-        """Close the journal; what was stored stays for a resumed run."""
+        """Close the file; what was stored stays in the folder, for a resumed run."""
         self._file.close()
 
     def _run(self) -> dict[str, Any]:

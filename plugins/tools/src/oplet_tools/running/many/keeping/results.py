@@ -1,7 +1,7 @@
-"""Encodings of a row's result while a run goes on: a line of JSON or CSV, or a binary record.
+"""Encodings in which the result of a row is stored while a run goes on: a line of JSON or CSV, or a binary record.
 
-Each encodes a result as bytes that stand alone, and reads back how many whole ones a file begins with. Lines are results as they are in the
-end; of records `joining` makes .parquet and .npz.
+Each encodes one result as bytes, and counts how many complete results a file begins with. A file of lines is the final file
+already; `joining` makes .parquet and .npz files from binary records.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ class RowResult(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The whole results that a file begins with.
+    """The complete results at the beginning of a file of stored results.
 
     Attributes:
-        rows: their number.
+        rows: the number of results.
         failed: how many of them are errors.
-        nbytes: the bytes that they take.
+        nbytes: the bytes that they take in the file, header included.
     """
 
     rows: int
@@ -83,29 +83,29 @@ class Kept(NamedTuple):
 
 
 class ResultFormat(Protocol):
-    """Protocol of an encoding of results; it is picklable."""
+    """Protocol of an encoding in which results of rows are stored in a file; its objects are picklable."""
 
     @property
     def file(self) -> str:
-        """The name of the file that results are kept in."""
+        """The name, without folder, of the file in which results are stored while the run goes on."""
 
     def header(self) -> bytes:
         """Return the bytes before the first result."""
 
     def encode(self, result: RowResult) -> bytes:
-        """Encode a result."""
+        """Encode the result of a row as the bytes to append to the file."""
 
     def read(self, file: BinaryIO) -> Kept:
         """Count the complete results at the beginning of a file; an incomplete one may follow.
 
         Raises:
-            ValueError: more follows.
+            ValueError: the incomplete result is not the last: more data follow.
         """
 
 
 @dataclass(frozen=True)
 class JsonRows:
-    """A JSON object for each row: "row", "name", and "outputs" and "top" by the outputs' names, or "error"."""
+    """Format: for each row a line with a JSON object: "row", "name", and "outputs" and "top" by outputs' names, or "error"."""
 
     outputs: tuple[OutputForm, ...]
     file: str = "rows.jsonl"
@@ -137,7 +137,7 @@ class JsonRows:
 
 @dataclass(frozen=True)
 class CsvLines:
-    """A line for each row: its number and name, a column for each value or highest score, and the error.
+    """Format with a CSV line for each row: its number and name, a column for each value or highest score, and the error.
 
     Texts have no line ends, and one that a spreadsheet would take for a formula begins with an apostrophe.
     """
@@ -198,7 +198,7 @@ def _columns(form: OutputForm) -> list[str]:
 
 
 def _is_spread(form: OutputForm) -> bool:
-    """Return whether an output's values have a column each."""
+    """Return whether an output has a CSV column for each of its values; otherwise one column has all values as JSON."""
     return -1 not in form.shape and int(np.prod(form.shape, dtype=np.float64)) <= _MOST_COLUMNS and len(form.shape) < 32
 
 
@@ -208,7 +208,7 @@ def _cell(text: str) -> str:
 
 
 class Record(NamedTuple):
-    """A result as it is read back.
+    """A result as it is read back from a file of `Records`.
 
     Attributes:
         number: the row's number.
@@ -227,8 +227,8 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Records:
-    """Binary records with a length and a checksum for each row: a line of JSON, then the outputs' values as they are in
-    memory.
+    """Format with a binary record for each row, oplet's own: length, CRC-32, then a line of JSON and the raw bytes of the
+    outputs' arrays.
     """
 
     outputs: tuple[OutputForm, ...]
@@ -272,7 +272,7 @@ class Records:
         return Kept(rows, failed, size)
 
     def records(self, file: BinaryIO) -> Iterator[Record]:
-        """Yield the results of a file, one after the other."""
+        """Yield the results of a file of such records, in order."""
         for content in _contents(file):
             end = content.index(b"\n")
             head, position = json.loads(content[:end]), end + 1
@@ -289,10 +289,10 @@ class Records:
 
 
 def _contents(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the contents of complete records, up to an incomplete one.
+    """Yield the content of each complete record of a file of `Records`; end at an incomplete record.
 
     Raises:
-        ValueError: something else follows.
+        ValueError: other data follow an incomplete record.
     """
     rows = 0
     while len(head := file.read(_RECORD.size)) == _RECORD.size:
@@ -311,7 +311,7 @@ def _contents(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _ensure_torn(piece: bytes, file: BinaryIO, rows: int) -> None:
-    """Check that an incomplete record is the last one: nothing follows but zeros, which a loss of power may leave."""
+    """Check that record number `rows`, which begins with `piece`, is a cut-off write at the end: only zeros follow."""
     if not piece.endswith(b"\n") and piece.strip(b"\0") and not file.read(1):
         return
     while chunk := file.read(1 << 20):

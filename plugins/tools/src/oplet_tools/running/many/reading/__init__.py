@@ -1,4 +1,4 @@
 """Sources of rows: folders, arrays, JSON lines, Parquet and Arrow.
 
-Each gives rows one at a time, as names and parts; a worker reads the values of a part when it takes the row.
+Each source yields rows one at a time: a row's name, and handles ("parts") from which a worker loads the values of inputs.
 """

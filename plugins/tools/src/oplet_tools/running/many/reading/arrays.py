@@ -28,7 +28,7 @@ class Arrays:
 
     Args:
         path: the file.
-        name: the input, "" to go by the names in the file.
+        name: the input that the file is for; "" for the first one, or for those that the arrays of an .npz are named after.
         details: the inputs' details.
 
     Raises:

@@ -25,16 +25,16 @@ _BATCH, _LONGEST_NAME = 64, 1000
 
 
 def arrow_needs() -> str:
-    """Return an error message that names the package required for these files."""
+    """Return the part of an error message that says which package Parquet and Arrow files need, and how to install it."""
     return f"Parquet and Arrow files need pyarrow: {install_command('oplet-tools', 'arrow')}"
 
 
 class ArrowTable:
-    """The rows of a table. Columns that are no inputs are left out; of these, "name" has the rows' names.
+    """The rows of a Parquet or Arrow table. Columns that are no inputs are ignored, except "name", which has the rows' names.
 
     Args:
         path: the file.
-        name: the input, "" to go by the columns' names.
+        name: the input that the only column is for; "" to go by the columns' names.
         details: the inputs' details.
 
     Raises:

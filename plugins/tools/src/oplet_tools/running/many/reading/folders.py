@@ -26,7 +26,7 @@ class Folder:
 
     Args:
         path: the folder.
-        names: the inputs that files may have values for: the first of them, or where there is an .npz or .json those that it says.
+        names: the inputs that need values. Files are for the first one, unless some are .npz or .json, which name inputs.
         say: called with a sentence on what was left out.
 
     Raises:
@@ -81,7 +81,7 @@ class Folder:
         """Check that another folder has files of the same names, apart from their suffixes.
 
         Raises:
-            TensorError: it has not.
+            TensorError: the names differ.
         """
         mine, others = ([os.path.splitext(name)[0] for name in folder.names] for folder in (self, other))
         for a, b in zip(mine, others):

@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class InputOptions:
-    """Options of the conversion of given values to those of inputs.
+    """How given values are converted to those of inputs.
 
     Attributes:
         raw: whether values are the integers of quantized tensors.
@@ -36,10 +36,10 @@ class InputOptions:
 
 
 class Part(Protocol):
-    """Values for one input or several, read when a worker needs them. Parts are picklable."""
+    """Protocol: a part of a row, which loads values of one or several inputs when a worker needs them. Parts are picklable."""
 
     def load(self, details: Mapping[str, Details], options: InputOptions, notify: NoticeCallback) -> dict[str, Array]:
-        """Read the values, by the inputs' names.
+        """Load the part's values; return them by the names of the inputs. `notify` is called with notices of changes to them.
 
         Raises:
             TensorError: a value does not fit.
@@ -49,12 +49,12 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class Row:
-    """One row.
+    """One row: a value for each input, still to be loaded.
 
     Attributes:
         name: its name in messages and results.
-        parts: what gives its values.
-        error: why there are none, "" if there are.
+        parts: the parts that load the values.
+        error: why the row has no values, "" if it has.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Row:
 
 
 class RowSource(Protocol):
-    """A source of rows for one input or several."""
+    """Protocol: a source of rows (a file, a folder, a stream) with values for one input or several."""
 
     @property
     def inputs(self) -> Sequence[str]:
@@ -71,13 +71,13 @@ class RowSource(Protocol):
 
     @property
     def count(self) -> int | None:
-        """The number of rows, None if it shows only at the end."""
+        """The number of rows, None if it is known only when all are read."""
 
     def rows(self, start: int) -> Iterator[Row]:
         """Yield the rows from number `start` on."""
 
     def identity(self) -> dict[str, Any]:
-        """Return JSON types that identify the rows, to tell whether they are the same as in an interrupted run."""
+        """Return JSON data that identify the rows, so that a resumed run can tell whether they are still the same."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class FilePart:
 
     Attributes:
         path: the file.
-        names: the inputs that it has values for; of several, the file says which.
+        names: the inputs that it may have values for; if there are several, the entries of the file say which.
     """
 
     path: Path
@@ -106,7 +106,7 @@ class JsonPart:
     Attributes:
         line: the text.
         source: what messages call it.
-        names: the inputs that it has values for.
+        names: the inputs that the line has values for.
     """
 
     line: bytes
@@ -133,7 +133,7 @@ class ValuePart:
     """A value that was read already: an array, or the bytes of a picture.
 
     Attributes:
-        name: the input.
+        name: the name of the input.
         value: the array, or the bytes of a PNG or JPEG file.
         source: what messages call it.
     """
@@ -151,7 +151,7 @@ class ValuePart:
 
 
 def own_names(entries: Mapping[str, Any], details: Mapping[str, Details], source: str) -> dict[str, Any]:
-    """Return the entries that are inputs, by the inputs' names; "x" stands for "serving_default_x:0" too. Others are left out.
+    """Return the entries that are inputs, by the inputs' names; "x" stands for "serving_default_x:0" too. Others are ignored.
 
     A model with one input takes an only entry (besides "name") whatever it is called.
 

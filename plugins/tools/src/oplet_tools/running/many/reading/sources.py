@@ -30,7 +30,7 @@ class Sources:
     """The sources of rows for all inputs.
 
     Attributes:
-        constants: the values of inputs that have the same one in each row, with the files that they came from.
+        constants: the inputs that have the same value in every row: by name the value, and the file that it came from.
     """
 
     constants: dict[str, tuple[NDArray[Any], str]] = field(default_factory=dict)
@@ -38,25 +38,25 @@ class Sources:
 
     @property
     def count(self) -> int | None:
-        """The number of rows, None if it shows only at the end."""
+        """The number of rows, None if it is known only when all are read."""
         counts = [source.count for source in self._sources.values() if source.count is not None]
         return counts[0] if counts else None
 
     @property
     def can_come_again(self) -> bool:
-        """Whether the rows can be read again, as a resumed run must."""
+        """Whether the rows can be read a second time, as a resumed run must; not from standard input."""
         return all(text.rpartition("=")[2] != STDIN for text in self._sources)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Identity of the rows, by the input as it was given, to tell whether they are the same as in an interrupted run."""
+        """Data that identify the rows, by the text that was given for each source; a resumed run compares them."""
         return {text: source.identity() for text, source in self._sources.items()}
 
     def add(self, text: str, source: RowSource) -> None:
-        """Add a source of rows.
+        """Add a source of rows under `text`, its text on the command line.
 
         Raises:
-            TensorError: they are not as many as those of another source, or the files of two folders are not called alike.
+            TensorError: the source has another number of rows than one added before, or two folders' files have different names.
         """
         if text in self._sources:
             raise TensorError(f"'{text}' is given twice.")
@@ -100,7 +100,7 @@ def open_sources(
     notify: NoticeCallback,
     say: Callable[[str], None],
 ) -> Sources:
-    """Open the rows that `--input` names. A single value is the same in each row; where arrays may be either, they are rows.
+    """Open the rows that `--input` names. A file with a single value is used in every row; an array that may be either is rows.
 
     Args:
         given: "SOURCE" or "NAME=SOURCE" each. Sources without a name go to the next input that has none; a table, lines and an .npz may
@@ -164,7 +164,9 @@ def _opened(path: Path, name: str, details: Mapping[str, Details], stdin: Binary
 def _single_value(
     path: Path, name: str | None, details: Mapping[str, Details], options: InputOptions, notify: NoticeCallback, several: bool
 ) -> dict[str, tuple[NDArray[Any], str]] | None:
-    """Return the values of inputs from a file that holds one value for each; None if its arrays are rows."""
+    """Return the values of inputs from a file that holds one value for each; None if its arrays are rows. Where both fit it is
+    rows, unless there is one row and `several` inputs are given.
+    """
     if path.suffix.lower() in (".npy", ".npz"):
         with suppress(TensorError):
             if Arrays(path, name or "", details).count != 1 or not several:
