@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
 
@@ -11,8 +12,8 @@ from oplet_build.building.packages import find_package
 
 __all__ = ["may_decline"]
 
-#: Source that mentions one of these may leave nodes to the next provider.
-_DECLINES = re.compile(r"\b(?:decline|Declined|NodeLimits|TypeLimit|limited)\b")
+#: Code that names one of these may leave nodes to the next provider; words in docstrings and comments do not count.
+_DECLINES = frozenset({"decline", "Declined", "NodeLimits", "TypeLimit", "limited"})
 
 
 #: Import statements: `from NAME import MEMBERS` and `import NAMES`.
@@ -32,6 +33,18 @@ def may_decline(entry: ResolverEntry) -> bool:
     return _declines(target.partition(":")[0] if isinstance(target, str) else "", entry.provenance.module.partition(".")[0])
 
 
+def _names_declining(source: str) -> bool:
+    """Return whether code uses or imports one of the names; True where it is no Python."""
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError):
+        return True
+    used = {node.id for node in nodes if isinstance(node, ast.Name)} | {
+        node.attr for node in nodes if isinstance(node, ast.Attribute)
+    }
+    return not _DECLINES.isdisjoint(used | {node.name for node in nodes if isinstance(node, ast.alias)})
+
+
 @functools.cache
 def _declines(kernel: str, top: str) -> bool:
     top = kernel.partition(".")[0] or top
@@ -40,7 +53,7 @@ def _declines(kernel: str, top: str) -> bool:
     except (BuildError, ImportError, ValueError):
         return True
     if kernel not in package.modules:
-        return _DECLINES.search(package.texts) is not None
+        return _names_declining(package.texts)
     seen: set[str] = set()
     waiting = {kernel}
     while waiting:
@@ -48,14 +61,14 @@ def _declines(kernel: str, top: str) -> bool:
         seen.add(module)
         path = package.modules[module]
         text = "" if path is None else path.read_text(encoding="utf-8-sig", errors="replace")
-        if _DECLINES.search(text):
+        if _names_declining(text):
             return True
         named = {name for names in _IMPORT.findall(text) for name in re.findall(r"[\w.]+", names)}
         for name, members in _FROM.findall(text):
             if name.startswith(".") or name == top:
-                return _DECLINES.search(package.texts) is not None
+                return _names_declining(package.texts)
             named |= {name, *(f"{name}.{member}" for member in re.findall(r"\w+", members))}
         if top in named:
-            return _DECLINES.search(package.texts) is not None
+            return _names_declining(package.texts)
         waiting |= (named & package.modules.keys()) - seen
     return False
