@@ -35,8 +35,8 @@ def companion(name: str) -> Any:
     """Return the object that another installed package provides as the attribute `name` of `oplet`.
 
     Raises:
-        ImportError: several packages bring it, or none does and it is known which one would.
-        AttributeError: nobody is known to bring it.
+        ImportError: several packages provide the name, or none does and the package that would is known.
+        AttributeError: no package is known to provide the name.
     """
     if target := _target(name):
         module, _, attribute = target.partition(":")
@@ -48,17 +48,17 @@ def companion(name: str) -> Any:
 
 
 def _command(name: str) -> str:
-    """Return the command that installs the package of a known companion."""
+    """Return the shell command that installs the package which provides this name of `oplet`."""
     from oplet.plugins.install_commands import install_command  # imported late: only for advice
 
     return install_command(KNOWN[name])
 
 
 def _target(name: str) -> str:
-    """Return the value of a companion's entry point, "" if no installed package brings it.
+    """Return the "module" or "module:NAME" that a package's entry point gives for a name of `oplet`; "" if no package has one.
 
     Raises:
-        ImportError: several packages bring it.
+        ImportError: several packages provide the name.
     """
     try:
         import importlib_metadata
@@ -92,9 +92,7 @@ class _Forward:
 
 
 class _Finder:  # not a MetaPathFinder: importing importlib.abc imports thirty modules more
-    """Import finder (`sys.meta_path`) of companion modules and their submodules, asked after the finders of oplet's own
-    modules.
-    """
+    """Import finder (`sys.meta_path`) for modules under `oplet` that other packages provide; asked after those of oplet's own."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Return the module spec of `oplet.NAME` or of a module within it; None if the name belongs to no companion.

@@ -20,7 +20,7 @@ _LIBRARY = re.compile(r".*(\.so(\.\d+)*|\.dylib|\.dll)\Z", re.DOTALL)
 
 
 def is_library(name: str) -> bool:
-    """Whether the name of a delegate is a shared library's: a path, or a file name that ends like one."""
+    """Whether a delegate's name denotes a shared library: it has a path separator, or ends in `.so`, `.dylib` or `.dll`."""
     return os.sep in name or "/" in name or bool(_LIBRARY.match(name))
 
 
@@ -117,7 +117,7 @@ class DelegateRegistry:
         """
         Args:
             provenance: the package whose delegates are registered.
-            no_loader: a function that says why no package loads shared libraries, and what to do about it.
+            no_loader: returns the reason why no package loads shared libraries, for error messages; None for no reason.
         """
         self.provenance = provenance or Provenance()
         self._entries: dict[str, list[DelegateEntry]] = {}
@@ -148,7 +148,7 @@ class DelegateRegistry:
         self._entries.setdefault(name, []).append(DelegateEntry(name, factory, self.provenance, tuple(serves)))
 
     def add_loader(self, factory: Callable[[str, Mapping[str, Any]], Delegate] | str) -> None:
-        """Register what makes delegates of shared libraries: where `load_delegate` is given a path, or a file name such as `libfoo.so`.
+        """Register the function that makes delegates from shared libraries (to `load_delegate`, a path or `foo.so`).
 
         Args:
             factory: a function that takes the library, as the user names it, and a mapping of options, and returns a Delegate; or its

@@ -59,8 +59,8 @@ class Node:
         delegate: the delegate whose kernel it is; None for a node of the model.
         user_data: the result of the registration's `init`.
         prepared: the kernel's own: what `prepare` passes to `bind`.
-        providers: the providers that were asked to serve it; None until one declines.
-        shared: the values that its subgraph's nodes have in all interpreters of the model; None where they are no node's but this one's.
+        providers: the kernels that may serve it, in order of precedence, and which declined; None until one declines.
+        shared: where values made of constants (`cached`) are kept for all interpreters of the model; None where it shares none.
     """
 
     __slots__ = (
@@ -232,7 +232,7 @@ class Node:
         return value
 
     def has_made_of(self, tensor: Tensor) -> bool:
-        """Return whether a value of `cached` was made from this constant. For the runtime."""
+        """Return whether a value that `cached` keeps was computed from this constant. For the runtime."""
         wanted = tensor.source
         return any(source is wanted for made in (self._cache or {}).values() for source in made.sources)
 
@@ -248,7 +248,7 @@ class Node:
         return self.shared.derive(self.index, (kernel.init, kernel.prepare, kernel.bind, kernel.invoke), key, sources, make)
 
     def persistent(self, tensor: Tensor) -> Tensor:
-        """Return the PERSISTENT temporary of the last prepare at the same position, if it has this one's shape and type; else
+        """Return the PERSISTENT temporary that the last prepare requested in this one's turn, if shape and type are equal, else
         `tensor`.
 
         For the runtime's `Context.add_temporary`.
@@ -301,8 +301,8 @@ class Node:
         return result
 
     def take_over(self, other: Node) -> None:
-        """Take over the state of the same node in another interpreter: prepared, with its temporaries and cached values. For the
-        runtime.
+        """Take over what kernels have prepared for the same node in another interpreter, with temporaries and cached values. For
+        the runtime.
         """
         self.registration = other.registration
         self.temporaries = other.temporaries
@@ -325,7 +325,7 @@ class Node:
 
     def profiling_string(self, context: object) -> str:
         """Return the name of the node in profiles: that of its registration's `profiling_string`, else the op's name; "PAD +
-        CONV_2D" if it is fused.
+        CONV_2D" if the node is fused with others.
         """
         label = None if self.registration is None else self.registration.profiling_string
         own = self.op_name if label is None else label(context, self)

@@ -136,10 +136,10 @@ class SharedValues:
     values of its parent, in the memory that both share until one of them writes there.
 
     Attributes:
-        tables: the model's tables, once they are verified; None before. They are the model's own business.
+        tables: the model's tables, once they are verified; None before. Only `Model` uses them.
 
     Args:
-        content: the model's bytes, which are kept alive, so that no others get their id; None where a file's mapping holds this.
+        content: the model's bytes, which are kept alive, so that no others get their id; None for a mapped file's values.
     """
 
     __slots__ = ("__weakref__", "_content", "_held", "_most", "tables")
@@ -173,7 +173,7 @@ class SharedValues:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was kept yet."""
+        """Whether no value was stored yet."""
         return not self._held
 
     def __len__(self) -> int:
@@ -200,13 +200,13 @@ class NodeValues:
     def derive(self, node: int, kernel: Hashable, key: Hashable, sources: Sequence[Source], make: Callable[[], Any]) -> Derived:
         """Return the value that another interpreter's node has made from the same constants, or make it.
 
-        Threads that prepare the same node at the same time may each make it; all get the same one. None waits for another: what `make`
-        does is a kernel's own.
+        Threads that prepare the same node at the same time may each make it; all get the same one. No thread waits for another,
+        as `make` runs a kernel's code.
 
         Args:
             node: the number of the node.
             kernel: identifies the kernel among those that may serve the node.
-            key: the kernel's name for the value.
+            key: identifies the value within the node.
             sources: the constants from which it is made.
             make: makes it. Its arrays become read-only.
         """
@@ -246,7 +246,7 @@ def values_of_bytes(content: bytes) -> SharedValues:
 
 
 def _renew_lock() -> None:
-    """Replace the lock in a forked process: a thread of the parent that does not exist there may have held it."""
+    """Replace the lock in a forked child process, which has no copy of the parent's thread that may have held it."""
     global _lock
     _lock = threading.RLock()
 
@@ -256,7 +256,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def nbytes_of(value: object, sources: Sequence[Source]) -> int:
-    """Count the bytes of the large arrays in a value, except views of its sources."""
+    """Count the bytes of the large arrays in a value (an array, tuple or list), except views of its source constants."""
     if type(value) is np.ndarray:
         if value.nbytes < _SMALL:
             return 0

@@ -209,8 +209,8 @@ class Interpreter(Descriptions):
         without this method too. Nodes whose shapes are known only while invoking are left out.
 
         Args:
-            progress: is called with the number of nodes that have theirs, and that of all nodes that are waited for; not at all where
-                none is.
+            progress: called with how many nodes have their best kernel so far, and how many are waited for in all; never if none
+                is.
 
         Examples:
             >>> interpreter.warm_up()  # doctest: +SKIP

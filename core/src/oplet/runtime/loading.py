@@ -107,7 +107,7 @@ def manager_of(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
 
 @lru_cache(maxsize=8)
 def _named_manager(names: str | tuple[str, ...], *_key: object) -> PluginManager:
-    """Return a manager of the plugins with these names, another one where `_key` differs: variables, import path or default manager."""
+    """Return a manager of the plugins with these names, cached by these and `_key`: variables, import path, default manager."""
     from oplet.plugins.manager import PluginManager
 
     return PluginManager.named(names, "plugins")
@@ -120,7 +120,7 @@ def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: Memo
         model: the model.
         index: the subgraph's index.
         table: the subgraph's table.
-        memory: is charged for constants that are no views of the file.
+        memory: the memory account, which counts constants that are no views of the file.
     """
     tensors = load_tensors(model, table, memory)
     nodes = load_nodes(model, table, tensors)
@@ -140,7 +140,7 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
     Args:
         model: the model.
         subgraph: the subgraph's table.
-        memory: is charged for constants that are no views of the file.
+        memory: the memory account, which counts constants that are no views of the file.
     """
     rows = as_lazy_tables(subgraph.tensors)
     tensors: list[Tensor] = [None] * len(rows)  # type: ignore[list-item]
@@ -168,7 +168,7 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
 
 
 def _without_bytes(tensor: Tensor) -> Tensor:
-    """Return a tensor as it would be without bytes in the file."""
+    """Return a copy of a tensor without the constant data that the file has for it: a node writes the tensor."""
     return Tensor(
         tensor.index,
         tensor.name,

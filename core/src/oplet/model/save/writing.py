@@ -133,12 +133,12 @@ def save(
     Args:
         model: the model.
         path: the model's file.
-        constants: as for `pieces`.
+        constants: "inside" the FlatBuffer or "outside", after it in the file; None to leave each where it is.
         files: the contents of the external files, by name; None for those of the model that was read.
-        unreferenced: as for `pieces`.
+        unreferenced: whether to "keep" or "drop" bytes at the end of the file that no table refers to.
 
     Raises:
-        ModelError: as `pieces` and `missing_files` do, or a file cannot be written.
+        ModelError: data would be lost, an external file's name is refused or taken, or a file cannot be written.
     """
     content = pieces(model, constants, unreferenced)
     groups = [group.name or "" for group in model.root.external_buffer_groups or []]
@@ -168,7 +168,7 @@ def save(
 
 
 def _beside(model: ModelSource, name: str, path: str | os.PathLike[str]) -> memoryview:
-    """Return the contents of an external buffer group's file."""
+    """Return the contents of the model's external file `name`, to be copied beside the model's new file `path`."""
     try:
         return model.external_file(name).view
     except ModelError as error:
@@ -323,7 +323,7 @@ class _Layout:
         return result
 
     def _mark(self, constants_moved: bool) -> None:
-        """Add or remove the metadata entry of models whose FlatBuffer is not the whole model, as the converter does."""
+        """Add or remove the metadata entry that says that constants lie outside of the FlatBuffer, as LiteRT's converter does."""
         entries = list(self.root.metadata or [])
         marked = any(entry.name == _LOCATION for entry in entries)
         if constants_moved and not marked:

@@ -85,7 +85,7 @@ class TensorRules:
         return sizes
 
     def _are_plain(self, group: Columns[tables.Tensor], size: Array) -> Array:
-        """Return a mask of the tensors that pass a fast, vectorized check, which most do; others may still be valid.
+        """Return a mask of the tensors that pass a fast, vectorized check, which most do; tensors that do not may still be valid.
 
         Args:
             group: the tensors.
@@ -156,7 +156,7 @@ class TensorRules:
 def _are_plainly_quantized(
     quantizations: LazyTables[tables.QuantizationParameters], shapes: Vectors, types: Sequence[TensorType]
 ) -> Array:
-    """Return a mask of the quantizations that pass a fast, vectorized check; others may still be valid."""
+    """Return a mask of the quantization tables that pass a fast, vectorized check; those that do not may still be valid."""
     plain = np.ones(len(quantizations), np.bool_)
     plain[[number for number, _ in quantizations.singles]] = False
     for group in quantizations.groups:

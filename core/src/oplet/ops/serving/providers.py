@@ -20,7 +20,7 @@ class Chain:
     """The kernels for an op in the order of precedence, shared by all of its nodes; each is loaded when a node first needs it.
 
     Args:
-        ask: asks for the providers from the first one on.
+        ask: returns an iterator of the kernels, which finds and imports each when it is asked for.
     """
 
     __slots__ = ("_ask", "_found", "_rest")
@@ -91,15 +91,15 @@ class Providers:
 
     @property
     def started(self) -> bool:
-        """Whether `init` of the present provider was called."""
+        """Whether `init` of the present provider, the kernel that serves the node now, was called."""
         return self._asked[self._at].started
 
     def start(self) -> None:
-        """Record that `init` of the present provider was called."""
+        """Record that `init` of the present provider, the kernel that serves the node now, was called."""
         self._asked[self._at].started = True
 
     def restart(self) -> None:
-        """Give the node back to the first provider, for a new prepare."""
+        """Give the node back to the first kernel in the order of precedence, for a new prepare."""
         self.declined.clear()
         if self._at:
             self._take(0)
@@ -120,7 +120,7 @@ class Providers:
         return True
 
     def move_to(self, node: Node) -> None:
-        """Serve the same node of another interpreter from now on."""
+        """Attach these kernels to the same node of another interpreter, which takes over this node's state."""
         self._node = node
 
     def initialized(self) -> list[tuple[Kernel, Any]]:

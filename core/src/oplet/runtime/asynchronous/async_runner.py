@@ -23,7 +23,7 @@ __all__ = ["AsyncSignatureRunner"]
 
 
 class AsyncSignatureRunner:
-    """Registers buffers, reconciles their attributes with the backend, and runs tasks on them.
+    """Registers buffers, reconciles their attributes with the backend (a delegate's `AsyncKernel`), and runs tasks on them.
 
     Obtained from `Interpreter.get_async_signature_runner`. Handles and tasks are shared by all runners of a subgraph.
 

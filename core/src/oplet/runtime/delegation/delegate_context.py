@@ -116,7 +116,7 @@ class SubgraphDelegateContext(DelegateContext):
         return node if self.offers(node) else self._withheld.setdefault(node, _stand_in(node))
 
     def offers(self, node: Node) -> bool:
-        """Return whether the delegate may claim the node, as far as `Delegate.only_nodes` goes; a delegate's kernel is no node to claim."""
+        """Return whether `Delegate.only_nodes` leaves the node to the delegate; True also for delegates' kernels."""
         return self._only is None or node.delegate is not None or node.index in self._only
 
     def metadata(self, name: str) -> bytes | None:
@@ -223,7 +223,7 @@ class SubgraphDelegateContext(DelegateContext):
 
 
 def _stand_in(node: Node) -> Node:
-    """Return what a delegate sees of a node that it is not offered: a kernel of another delegate, with the same tensors."""
+    """Return what a delegate sees of a node that it may not claim: a kernel of another delegate, with the same tensors."""
     found = Node(node.index, BuiltinOperator.DELEGATE, node.op_name, 1, node.inputs, node.outputs, registration=node.registration)
     found.delegate = _NOBODY
     return found

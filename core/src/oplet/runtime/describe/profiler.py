@@ -35,7 +35,7 @@ class Profiler:
     `oplet_tools.benchmarking.profile.summarize` makes a summary of the events, `oplet_tools.benchmarking.trace` a trace that browsers show.
 
     Args:
-        enabled: the initial value of the attribute.
+        enabled: whether runs are timed from the start.
 
     Attributes:
         events: the events in order.

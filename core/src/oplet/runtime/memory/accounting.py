@@ -24,9 +24,9 @@ _TENSOR = 512
 
 
 class Bounds:
-    """What a model may use where the application says nothing; `oplet.Limits`, by which it does, tells what each attribute means.
+    """The default limits of what a model may use; applications set them with `oplet.Limits`, which explains the attributes.
 
-    They are two classes because dataclasses take longer to import and to make than opening a small model.
+    The classes are two because importing and making a dataclass takes longer than opening a small model.
     """
 
     max_arena_bytes: int | None = 16 << 30
@@ -139,7 +139,7 @@ class MemoryAccount:
         self._total += nbytes
 
     def release(self, owner: Tensor | Node) -> None:
-        """Remove what a tensor, or a node's kernel, was charged."""
+        """Subtract the bytes that were counted for a tensor, or for the kernel of a node."""
         self._total -= self._own.pop(owner, 0)
         if self._strings:
             self._total -= self._strings.pop(owner, 0)
@@ -165,17 +165,17 @@ class MemoryAccount:
         return self._total
 
     def take_over(self, other: MemoryAccount, owners: Mapping[Tensor | Node, Tensor | Node]) -> None:
-        """Take over all that another interpreter of the same model was charged.
+        """Count here what another interpreter of the same model had allocated, as this one takes it over.
 
         Args:
             other: its account.
-            owners: for each of its tensors and nodes the one of this interpreter.
+            owners: maps the other interpreter's tensors and nodes to this one's.
         """
         self._own = {owners.get(owner, owner): nbytes for owner, nbytes in other._own.items()}
         self._total = other._total
 
     def charge(self, nbytes: int) -> None:
-        """Check the bytes that a kernel allocates for itself; while its node is prepared or bound, charge them to the node.
+        """Check bytes that a kernel allocates besides tensors; those of `prepare` and `bind` count until the next prepare.
 
         Raises:
             LimitError: with it, the model would take more than `max_arena_bytes`.
@@ -190,7 +190,7 @@ class MemoryAccount:
             self._total += nbytes
 
     def check_arena(self, nbytes: int, largest: Tensor) -> None:
-        """Check the bytes of arenas, in addition to all that is charged.
+        """Check that arenas (blocks that tensors share) fit into the limit, together with all bytes that are counted.
 
         Args:
             nbytes: the bytes of the arenas.

@@ -41,7 +41,7 @@ def ensure_readable(context: Context, tensor: Tensor) -> None:
 
 
 def with_readable_inputs(context: Context, node: Node, thunk: Thunk) -> Thunk:
-    """Return a thunk that makes the node's inputs in other delegates' buffers readable before it runs; the same one if there are none."""
+    """Return a thunk that copies inputs that are newer in other delegates' buffers, then runs; the same one if there are none."""
     foreign: list[Tensor] = []
     for tensor in node.inputs:
         if tensor is not None and tensor.delegate is not None and tensor.delegate is not node.delegate:
