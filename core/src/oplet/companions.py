@@ -72,10 +72,10 @@ def _target(name: str) -> str:
 
 
 class _Forward:
-    """Module loader of `oplet.NAME`: the loaded module gets every attribute of the companion module.
+    """Module loader of `oplet.NAME` where another package provides it: the loaded module gets every attribute of that package's.
 
     Args:
-        target: the name of the companion's module.
+        target: the name of the other package's module.
     """
 
     def __init__(self, target: str) -> None:
@@ -85,7 +85,7 @@ class _Forward:
         """Return None, so that Python creates an ordinary module object."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Import the companion and copy its attributes into the module."""
+        """Import the other package's module and copy its attributes into `module`."""
         target = importlib.import_module(self._target)
         forwarded = {"__doc__": target.__doc__, "__getattr__": lambda name: getattr(target, name), "__dir__": lambda: dir(target)}
         module.__dict__.update(forwarded)
@@ -95,10 +95,10 @@ class _Finder:  # not a MetaPathFinder: importing importlib.abc imports thirty m
     """Import finder (`sys.meta_path`) for modules under `oplet` that other packages provide; asked after those of oplet's own."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the module spec of `oplet.NAME` or of a module within it; None if the name belongs to no companion.
+        """Return the module spec of `oplet.NAME` or of a module within it; None if no other package provides the name.
 
         Raises:
-            ImportError: several packages bring it.
+            ImportError: several packages provide it.
             ModuleNotFoundError: none does, and it is known which one would.
         """
         oplet, _, rest = fullname.partition(".")
@@ -126,8 +126,6 @@ class _Finder:  # not a MetaPathFinder: importing importlib.abc imports thirty m
 
 
 def find_companions() -> None:
-    """Install the import finder, so that `import oplet.NAME` finds companions. Package metadata is read only when such a name is
-    imported.
-    """
+    """Install the import finder, so that `import oplet.NAME` finds modules of other packages; their metadata is read only then."""
     if not any(type(finder).__name__ == _Finder.__name__ and type(finder).__module__ == __name__ for finder in sys.meta_path):
         sys.meta_path.append(cast("MetaPathFinder", _Finder()))

@@ -109,7 +109,7 @@ class DelegateContext:
         raise NotImplementedError
 
     def node(self, index: int) -> Node:
-        """Return a node of the subgraph by its index; its registration is resolved."""
+        """Return a node of the subgraph by its index; its `registration`, the kernel that would serve it, is set."""
         raise NotImplementedError
 
     def metadata(self, name: str) -> bytes | None:
@@ -201,12 +201,12 @@ class Delegate:
 
     @property
     def profiles_operators(self) -> bool:
-        """Whether its kernels report each operator to the profiler, so that the runtime does not report whole partitions."""
+        """Whether the delegate's kernels report each operator to the profiler, and not the runtime whole partitions."""
         return DelegateFlags.PER_OPERATOR_PROFILING in self.flags
 
     @property
     def allows_dynamic_tensors(self) -> bool:
-        """Whether its kernels support shapes that are known only at run time, and resizes."""
+        """Whether the delegate's kernels support shapes that are known only at run time, and resizes."""
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS in self.flags
 
     def prepare(self, context: DelegateContext) -> None:
@@ -224,15 +224,15 @@ class Delegate:
         return None
 
     def copy_from_buffer_handle(self, context: Context, handle: Any, tensor: Tensor) -> None:
-        """Copy a buffer to `tensor.data`. Required of delegates that set buffer handles."""
+        """Copy the delegate's buffer `handle` to `tensor.data`. Required of delegates that set buffer handles."""
         raise DelegateError(f"{self.name} cannot copy the data of {tensor} from its buffer {handle!r}.")
 
     def copy_to_buffer_handle(self, context: Context, handle: Any, tensor: Tensor) -> None:
-        """Copy `tensor.data` to a buffer; optional."""
+        """Copy `tensor.data` to the delegate's buffer `handle`; optional."""
         raise DelegateError(f"{self.name} cannot copy the data of {tensor} to its buffer {handle!r}.")
 
     def free_buffer_handle(self, context: Context, handle: Any) -> None:
-        """Free a buffer; its handle is not used again."""
+        """Free the delegate's buffer `handle`, which is not used again."""
 
 
 class DelegateKernel:

@@ -32,7 +32,7 @@ class DelegateEntry:
         name: its name.
         factory: a function that takes the options and returns the delegate, or its "module:NAME".
         provenance: the package that it comes from.
-        serves: the custom ops that it exists for: names, or "Flex*" for all whose names begin so.
+        serves: the custom ops that it is meant to run: names, or "Flex*" for all whose names begin so.
     """
 
     name: str
@@ -41,7 +41,7 @@ class DelegateEntry:
     serves: tuple[str, ...] = ()
 
     def serves_op(self, name: str) -> bool:
-        """Return whether the delegate was registered for the custom op `name` (`serves`)."""
+        """Return whether the delegate was registered to run the custom op `name`, see `serves`."""
         return any(matches(each, name) for each in self.serves)
 
     def create(self, options: Mapping[str, Any] | None = None) -> Delegate:

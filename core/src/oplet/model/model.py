@@ -128,7 +128,7 @@ class Model:
     def set_verified(self) -> None:
         """Record that the tables are verified, and let other models of the same bytes have them.
 
-        Tables that refer to files of constants are verified anew by each, as those files may have changed since.
+        Tables that refer to files of constants are verified anew by each model, as those files may have changed since.
         """
         shared = self.shared_values
         if shared is not None and not self.lazy_root.external_buffers:

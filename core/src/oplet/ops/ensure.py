@@ -32,7 +32,7 @@ def decline(reason: str) -> NoReturn:
     changed.
 
     It is for attributes, types and shapes that this kernel does not support and another one may; `ensure` is for nodes that are
-    invalid for every kernel. Each prepare begins with the first provider again, as other shapes may suit it.
+    invalid for every kernel. Each prepare begins with the first kernel again, as other shapes may suit it.
 
     Args:
         reason: what the kernel does not support, with the values in question; `explain()` reports it.

@@ -201,7 +201,7 @@ class Node:
             key: identifies the value within the node. It includes everything that the value depends on besides the sources' values:
                 types, shapes, decisions of `prepare`; not the node's options and quantization, which never change.
             sources: the tensors whose values `make` reads; None for an omitted one.
-            make: computes the value. Its arrays are charged (`oplet.charge`), except views of the sources.
+            make: computes the value. Its arrays, except views of the sources, count against the memory limit (`oplet.charge`).
             shared: whether all interpreters that were opened from the same file or `bytes` object have one value, as they should where
                 it is large. It is then made once, freed with the last of them, and read by several threads, so that nothing may write
                 into it: arrays in it, also in tuples, lists and dictionaries, become read-only. `key` then includes whatever differs
@@ -263,7 +263,7 @@ class Node:
 
     @property
     def kernel_cache(self) -> KernelCache:
-        """The values of `cached` and the persistent temporaries, to be saved while another kernel serves the node."""
+        """What the kernel keeps in `cached` and as persistent temporaries, to be saved while another kernel serves the node."""
         return self._cache, self._persistent
 
     @kernel_cache.setter

@@ -113,7 +113,7 @@ class Derived:
     """A value that was made from constants.
 
     Attributes:
-        sources: what it was made from. They are kept alive, so that no others get their ids.
+        sources: what it was made from. They are kept alive, so that their ids are not used again.
         value: the value.
     """
 
@@ -181,10 +181,10 @@ class SharedValues:
 
 
 class NodeValues:
-    """The part of a model's shared values that belongs to the nodes of one subgraph of its file.
+    """The values, such as packed weights, that a subgraph's nodes share with the same nodes in other interpreters of the model.
 
     Attributes:
-        shared: the model's values.
+        shared: the shared values of the whole model.
 
     Args:
         shared: the model's values.
@@ -237,7 +237,7 @@ _of_bytes: weakref.WeakValueDictionary[int, SharedValues] = weakref.WeakValueDic
 
 
 def values_of_bytes(content: bytes) -> SharedValues:
-    """Return the shared values of all models that were opened from this `bytes` object."""
+    """Return the constants and packed weights that all models share that were opened from this `bytes` object."""
     with _lock:
         found = _of_bytes.get(id(content))
         if found is None:

@@ -55,8 +55,8 @@ def install_first(*packages: str) -> str:
 
 
 def clone() -> Path | None:
-    """Return the root of the clone that oplet was installed from, editable or not; None if it came from an index or the clone is
-    gone.
+    """Return the root of the git clone that oplet was installed from, editable or not; None if it came from an index or the clone
+    is gone.
     """
     try:
         told = json.loads(_direct_url() or "{}")

@@ -158,7 +158,7 @@ class Plugin:
 
     @property
     def rank(self) -> int:
-        """Precedence of its tier; the highest is served first."""
+        """Precedence of the plugin's tier (built-in ops, faster kernels, ...); plugins with the highest serve first."""
         return _TIERS.index(self.tier)
 
     def block(self, reason: str) -> None:
@@ -351,7 +351,7 @@ class Plugin:
 
 
 def note_namesakes(plugins: Iterable[Plugin]) -> None:
-    """Add a note to plugins that share a name: switches by this name affect all of them."""
+    """Add a note to plugins that share a name, as enabling or disabling plugins by this name affects all of them."""
     by_name: dict[str, list[Plugin]] = {}
     for plugin in plugins:
         if plugin.state != "blocked":

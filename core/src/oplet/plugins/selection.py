@@ -82,8 +82,8 @@ class Switches(NamedTuple):
 
     Attributes:
         load: the names of the only plugins that may load; None for all.
-        load_source: the origin of `load` in messages.
-        block: the names of plugins that may not load, each with the origin in messages.
+        load_source: where `load` was given, as messages name it.
+        block: the names of plugins that may not load, each with where it was given.
     """
 
     load: tuple[str, ...] | None
@@ -107,7 +107,7 @@ class Switches(NamedTuple):
             load: the names of the only plugins that may load; None for what the environment variable OPLET_PLUGINS says.
             block: the names of plugins that may not load.
             environ: the environment variables.
-            argument: the name of `load` in messages.
+            argument: what messages call the argument `load`.
 
         Raises:
             PluginError: an item of `load` is not a name.

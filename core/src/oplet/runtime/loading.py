@@ -248,7 +248,7 @@ def _read_shared(
     name: str,
     memory: MemoryAccount,
 ) -> Array:
-    """Return a constant's values, in the one array that all tensors of the same bytes, type and shape have; each interpreter is charged for it."""
+    """Return a constant's values, one array for equal bytes, type and shape; its memory counts for each interpreter."""
     if shared is None or (type not in _PLAIN and type not in PACKED_BITS):
         return _read_constant(raw, type, shape, sparse, index, name, memory)
     key = _constant_key(raw, type, shape, sparse)

@@ -72,7 +72,7 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
 def resolve_subgraphs(
     subgraphs: Sequence[Subgraph], root: tables.Model, resolver: OpResolver, advice: Callable[[str], str], model: str
 ) -> None:
-    """Set the registrations of the nodes of all subgraphs of a model; errors as of `resolve_nodes`.
+    """Set the registrations (kernels) of the nodes of all subgraphs of a model; raises what `resolve_nodes` raises.
 
     Subgraphs that nothing calls may lack kernels: a build for one model leaves them out.
     """

@@ -281,7 +281,7 @@ class Subgraph:
         self.absorption.end()
 
     def find_last_uses(self) -> None:
-        """Compute `last_use` for the current plan."""
+        """Compute `last_use`, the position in the execution plan of the last node that reads each tensor."""
         end = len(self.execution_plan)
         self.last_use = {}
         for position, index in enumerate(self.execution_plan):
@@ -301,7 +301,7 @@ class Subgraph:
                 tensor.data.fill(tensor.zero_point if tensor.type is TensorType.INT8 else 0)
 
     def forget_folded(self, nodes: Iterable[Node]) -> None:
-        """Mark nodes as not folded, so that they run again: a delegate's kernel writes, or wrote, their outputs."""
+        """Let folded nodes (run ahead on constants) run again, as a delegate's kernel writes, or wrote, their outputs."""
         for node in nodes:
             self.folded.pop(node.index, None)
 

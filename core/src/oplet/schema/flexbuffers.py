@@ -158,7 +158,7 @@ def flexbuffer_map(data: bytes, what: str, verb: str) -> dict[str, Any]:
     Args:
         data: the bytes.
         what: the bytes' name in messages.
-        verb: the verb that follows the name.
+        verb: the verb that follows the name in messages, such as "hold".
 
     Raises:
         CustomOptionsError: they are no FlexBuffer, or hold no map.

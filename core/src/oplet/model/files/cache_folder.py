@@ -52,7 +52,7 @@ class CacheFolder:
 
     @property
     def path(self) -> str:
-        """Its path, which follows the environment; "" where the user has no cache folder."""
+        """The folder's path, by the present environment variables; "" where the user has no cache folder."""
         folder = cache_folder()
         return folder and os.path.join(folder, self._name)
 

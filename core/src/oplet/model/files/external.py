@@ -47,7 +47,7 @@ class ExternalFiles:
             self._highest = max(self._highest, buffer.id)
 
     def add(self, group: str, data: bytes | NDArray[Any], packing: str) -> int:
-        """Append a buffer to a group's file; return the buffer's id."""
+        """Append a buffer to the external file named `group`; return the buffer's id."""
         check_name(group, "The model", writing=True)
         raw = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         groups = self._root.external_buffer_groups = self._root.external_buffer_groups or []

@@ -49,7 +49,7 @@ class ThreadedAsyncKernel(AsyncKernel):
     with every execution.
 
     Args:
-        bind: the function that returns the thunk: a `DelegateKernel`'s own `bind`.
+        bind: returns the function (thunk) that runs the node: a `DelegateKernel`'s own `bind`.
 
     Examples:
         >>> from oplet import DelegateKernel

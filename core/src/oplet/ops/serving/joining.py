@@ -98,7 +98,7 @@ class Loop(NamedTuple):
 
 
 class LoopJoiner(Joiner, Protocol):
-    """A joiner that can compile a whole loop into one function, too."""
+    """A joiner (fuses the functions that run nodes) that can compile a whole loop into one function, too."""
 
     def loop(self, loop: Loop) -> Rounds | None:
         """Return a function that runs iterations of a loop, and keeps alive what it needs; None where it cannot be made.
@@ -110,14 +110,14 @@ class LoopJoiner(Joiner, Protocol):
 
 
 class RunAnew(Exception):
-    """Raised by a step from the disk cache that cannot finish: the runtime prepares the nodes and restarts the run with their own steps."""
+    """Raised by code read from disk that cannot finish; the runtime then prepares the nodes and runs their own kernels."""
 
 
 class Places(NamedTuple):
     """The memory blocks that fused steps may refer to and that another process has as well, each as (address, size in bytes).
 
     Attributes:
-        arena: the arena.
+        arena: the memory block that tensors share.
         model: the model's bytes.
     """
 
@@ -143,7 +143,7 @@ class StoredThunks(NamedTuple):
 
 
 class StoringJoiner(Joiner, Protocol):
-    """A joiner whose fused steps can be serialized, too."""
+    """A joiner (fuses the functions that run nodes) whose fused steps can be serialized, too."""
 
     def store(self, runs: Sequence[Sequence[Thunk]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
         """Serialize the fused step of each run of steps; None where that is impossible.

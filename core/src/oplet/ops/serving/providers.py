@@ -72,12 +72,12 @@ class Providers:
     The `user_data` and cache of each provider are kept, as the node may go back and forth between them when its shapes change.
 
     Args:
-        node: the node, served by its first provider.
-        chain: the providers of its op; the first is the node's present one.
-        started: whether `init` of the first provider was called.
+        node: the node, served by its first kernel so far.
+        chain: the kernels for its op; the first is the node's present one.
+        started: whether `init` of the first kernel was called.
 
     Attributes:
-        declined: the providers that declined in the last prepare, with their reasons, in order.
+        declined: the kernels that declined the node in the last prepare, with their reasons, in order.
     """
 
     __slots__ = ("_asked", "_at", "_chain", "_node", "declined")
@@ -108,7 +108,7 @@ class Providers:
         """Give the node to the next kernel in the order of precedence; return False if there is none.
 
         Args:
-            reason: why the present provider declined.
+            reason: why the present kernel declined.
         """
         self.declined.append((self._asked[self._at].registration, reason))
         if self._at + 1 == len(self._asked):

@@ -49,7 +49,7 @@ class Work(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Bytes that it reads and writes."""
+        """Bytes that the node reads and writes."""
         return (self.read or 0) + (self.written or 0)
 
     @property

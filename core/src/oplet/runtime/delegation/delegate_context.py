@@ -230,7 +230,7 @@ def _stand_in(node: Node) -> Node:
 
 
 def _inlined_edges(subgraph: Subgraph, edges: Sequence[Sequence[tuple[int, int]]]) -> set[tuple[int, int]]:
-    """Return the subgraph's control edges; those of an inlined composite are edges of all its nodes, and its decomposition's are among these."""
+    """Return the control edges; those of an inlined composite become edges of all its nodes, and its decomposition's join them."""
     found = set(edges[subgraph.index])
     if not subgraph.delegated.inlined:
         return found

@@ -37,7 +37,7 @@ _MOST_LEVELS = 50
 
 
 class _OriginalGraph(NamedTuple):
-    """A subgraph's nodes, their inputs and its plan without delegates."""
+    """A subgraph's nodes, the nodes' inputs and the execution plan, as they are without delegates."""
 
     nodes: list[Node]
     inputs: list[list[Tensor]]
@@ -112,7 +112,7 @@ class Delegation:
         self._executor.allocate()
 
     def invoke(self) -> None:
-        """Have the executor run the plan."""
+        """Run the subgraph's execution plan by its executor."""
         self._executor.invoke()
 
     def bind(self) -> Thunk:

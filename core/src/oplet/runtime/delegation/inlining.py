@@ -39,7 +39,7 @@ _STREAMS = frozenset({BuiltinOperator.RANDOM_UNIFORM, BuiltinOperator.RANDOM_STA
 
 
 class Decompositions:
-    """What the inlining of an interpreter's subgraphs shares: kernels by op, and how many nodes may still be added.
+    """State of inlining composites that an interpreter's subgraphs share: kernels by op, and how many nodes may still be added.
 
     Args:
         session: the interpreter's state.
@@ -92,11 +92,11 @@ def _decomposition(node: Node) -> Iterator[int]:
 
 
 class InlinedNodes:
-    """The composites of one subgraph, and the nodes that are made to run in their place.
+    """The composites of one subgraph, and the nodes of their decompositions that are made to run in their place.
 
     Args:
         executor: the subgraph's executor.
-        decompositions: what the subgraphs of the interpreter share.
+        decompositions: the state of inlining that all subgraphs share.
     """
 
     def __init__(self, executor: Executor, decompositions: Decompositions) -> None:
@@ -108,7 +108,7 @@ class InlinedNodes:
 
     @property
     def composites(self) -> list[Node]:
-        """The composites that are inlined now."""
+        """The composites that are inlined now: replaced in the plan by their decompositions' nodes."""
         return [self._subgraph.nodes[index] for index in self._subgraph.delegated.inlined]
 
     def candidates(self, *, certain: bool) -> list[Node]:

@@ -88,7 +88,7 @@ class Descriptions:
 
     @property
     def model(self) -> Model:
-        """The model that it runs."""
+        """The model that the interpreter runs."""
         return self._model
 
     @property

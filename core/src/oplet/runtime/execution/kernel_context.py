@@ -186,7 +186,7 @@ class KernelContext(Context):
     # For the runtime -----------------------------------------------------------------------------------------
 
     def new_array(self, tensor: Tensor, *, zeroed: bool = True) -> Array:
-        """Return a new array for a tensor, charged to the memory account, see `MemoryAccount.new_array`."""
+        """Return a new array for a tensor, counted against the memory limits, see `MemoryAccount.new_array`."""
         return self.session.memory.new_array(tensor, zeroed=zeroed)
 
     def readers_of(self, tensor: Tensor) -> Sequence[Node]:

@@ -170,7 +170,7 @@ class LoadedModel:
 
     @property
     def _plan_key(self) -> tuple[Any, ...]:
-        """The settings that a bound plan depends on."""
+        """The settings that have to be equal for another interpreter to take over a bound plan."""
         session = self.session
         return session.resolver, session.num_threads, session.kept, session.limits
 
@@ -207,7 +207,7 @@ class LoadedModel:
 
 
 def stored_plans_of(model: Model, manager: PluginManager, prefer: Any) -> StoredPlans | None:
-    """Return the access to the model's plan on disk; None in builds, which have neither plugins nor the code for it."""
+    """Return what reads and stores the model's plan on disk; None where the plugins cannot be described for it, as in builds."""
     if manager.recipe() is None:
         return None
     from oplet.runtime.memory.stored.stored_plan import StoredPlans

@@ -193,7 +193,7 @@ def _prepare_late(context: KernelContext, node: Node) -> None:
 
 
 def prepare_node(context: KernelContext, node: Node) -> None:
-    """Prepare a node with its first provider that does not decline it.
+    """Prepare a node by the first kernel, in the order of precedence, that does not decline it.
 
     Raises:
         PrepareError: the kernel refuses the node, or all providers decline it.

@@ -76,7 +76,7 @@ class RunMeter:
 
     Attributes:
         reasons: why the run is to end, empty while it is not; a list, since the check between nodes is then cheap.
-        charge: charges the memory that kernels allocate for themselves.
+        charge: counts memory that kernels allocate besides tensors against the limits.
         has_deadline: whether `max_seconds` is set.
     """
 
@@ -182,7 +182,7 @@ class Session:
 
     @property
     def resolver(self) -> OpResolver:
-        """The resolver that gives the nodes' registrations; plugins are imported when it is first asked for."""
+        """The resolver, which finds the kernels for the nodes; plugins are imported when it is first asked for."""
         if self._found_resolver is None:
             self._found_resolver = self._resolver()
         return self._found_resolver
@@ -195,7 +195,7 @@ class Session:
         return Workers(self.num_threads)
 
     def end_workers(self) -> None:
-        """End the threads beside the one that invokes, if there are any."""
+        """End the worker threads, which share kernels' work with the one that invokes, if any were started."""
         if "workers" in vars(self):
             self.workers.close()
 
@@ -312,7 +312,7 @@ class Session:
             )
 
     def is_outermost(self, subgraph: Subgraph) -> bool:
-        """Return whether the application runs a subgraph, and no node calls it."""
+        """Return whether the application, and not a node of another subgraph, runs this subgraph now."""
         return self._active[0] is subgraph
 
     @property

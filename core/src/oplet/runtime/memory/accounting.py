@@ -63,7 +63,7 @@ class MemoryAccount:
     """The bytes that the tensors and kernels of one interpreter have allocated, outside of the arenas, checked against its limits.
 
     Attributes:
-        charged_to: the node whose kernel is being prepared or bound, and that `charge` counts for; None for no node.
+        charged_to: the node whose kernel is being prepared or bound, for which `charge` counts memory; None for no node.
     """
 
     def __init__(self, limits: Bounds, model: Model) -> None:
@@ -89,7 +89,7 @@ class MemoryAccount:
         return nbytes
 
     def charge_tensor(self, tensor: Tensor) -> None:
-        """Charge the array that a tensor is about to get, in place of the one that it has.
+        """Count the array that a tensor is about to get against the limits, in place of the one that it has.
 
         Raises:
             LimitError: it is more than `max_tensor_bytes`, or all together are more than `max_arena_bytes`.
@@ -102,7 +102,7 @@ class MemoryAccount:
         self._total += nbytes
 
     def new_array(self, tensor: Tensor, *, zeroed: bool = True) -> Array:
-        """Return a new array of the tensor's shape and dtype, charged to the account.
+        """Return a new array of the tensor's shape and dtype, counted against the limits.
 
         Args:
             tensor: the tensor.
@@ -122,7 +122,7 @@ class MemoryAccount:
         return LimitError(f"There is no memory for {nbytes} bytes in {self._model.name}; the largest part is {largest}.")
 
     def charge_constant(self, nbytes: int, what: str) -> None:
-        """Charge a constant that is no view of the file, and stays as long as the interpreter.
+        """Count a constant that is no view of the file, for as long as the interpreter lives.
 
         Args:
             nbytes: its size in memory.
@@ -145,7 +145,7 @@ class MemoryAccount:
             self._total -= self._strings.pop(owner, 0)
 
     def charge_strings(self, tensor: Tensor) -> None:
-        """Charge the strings that a tensor has now, in place of those that it had; the array that refers to them is charged already.
+        """Count the strings that a tensor has now, in place of those that it had; their array is counted already.
 
         Raises:
             LimitError: with them, the model takes more than `max_arena_bytes`.
@@ -161,7 +161,7 @@ class MemoryAccount:
 
     @property
     def total(self) -> int:
-        """The bytes that are charged now."""
+        """The bytes that are counted now, without arenas."""
         return self._total
 
     def take_over(self, other: MemoryAccount, owners: Mapping[Tensor | Node, Tensor | Node]) -> None:

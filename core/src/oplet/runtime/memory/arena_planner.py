@@ -50,7 +50,7 @@ class Lifetime(NamedTuple):
 
 
 class ArenaPlan(NamedTuple):
-    """An offset in bytes for each request, and the size of the arena in bytes."""
+    """An offset in bytes for each request (tensor to be placed), and the size of the arena in bytes."""
 
     offsets: list[int]
     nbytes: int

@@ -43,7 +43,7 @@ _OPENED, _NOTES, _NOTE = "opened", 4096, 12
 
 
 class PlanName(NamedTuple):
-    """The name of a model's plan.
+    """What a plan (what was prepared for a model) is stored under on disk: the settings and model that it was made for.
 
     Attributes:
         settings: the text of what the plan depends on besides the model.
@@ -61,7 +61,7 @@ class PlanName(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The name of the plan's file."""
+        """The file name of the plan, made of checksums of settings and model."""
         return self.number.hex() + _SUFFIX
 
 

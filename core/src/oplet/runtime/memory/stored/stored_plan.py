@@ -42,12 +42,12 @@ _TEMPORARY = Tensor(-1, "", TensorType.UINT8, ())
 
 
 class StoredPlans:
-    """The access of one interpreter to the plan of its model on disk.
+    """Reads and stores, for one interpreter, what was prepared for its model (the plan) on disk.
 
     Args:
         model: the model.
         manager: its plugins.
-        prefer: its preference among them.
+        prefer: the plugins to use where several serve an op.
     """
 
     def __init__(self, model: Model, manager: PluginManager, prefer: Any) -> None:
