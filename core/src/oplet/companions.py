@@ -126,6 +126,6 @@ class _Finder:  # not a MetaPathFinder: importing importlib.abc imports thirty m
 
 
 def find_companions() -> None:
-    """Install the import finder, so that `import oplet.NAME` finds modules of other packages; their metadata is read only then."""
+    """Install the import finder, so that `import oplet.NAME` finds modules of other packages; it reads their metadata then."""
     if not any(type(finder).__name__ == _Finder.__name__ and type(finder).__module__ == __name__ for finder in sys.meta_path):
         sys.meta_path.append(cast("MetaPathFinder", _Finder()))

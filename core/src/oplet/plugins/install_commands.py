@@ -79,7 +79,7 @@ def _direct_url() -> str:
 
 
 def _folders(root: Path, package: str, extra: str = "") -> list[str]:
-    """Return the folders of a clone to install for a package: those of requirements that are not installed, their own too, then its own."""
+    """Return the folders of a clone to install for a package: those of its missing requirements (and of theirs), then its own."""
     if _field(_folder(root, package), "name") != package:
         return []
     found: list[str] = []

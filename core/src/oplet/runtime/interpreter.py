@@ -323,7 +323,7 @@ class Interpreter(Descriptions):
         return SignatureRunner(self, only_signature(self._model) if signature_key is None else signature_key)
 
     def get_async_signature_runner(self, signature_key: str | None = None) -> AsyncSignatureRunner:
-        """Return a runner of one signature, asynchronous and on buffers of the application, for a model that one delegate runs as a whole.
+        """Return an asynchronous runner of a signature, on the application's buffers, for a model that one delegate runs whole.
 
         Args:
             signature_key: the signature's key; None for the first one of the primary subgraph, or for a model without signatures.

@@ -234,7 +234,7 @@ def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], model: Model, memo
 
 
 def _constant_key(raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool) -> Hashable:
-    """Return the key of a constant among the model's shared values: the same for all tensors of the same bytes, type and shape."""
+    """Return the key of a constant among the model's shared values, equal for tensors of equal bytes, type and shape."""
     return address_of(raw), raw.size, type, shape, sparse
 
 
@@ -311,7 +311,7 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
 def _read_constant(
     raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool, index: int, name: str, memory: MemoryAccount
 ) -> Array:
-    """Return a constant's values: a view of the file, but for strings and packed types. A sparse constant's stored values have one dimension.
+    """Return a constant's values, flat if it is stored sparse: a view of the file, or a copy for strings and packed types.
 
     Raises:
         LimitError: unpacked, the values would take more memory than is allowed.

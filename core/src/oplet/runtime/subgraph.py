@@ -269,7 +269,7 @@ class Subgraph:
         return tensor.index in self.last_use
 
     def still_holds(self, tensor: Tensor) -> bool:
-        """Return whether a tensor still has its value after `invoke`: no other one was written into its memory after its last use."""
+        """Return whether a tensor still has its value after `invoke`: no other was written into its memory after its last use."""
         if self.last_use.get(tensor.index) == len(self.execution_plan):  # an output, the usual case
             return True
         return next((held for segment in self.segments if (held := segment.holds(tensor)) is not None), True)
@@ -294,7 +294,7 @@ class Subgraph:
             self.last_use[index] = end
 
     def reset_variables(self) -> None:
-        """Set every variable tensor to zero (int8 ones to their zero point, as LiteRT does), persistent temporaries with `is_variable` too."""
+        """Set variables, and persistent temporaries with `is_variable`, to 0 (int8 ones to their zero point, as in LiteRT)."""
         kept = (tensor for node in self.nodes for tensor in node.temporaries)
         for tensor in chain(self.variables, kept):
             if tensor.is_variable and tensor.has_data and not tensor.is_constant:

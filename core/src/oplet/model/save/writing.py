@@ -231,7 +231,7 @@ class _Layout:
         self._mark(bool(constants_moved))
 
     def encode(self) -> _Written:
-        """Encode the FlatBuffer, and a second time if data follows it: positions depend on its size, which does not depend on them."""
+        """Encode the FlatBuffer, twice if data follows it, as positions of data depend on its size (and not the size on them)."""
         content: list[Piece] = list(encode_pieces(self.root))
         if not self.appended:
             return _Written(content, [])

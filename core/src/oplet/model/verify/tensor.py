@@ -78,7 +78,7 @@ class TensorRules:
 
     @cached_property
     def _sizes(self) -> Array:
-        """The sizes in bytes of the buffers inside the FlatBuffer, -1 for those outside; 0 for buffer 0, which stands for no data."""
+        """The sizes in bytes of the buffers in the FlatBuffer, -1 for those outside; 0 for buffer 0, which means no data."""
         inside = (len(b.data) if b.data is not None else 0 if b.offset <= 1 else -1 for b in self._buffers)
         sizes = np.fromiter(inside, np.int64, self._count) if self._count else np.zeros(1, np.int64)
         sizes[0] = 0

@@ -174,7 +174,7 @@ class AsyncSignatureRunner:
         return self._backend.supported_synchronizations(io)
 
     def reconcile_restrictions(self, tensor: str | int, attributes: Attributes, io: IoType | None = None) -> Reconciliation:
-        """Merge the attributes that the application wants for a tensor's buffers or synchronization with those that the backend needs."""
+        """Merge the attributes that the application wants for a tensor's buffers or synchronization with the backend's needs."""
         return self._backend.reconcile_restrictions(self.tensor_index(tensor, io), attributes)
 
     def set_attributes(self, tensor: str | int, attributes: Attributes, io: IoType | None = None) -> None:

@@ -189,7 +189,7 @@ class AsyncSubgraph:
             raise type(error)(f"Failed to finish task. {error}") from error.__cause__
 
     def close(self) -> None:
-        """Wait for every task and finish it; nothing can be started afterwards. The first error is raised when all are finished."""
+        """Wait for every task and finish it; nothing can be started then. The first error is raised after all are finished."""
         self._closed = True
         failure: OpletError | None = None
         with self._lock:

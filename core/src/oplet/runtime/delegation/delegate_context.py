@@ -167,7 +167,7 @@ class SubgraphDelegateContext(DelegateContext):
         )
 
     def _control_edges(self) -> list[tuple[int, int]] | None:
-        """Return the control edges of the model's metadata, as (before, after); None if there are none or they cannot be read, as in LiteRT."""
+        """Return the control edges in the model's metadata, as (before, after); None if there are none or they are unreadable."""
         data = self.metadata(CONTROL_DEPENDENCIES)
         edges = None if data is None else decode_control_dependencies(data)
         if edges is None or len(edges) != self.num_subgraphs:
@@ -230,7 +230,7 @@ def _stand_in(node: Node) -> Node:
 
 
 def _inlined_edges(subgraph: Subgraph, edges: Sequence[Sequence[tuple[int, int]]]) -> set[tuple[int, int]]:
-    """Return the control edges; those of an inlined composite become edges of all its nodes, and its decomposition's join them."""
+    """Return the control edges; an inlined composite's become edges of all its nodes, and its decomposition's are added."""
     found = set(edges[subgraph.index])
     if not subgraph.delegated.inlined:
         return found

@@ -116,7 +116,7 @@ class Delegation:
         self._executor.invoke()
 
     def bind(self) -> Thunk:
-        """Return a thunk that runs the subgraph and copies outputs from delegates' buffers to their tensors, for the caller to read."""
+        """Return a thunk that runs the subgraph and copies its outputs from delegates' buffers to tensors, for the caller."""
         return partial(self._run_readable, self._executor.bind())
 
     def _run_readable(self, run: Thunk) -> None:

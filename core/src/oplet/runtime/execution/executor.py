@@ -241,7 +241,7 @@ class Executor:
     # State and memory ----------------------------------------------------------------------------------------
 
     def reset_variables(self) -> None:
-        """Set every variable tensor to zero (int8 ones to their zero point, as LiteRT does), persistent temporaries with `is_variable` too."""
+        """Set variables, and persistent temporaries with `is_variable`, to 0 (int8 ones to their zero point, as in LiteRT)."""
         self.subgraph.reset_variables()
 
     def restart(self) -> None:

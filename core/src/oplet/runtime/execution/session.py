@@ -321,7 +321,7 @@ class Session:
         return bool(self._active)
 
     def profiles(self, node: Node) -> bool:
-        """Return whether to record an event of the node as a whole; False for delegates' kernels that record their operators one by one."""
+        """Return whether to record the node as one event; False for delegates' kernels that report their operators one by one."""
         return node.delegate is None or self.force_delegate_profiling or not node.delegate.profiles_operators
 
     def check_not_active(self, subgraph: Subgraph) -> None:
@@ -336,7 +336,7 @@ class Session:
             raise EnsureError(f"the subgraphs call each other in a circle: {chain}; a call must not lead back to its caller.")
 
     def drop_references(self) -> None:
-        """Drop the references that form cycles, so that memory is freed with the interpreter, without waiting for garbage collection."""
+        """Drop references that form cycles, so that memory is freed with the interpreter, not by a later garbage collection."""
         self.subgraphs, self.runners, self.callees = [], [], []
 
     def leave(self) -> None:

@@ -26,7 +26,7 @@ _ARENA = Allocation.ARENA
 
 
 def allocate_own(memory: MemoryAccount, tensor: Tensor) -> None:
-    """Give a tensor an array outside of the arena, unless the one it has fits; constants have theirs, dynamic tensors get it in `invoke`."""
+    """Give a tensor an array outside of the arena, unless it has one that fits, is constant, or gets it in `invoke` (dynamic)."""
     if tensor.allocation is Allocation.DYNAMIC or tensor.is_constant:
         return
     if (

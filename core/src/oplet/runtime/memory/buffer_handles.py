@@ -97,7 +97,7 @@ def free_handle(context: Context, tensor: Tensor) -> None:
 
 
 def free_handles(context: Context, tensors: Iterable[Tensor]) -> None:
-    """Have delegates free the buffers of these tensors, which then belong to no delegate; the first error is raised at the end."""
+    """Have delegates free the buffers of these tensors, which then belong to none; the first error is raised at the end."""
     failure: OpletError | None = None
     for tensor in tensors:
         try:
