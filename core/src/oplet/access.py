@@ -199,7 +199,7 @@ def prepare_claimed(outside: Context, inside: Context, node: Node) -> None:
 
     Raises:
         StateError: `outside` is another context than the runtime's, or nothing serves the node.
-        PrepareError: the node's kernel refuses it, or all providers decline it.
+        PrepareError: the node's kernel refuses it, or all kernels for the op decline it.
     """
     from oplet.ops.ensure import Declined
     from oplet.runtime.execution.fallback import fall_back, initialize_provider

@@ -148,7 +148,7 @@ class DelegateRegistry:
         self._entries.setdefault(name, []).append(DelegateEntry(name, factory, self.provenance, tuple(serves)))
 
     def add_loader(self, factory: Callable[[str, Mapping[str, Any]], Delegate] | str) -> None:
-        """Register the function that makes delegates from shared libraries (to `load_delegate`, a path or `foo.so`).
+        """Register the function that makes a delegate where `load_delegate` gets a library: a path, or a name like `foo.so`.
 
         Args:
             factory: a function that takes the library, as the user names it, and a mapping of options, and returns a Delegate; or its

@@ -63,8 +63,8 @@ def defer_or_run(
     Args:
         shapes: computes the outputs' shapes; the function that was given to `defer_or_resize`.
         bind: returns the thunk for the present shapes.
-        reads: the inputs of numbers whose values `shapes` and `bind` read; what the thunk reads when it runs does not count. If
-            they are given, a small node is bound again only if a value of theirs, or a tensor's array, is not the last run's.
+        reads: the numeric inputs whose values `shapes` and `bind` read; what the thunk reads when it runs does not count. If they
+            are given, a small node is bound again only if a value of theirs, or a tensor's array, is not the last run's.
     """
     if node.prepared:
         return bind(node)

@@ -54,8 +54,8 @@ class Node:
         main: the one of `absorbed` under whose op profiles show the time of the fused node; None for the node itself. Set by `prepare`,
             which finds None there.
         custom_options: the custom options, as bytes; of a custom op.
-        origin: the composite from whose decomposition the node was inlined, "odml.rms_norm"; of composites in composites all of them,
-            the outer first: "my.block > odml.rms_norm". "" for a node that the model has there.
+        origin: the composite from whose decomposition the node was inlined, "odml.rms_norm"; of composites in composites all of
+            them, the outer first: "my.block > odml.rms_norm". "" for a node that the subgraph itself has in the model.
         delegate: the delegate whose kernel it is; None for a node of the model.
         user_data: the result of the registration's `init`.
         prepared: the kernel's own: what `prepare` passes to `bind`.

@@ -64,7 +64,7 @@ class Computed:
         return self._place is not None
 
     def get(self) -> Array | None:
-        """Return the array; None if it was released and nobody else keeps it."""
+        """Return the array; None if it was released and nothing else keeps it alive."""
         array, place = self._array, self._place
         if array is not None or place is None:
             return array
@@ -129,7 +129,7 @@ class Derived:
 
 
 class SharedValues:
-    """The values that are made from the bytes of one model, or from one file of constants, in this process.
+    """The values, such as packed weights, that are made from one model's bytes, or one file of constants, in this process.
 
     They are referenced weakly: each lives as long as an interpreter uses it. All interpreters that have this object were opened from
     the same bytes, which cannot change, so that a tensor or node of one has the same meaning in all others. A forked process has the

@@ -94,7 +94,7 @@ class PluginInfo(NamedTuple):
 
 
 class PluginOutline(NamedTuple):
-    """What is known of a plugin without importing it; attributes as of `PluginInfo`.
+    """What is known of a plugin without importing it; the other attributes are `PluginInfo`'s.
 
     Attributes:
         noted: whether there are remarks for its author.
@@ -241,7 +241,7 @@ class Plugin:
             self.runtime_versions = table if self._call("register_runtime_versions", table=table) else RuntimeVersions()
 
     def load_work(self) -> None:
-        """Register how the work of the plugin's ops is counted, once; it is imported if necessary."""
+        """Register the functions that count the work (operations, bytes) of the plugin's ops, once; import it if necessary."""
         if self.work is None:
             from oplet.ops.serving.work import WorkTable
 

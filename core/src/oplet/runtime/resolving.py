@@ -185,7 +185,7 @@ def unserved_custom_ops(subgraphs: Sequence[Subgraph], start: int) -> list[str]:
 
 
 def unserved_op(error: BaseException) -> str:
-    """Return the op whose node all kernels declined, by an error or what caused it in a called subgraph; "" if it is another."""
+    """Return the op whose node all kernels declined, found in an error or its causes (calling nodes wrap it); "" if none did."""
     at: BaseException | None = error
     while at is not None:
         if isinstance(at, UnservedNodeError) and at.op:
@@ -197,7 +197,7 @@ def unserved_op(error: BaseException) -> str:
 def unresolved(
     nodes: Iterable[Node], subgraphs: Sequence[Subgraph], resolver: OpResolver, advice: Callable[[str], str], model: str
 ) -> UnresolvedOpError:
-    """Return the error that names the custom ops without a kernel among nodes; at least one must be there.
+    """Return the error that names the custom ops without a kernel among nodes; there must be at least one.
 
     Args:
         nodes: the nodes to run.

@@ -124,7 +124,7 @@ class Stored(Protocol):
         """Take shapes, types and memory of the plan from the subgraph's tensors: the subgraph is not prepared any more."""
 
     def leave(self) -> bool:
-        """Leave the plan to the model's next interpreter in this process; return False if it may not be left."""
+        """Leave the plan's memory and thunks to the model's next interpreter in this process; return False if they may not be."""
 
 
 class InlinedPiece(NamedTuple):

@@ -110,7 +110,7 @@ def _attached(model: ModelSource) -> tuple[bytes, int]:
 
 
 def _compiled_elsewhere(model: ModelSource) -> str:
-    """Describe a node whose compiled code cannot be located in the file; "" if there is none."""
+    """Describe a node whose compiled accelerator code cannot be located in the file; "" if there is none."""
     for number, subgraph in enumerate(model.root.subgraphs or []):
         for index, operator in enumerate(subgraph.operators or []):
             if _is_dispatch(model, operator) and bytecode(model.custom_options(operator)) is None:

@@ -35,7 +35,7 @@ class Absorption:
 
     Attributes:
         nodes: the nodes that absorb others now.
-        apart: the indices of nodes that may not any more, as they gave shapes that they were not prepared for.
+        apart: the indices of nodes that may absorb none any more, as they gave shapes that they were not prepared for.
     """
 
     __slots__ = ("apart", "nodes")

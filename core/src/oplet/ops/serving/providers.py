@@ -69,7 +69,7 @@ class _Provider:
 class Providers:
     """The kernels that may serve one node, in the order of precedence; each is loaded when it is first tried.
 
-    The `user_data` and cache of each provider are kept, as the node may go back and forth between them when its shapes change.
+    The `user_data` and cache of each kernel are kept, as the node may go back and forth between them when its shapes change.
 
     Args:
         node: the node, served by its first kernel so far.
@@ -91,11 +91,11 @@ class Providers:
 
     @property
     def started(self) -> bool:
-        """Whether `init` of the present provider, the kernel that serves the node now, was called."""
+        """Whether `init` was called of the kernel that serves the node now."""
         return self._asked[self._at].started
 
     def start(self) -> None:
-        """Record that `init` of the present provider, the kernel that serves the node now, was called."""
+        """Record that `init` was called of the kernel that serves the node now."""
         self._asked[self._at].started = True
 
     def restart(self) -> None:

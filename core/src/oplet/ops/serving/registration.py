@@ -54,7 +54,7 @@ class Registration:
         sparse: positions of inputs whose constants may be sparse. Their `tensor.data` has the stored values, in one dimension, and
             `tensor.sparsity` their places.
         types: the element types of its main inputs, for documentation and for builds that select by type; empty for any.
-        limits: the nodes that it serves; others go to the next provider, and neither `init` nor `prepare` is called for them. None
+        limits: the nodes that it serves; others go to the next kernel, and neither `init` nor `prepare` is called for them. None
             for no limits (see also `decline`).
         decomposes: whether it runs a composite by its decomposition; the runtime may then put the decomposition's nodes in the place of
             the node, so that delegates see them. Of STABLEHLO_COMPOSITE alone.

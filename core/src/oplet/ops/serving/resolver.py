@@ -165,9 +165,9 @@ class MutableOpResolver(OpResolver):
     ) -> None:
         """Serve a composite, by its name in models; the other arguments are those of `add_builtin`, but versions start at 0.
 
-        The kernel runs in place of the composite's decomposition, a subgraph of the model. Where it declines a node (see `decline`),
-        or a tensor has a type that `limit` excludes, the next provider of the composite is asked; if all decline, the decomposition
-        runs.
+        The kernel runs in place of the composite's decomposition, a subgraph of the model. Where it declines a node (see
+        `decline`), or a tensor has a type that `limit` excludes, the next kernel of the composite is tried; if all decline, the
+        decomposition runs.
 
         Raises:
             ResolverError: the name is empty, the range is empty, or the registration is invalid.

@@ -65,7 +65,7 @@ _UNKNOWN = Work(None, None)
 
 
 class WorkTable:
-    """The functions that count the work of nodes, by op.
+    """The functions that count the work (multiply-adds, other operations, bytes) of nodes, by op.
 
     Examples:
         >>> table = WorkTable()

@@ -41,8 +41,7 @@ class AsyncSignatureRunner:
 
     Raises:
         SignatureError: there is no such signature (a ValueError).
-        DelegateError: the model is not fully delegated by one backend, or that one cannot run asynchronously (a
-            RuntimeError).
+        DelegateError: the model is not fully delegated by one backend, or the backend cannot run asynchronously (a RuntimeError).
     """
 
     def __init__(self, interpreter: HoldsRuntime, signature_key: str | None = None) -> None:
@@ -228,7 +227,7 @@ class AsyncSignatureRunner:
         self._backend.wait(task)
 
     def finish(self, task: ExecutionTask) -> None:
-        """Release the task, once its execution has ended; it cannot be used afterwards.
+        """Wait for the task's execution to end and release the task, which cannot be used afterwards.
 
         Raises:
             StateError: it was released already (a RuntimeError).

@@ -34,7 +34,7 @@ class NodeReport(NamedTuple):
         why: why this registration was taken; which packages declined the node in the last `prepare`, and their reasons.
         composite: the composite's name, "" if the node is none.
         library: the path of the compiled library that the kernel calls, "" if it calls none.
-        origin: the composite from whose decomposition the node was inlined, see `Node.origin`; "" for a node that the model has there.
+        origin: the composite from whose decomposition the node was inlined, see `Node.origin`; "" for a node of the model itself.
     """
 
     subgraph: int
@@ -96,7 +96,7 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
 
 
 def _chosen(node: Node, resolver: OpResolver, composite: Node | None) -> str:
-    """Return why the node's registration was taken, who declined the node before, and of an inlined one, its composite."""
+    """Return why the node's registration was taken, which kernels declined it before, and the composite it is inlined from."""
     registration = node.registration
     why = resolver.why(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
     if name := node.composite_name:

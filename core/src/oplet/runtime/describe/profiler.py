@@ -17,7 +17,7 @@ class Event(NamedTuple):
         label: the kernel's profiling string; the op's name where it has none.
         start: when the run began, in seconds of `time.perf_counter`.
         seconds: the duration.
-        origin: the composite from whose decomposition the node was inlined; "" for a node that the model has there.
+        origin: the composite from whose decomposition the node was inlined; "" for a node of the model itself.
     """
 
     subgraph: int

@@ -39,7 +39,7 @@ def improve(context: KernelContext, segment: Segment, wait: bool = False, told: 
 
     Args:
         wait: whether to wait until all are ready.
-        told: called after each thunk that can be replaced, whether or not it was; None for nothing.
+        told: called after each thunk that can be replaced, whether or not it was; None for no calls.
 
     Raises:
         PrepareError: a faster thunk cannot be made.

@@ -82,7 +82,7 @@ class Executor:
         subgraph.ready = True
 
     def rebind(self, *, constants: bool = False) -> None:
-        """Replace a plan from disk by the nodes' own thunks, in the same memory; for `constants` even if a resize is pending."""
+        """Replace thunks from disk (a stored plan) by the nodes' own, in the same memory; for `constants` also if not ready."""
         subgraph = self.subgraph
         if subgraph.stored is None or not (subgraph.ready or constants):
             return

@@ -42,7 +42,7 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
     """Call `init` of the node's kernel unless done; False if the node is beyond that kernel's limits and goes to the next.
 
     Raises:
-        PrepareError: there is no next provider, or `init` fails.
+        PrepareError: there is no next kernel, or `init` fails.
         OpConflictError: several packages come next.
         ResolverError: the next kernel cannot be imported.
     """
@@ -79,7 +79,7 @@ def fall_back(context: KernelContext, node: Node, declined: Declined | str) -> N
         declined: what the present kernel raised, or the reason why the node is beyond that kernel's limits.
 
     Raises:
-        UnservedNodeError: there is none; the message names all providers and their reasons.
+        UnservedNodeError: there is none; the message names all kernels' packages and their reasons.
         OpConflictError: several packages come next.
         ResolverError: the next kernel cannot be imported.
     """

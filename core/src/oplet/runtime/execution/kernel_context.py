@@ -38,7 +38,7 @@ class KernelContext(Context):
         session: the state that the subgraphs of the interpreter share.
         subgraph: the subgraph.
         preparing: whether a kernel's `prepare` runs now.
-        asked: the node that is being prepared while the subgraph is allocated; None otherwise, as a node may hold its context.
+        asked: the node that is being prepared while the subgraph is allocated; None otherwise, to hold no reference to it.
         offered: arrays that kernels of the segment (part of the plan being allocated) have offered as memory of tensors.
         readers: by tensor index, the nodes of the plan that read a computed constant; None until they are asked for.
         were_dynamic: outputs of the node that is being prepared that were dynamic before.

@@ -99,13 +99,13 @@ class LoadedModel:
             initialize(executor.context, executor.subgraph.nodes)
 
     def _resolve_late(self) -> None:
-        """Find the nodes' kernels and prepare the nodes, in an interpreter that has run by a plan from disk without them."""
+        """Find the nodes' kernels and prepare the nodes, in an interpreter that has run by thunks from disk, without kernels."""
         with KernelNumpySettings():
             self._resolve()
             self.rebind()
 
     def rebind(self) -> None:
-        """Let the nodes' own kernels run from now on, in place of a plan from disk."""
+        """Let the nodes' own kernels run from now on, in place of a plan from disk (thunks that another process has stored)."""
         if self.stored_plans is not None:
             self.stored_plans.forget()
         for executor in self.executors:
@@ -123,7 +123,7 @@ class LoadedModel:
             self.session.leave()
 
     def adopt_remembered(self) -> bool:
-        """Take over the bound plan of a dropped interpreter; False if there is none, or this one has been prepared or resized."""
+        """Take over the arrays and thunks of a dropped interpreter; False if it left none, or this one is prepared or resized."""
         if not self._may_share or self.subgraphs[0].generation:
             return False
         (subgraph,), session = self.subgraphs, self.session
@@ -170,7 +170,7 @@ class LoadedModel:
 
     @property
     def _plan_key(self) -> tuple[Any, ...]:
-        """The settings that have to be equal for another interpreter to take over a bound plan."""
+        """The settings that have to be equal for another interpreter of the model to take over this one's arrays and thunks."""
         session = self.session
         return session.resolver, session.num_threads, session.kept, session.limits
 

@@ -196,7 +196,7 @@ def prepare_node(context: KernelContext, node: Node) -> None:
     """Prepare a node by the first kernel, in the order of precedence, that does not decline it.
 
     Raises:
-        PrepareError: the kernel refuses the node, or all providers decline it.
+        PrepareError: the kernel refuses the node, or all kernels for the op decline it.
     """
     if node.providers is not None:
         node.providers.restart()

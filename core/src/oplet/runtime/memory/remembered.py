@@ -161,7 +161,7 @@ def remember_plan(
     *,
     closed: bool = False,
 ) -> bool:
-    """Keep the bound plan of an interpreter that is being dropped or closed for the next one; return False if that is impossible.
+    """Keep what an ending interpreter has bound (arrays, thunks) for the next one of its model; return False if that cannot be.
 
     Args:
         key: the settings that the plan depends on; objects in it are compared by identity or value, and kept alive.
@@ -187,12 +187,12 @@ def remember_plan(
 
 
 def may_leave(model: Model) -> bool:
-    """Return whether a model's bytes cannot change, so that plans may be kept; not on Windows, which locks mapped files."""
+    """Return whether a model's bytes cannot change, so that another interpreter may use what was bound (never on Windows)."""
     return model.shared_values is not None and os.name != "nt" and not sys.is_finalizing()
 
 
 def leave(model: Model, key: Hashable, plan: Left) -> None:
-    """Keep a plan that an interpreter has left under this model and key, in place of an earlier one; drop what is too much."""
+    """Keep a plan (memory and thunks that an interpreter leaves) under a model and key, in place of an earlier one."""
     with _lock:
         dropped = _expired(plan.since)
         before = _plans.pop((model.shared_values, key), None)
@@ -204,7 +204,7 @@ def leave(model: Model, key: Hashable, plan: Left) -> None:
 
 
 def take(model: Model, key: Hashable) -> Left | None:
-    """Remove and return the plan that was left under this model and key; None if there is none, or it is too old."""
+    """Remove and return the plan (memory and thunks) left under a model and key; None if there is none, or it is too old."""
     if not _plans or model.shared_values is None:
         return None
     with _lock:
@@ -232,7 +232,7 @@ def _too_many() -> list[Left]:
 
 
 def take_plan(key: tuple[Any, ...], model: Model, subgraph: Subgraph) -> BoundPlan | None:
-    """Remove and return the bound plan left for a model and settings; None if there is none that fits the subgraph's inputs."""
+    """Remove and return the plan (arrays, thunks) left for a model and settings; None if none fits the subgraph's inputs."""
     found = take(model, key)
     if not isinstance(found, BoundPlan):
         return None
@@ -243,7 +243,7 @@ def take_plan(key: tuple[Any, ...], model: Model, subgraph: Subgraph) -> BoundPl
 
 
 def forget_plans() -> None:
-    """Free all bound plans that are kept, for instance because kernels were compiled since, to which nodes are to be bound."""
+    """Free all plans that dropped interpreters have left (arrays, thunks), for instance as kernels were compiled since."""
     with _lock:
         dropped = list(_plans.values())
         _plans.clear()

@@ -33,8 +33,7 @@ def stores_plans() -> bool:
 
 
 def settings_of(manager: PluginManager, prefer: Preference) -> str | None:
-    """Return a text of the settings, plugins and machine that a plan depends on; None if no text can. No plugin is imported for
-    it.
+    """Describe the settings, plugins and machine that a stored plan depends on, importing no plugin; None if a text cannot do so.
 
     Args:
         manager: the plugins.

@@ -78,7 +78,7 @@ class PlanFile(NamedTuple):
 
 
 def find_plan(name: PlanName) -> PlanFile | None:
-    """Return the plan stored under a name; None if there is none, its file is damaged, or another user could have written it."""
+    """Return the plan (what was prepared for a model) stored under a name; None if there is no file, or it cannot be trusted."""
     try:
         with _FOLDER.open(name.file) as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)

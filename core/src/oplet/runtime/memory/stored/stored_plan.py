@@ -74,11 +74,11 @@ class StoredPlans:
 
     @property
     def has_found(self) -> bool:
-        """Whether a plan was found that this interpreter has not taken yet, and that was made by the same version of all code."""
+        """Whether a plan (what another process has prepared) was found on disk, made by the same code, and is not taken yet."""
         return self._found is not None
 
     def forget(self) -> None:
-        """Stop using and storing plans, for this interpreter."""
+        """Stop using and storing the model's plan (what was prepared for it, on disk) for this interpreter."""
         self._name = self._found = None
 
     def adopt(self, subgraph: Subgraph, compute: Callable[[], None]) -> bool:
@@ -104,13 +104,13 @@ class StoredPlans:
         *,
         now: bool = False,
     ) -> None:
-        """Store the plan of the model's only subgraph, once its thunks are the best ones and the model was opened before.
+        """Store the plan of the model's only subgraph, if the model was opened before, and once no faster thunks are to come.
 
         Args:
             subgraphs: the model's subgraphs.
             resources: the keys of `Session.resources`.
             load: loads the first subgraph's tensors once more from the file.
-            now: whether to store it although the model may never be opened again.
+            now: whether to store it even if the model was not opened before.
         """
         subgraph, name = subgraphs[0], self._name
         if name is None or not subgraph.segments:
@@ -202,7 +202,7 @@ class _LeftPlan(NamedTuple):
 
 
 class StoredPlan:
-    """A plan from disk.
+    """A plan from disk: the shapes, memory layout and thunks that another process has prepared for a model.
 
     Args:
         file: its file.
@@ -273,7 +273,8 @@ class StoredPlan:
         return steps is not None
 
     def leave(self) -> bool:
-        """Leave the plan to the model's next interpreter, as the one that runs by it is dropped; False if it may not be left."""
+        """Leave memory and thunks to the model's next interpreter, as the one that runs by them is dropped; False if impossible.
+        """
         if self._made is None or not may_leave(self._model):
             return False
         nbytes = self._made[0].nbytes + self._file.memory.nbytes + (0 if self._model.is_mapped else len(self._model.data))
