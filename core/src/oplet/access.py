@@ -30,7 +30,7 @@ __all__ = [
 class SubgraphRunner:
     """Runs any subgraph of an interpreter, whether or not a signature names it; tensors are given by their index in the subgraph.
 
-    It runs while numpy views from `Interpreter.tensor` are alive, too, and leaves outputs in delegates' buffers.
+    Its `invoke` returns no copies of outputs, and does not refuse to run while numpy views from `Interpreter.tensor` are alive.
 
     Args:
         interpreter: the interpreter.

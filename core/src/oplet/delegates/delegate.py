@@ -109,7 +109,7 @@ class DelegateContext:
         raise NotImplementedError
 
     def node(self, index: int) -> Node:
-        """Return a node of the subgraph by its index; its `registration`, the kernel that would serve it, is set."""
+        """Return a node of the subgraph by its index; its `registration`, the kernel that would serve it, was looked up."""
         raise NotImplementedError
 
     def metadata(self, name: str) -> bytes | None:
