@@ -30,7 +30,7 @@ __all__ = [
 class SubgraphRunner:
     """Runs any subgraph of an interpreter, whether or not a signature names it; tensors are given by their index in the subgraph.
 
-    Its `invoke` returns no copies of outputs, and does not refuse to run while numpy views from `Interpreter.tensor` are alive.
+    Its `invoke` returns no copies of outputs, and does run while numpy views from `Interpreter.tensor` are alive.
 
     Args:
         interpreter: the interpreter.

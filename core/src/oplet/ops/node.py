@@ -248,7 +248,7 @@ class Node:
         return self.shared.derive(self.index, (kernel.init, kernel.prepare, kernel.bind, kernel.invoke), key, sources, make)
 
     def persistent(self, tensor: Tensor) -> Tensor:
-        """Return the PERSISTENT temporary that the last prepare requested in this one's turn, if shape and type are equal, else
+        """Return the PERSISTENT temporary that the last prepare requested at this position, if shape and type are equal, else
         `tensor`.
 
         For the runtime's `Context.add_temporary`.
