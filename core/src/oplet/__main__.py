@@ -8,7 +8,7 @@ from oplet.installed import entry_points
 
 
 def main() -> None:
-    """Run the command that is installed under the name `oplet`; exit with a sentence where there is none."""
+    """Run the command that is installed under the name `oplet`; exit with an error message if no package has installed it."""
     for entry in entry_points("console_scripts"):
         if entry.name == "oplet":
             entry.load()(program="python -m oplet")

@@ -28,9 +28,9 @@ __all__ = [
 
 
 class SubgraphRunner:
-    """Runs one subgraph of an interpreter, also one that no signature has; its tensors go by their indices.
+    """Runs any subgraph of an interpreter, whether or not a signature names it; tensors are given by their index in the subgraph.
 
-    It copies no outputs, and does not look whether numpy views of tensors are alive, as `Interpreter.tensor` makes them.
+    Its `invoke` returns no copies of outputs, and does run while numpy views from `Interpreter.tensor` are alive.
 
     Args:
         interpreter: the interpreter.
@@ -52,12 +52,12 @@ class SubgraphRunner:
 
     @property
     def subgraph(self) -> Subgraph:
-        """The subgraph."""
+        """The subgraph as data: its tensors, its nodes and the order in which they run."""
         return self._runtime.subgraphs[self.index]
 
     @property
     def context(self) -> Context:
-        """The context of its kernels."""
+        """The context (interface of the runtime) that the kernels of this subgraph's nodes get."""
         return self._runtime.executors[self.index].context
 
     def resize(self, tensor: int, shape: tuple[int, ...]) -> None:
@@ -77,7 +77,7 @@ class SubgraphRunner:
         """Prepare the subgraph for its inputs' shapes and give every tensor its memory; nothing happens if it is ready.
 
         Raises:
-            OpletError: as `Interpreter.allocate_tensors` raises.
+            OpletError: an op has no kernel, a kernel refuses its node, or there is not enough memory.
         """
         self._runtime.allocate(self.index)
 
@@ -89,7 +89,7 @@ class SubgraphRunner:
             value: an array of exactly its dtype and shape.
 
         Raises:
-            TensorError: as `Interpreter.set_tensor` raises (a ValueError).
+            TensorError: the index, dtype or shape is wrong, or the tensor has no memory yet (a ValueError).
         """
         self._runtime.set_value(tensor, value, self.index)
 
@@ -97,12 +97,12 @@ class SubgraphRunner:
         """Run the subgraph.
 
         Raises:
-            OpletError: as `Interpreter.invoke` raises.
+            OpletError: `allocate` was not called, a kernel failed, or the run exceeded a limit.
         """
         self._runtime.invoke(self.index)
 
     def tensor(self, tensor: int) -> Tensor:
-        """Return a tensor whose array has its value, copied from a delegate's buffer where that is newer; the next run overwrites it.
+        """Return a tensor whose `data` is up to date, copied from a delegate's buffer if need be; the next run changes it.
 
         Args:
             tensor: the tensor's index.
@@ -125,13 +125,13 @@ class SubgraphRunner:
         return self._interpreter._get_tensor_details(tensor, self.index)
 
     def bind_alone(self, node: Node) -> None:
-        """Bind the only node of the subgraph's plan to the arrays that its tensors have now; the next `invoke` runs it so.
+        """Bind the only node that the subgraph runs to the arrays that its tensors have now, for the next `invoke`.
 
         Args:
-            node: the node, which is prepared.
+            node: the node; its kernel's `prepare` was called.
 
         Raises:
-            PrepareError: its kernel fails to.
+            PrepareError: the kernel's `bind` fails.
         """
         from oplet.runtime.execution.binding import bind_node
 
@@ -141,11 +141,11 @@ class SubgraphRunner:
 
 
 def inline_alike(interpreter: Interpreter, other: Interpreter) -> None:
-    """Inline in an interpreter the decompositions that delegates have had inlined in another one of the same model.
+    """Inline composites (replace them by their decompositions' nodes) in an interpreter as delegates have had it done in another.
 
     Args:
         interpreter: the interpreter that is changed; it has no delegates.
-        other: the interpreter with delegates.
+        other: an interpreter of the same model, with delegates.
     """
     from oplet.runtime.delegation.inlining import inline_alike
 
@@ -154,7 +154,7 @@ def inline_alike(interpreter: Interpreter, other: Interpreter) -> None:
 
 @contextmanager
 def profiled(interpreter: Interpreter, profiler: Profiler | None) -> Iterator[None]:
-    """Context manager in which another profiler than its own records an interpreter's runs, delegates' kernels as a whole.
+    """Context manager in which `profiler` replaces an interpreter's own; each run of a delegate's kernel is one event.
 
     Args:
         interpreter: the interpreter.
@@ -170,16 +170,16 @@ def profiled(interpreter: Interpreter, profiler: Profiler | None) -> Iterator[No
 
 
 def store_plan(interpreter: Interpreter) -> None:
-    """Run a model once, on whatever its inputs are, and store its plan on disk, where it has one, for interpreters that are made later.
+    """Run a model once on whatever its inputs contain, and store what was prepared for it on disk, for later processes.
 
     Args:
-        interpreter: the interpreter, whose tensors are allocated.
+        interpreter: the interpreter, whose tensors are allocated; nothing is done where its model cannot be stored.
     """
     interpreter._runtime.loaded.keep_plan()
 
 
 def unshare_plan(interpreter: Interpreter) -> None:
-    """Have an interpreter neither take over the bound plan of another one nor leave its own: a test changes parts of it.
+    """Keep what an interpreter has prepared out of the cache that interpreters of a model share: a test may then change it.
 
     Args:
         interpreter: the interpreter.
@@ -190,7 +190,7 @@ def unshare_plan(interpreter: Interpreter) -> None:
 
 
 def prepare_claimed(outside: Context, inside: Context, node: Node) -> None:
-    """Prepare a node that a delegate has claimed, with the first provider that does not decline it, as the runtime does.
+    """Prepare a node that a delegate has claimed, with the first kernel in precedence that does not decline it.
 
     Args:
         outside: the runtime's context, which the delegate's kernel gets.
@@ -199,7 +199,7 @@ def prepare_claimed(outside: Context, inside: Context, node: Node) -> None:
 
     Raises:
         StateError: `outside` is another context than the runtime's, or nothing serves the node.
-        PrepareError: the node's kernel refuses it, or all providers decline it.
+        PrepareError: the node's kernel refuses it, or all kernels for the op decline it.
     """
     from oplet.ops.ensure import Declined
     from oplet.runtime.execution.fallback import fall_back, initialize_provider
@@ -225,10 +225,10 @@ def prepare_claimed(outside: Context, inside: Context, node: Node) -> None:
 
 
 def resize_now(tensor: Tensor, shape: Sequence[int]) -> None:
-    """Give a tensor a shape, and memory of its own unless it has that shape and memory that can be written.
+    """Set a tensor's shape and allocate memory for it, unless it already has that shape and writeable memory.
 
     Args:
-        tensor: the tensor, which a delegate's kernel has inside its partition, or an output of it that is dynamic.
+        tensor: a tensor inside of a delegate's partition, or an output of the partition whose shape is dynamic.
         shape: its new shape.
 
     Raises:

@@ -35,8 +35,8 @@ def companion(name: str) -> Any:
     """Return the object that another installed package provides as the attribute `name` of `oplet`.
 
     Raises:
-        ImportError: several packages bring it, or none does and it is known which one would.
-        AttributeError: nobody is known to bring it.
+        ImportError: several packages provide the name, or none does and the package that would is known.
+        AttributeError: no package is known to provide the name.
     """
     if target := _target(name):
         module, _, attribute = target.partition(":")
@@ -48,17 +48,17 @@ def companion(name: str) -> Any:
 
 
 def _command(name: str) -> str:
-    """Return the command that installs the package of a known companion."""
+    """Return the shell command that installs the package which provides this name of `oplet`."""
     from oplet.plugins.install_commands import install_command  # imported late: only for advice
 
     return install_command(KNOWN[name])
 
 
 def _target(name: str) -> str:
-    """Return the value of a companion's entry point, "" if no installed package brings it.
+    """Return the "module" or "module:NAME" that a package's entry point gives for a name of `oplet`; "" if no package has one.
 
     Raises:
-        ImportError: several packages bring it.
+        ImportError: several packages provide the name.
     """
     try:
         import importlib_metadata
@@ -72,10 +72,10 @@ def _target(name: str) -> str:
 
 
 class _Forward:
-    """Module loader of `oplet.NAME`: the loaded module gets every attribute of the companion module.
+    """Module loader of `oplet.NAME` where another package provides it: the loaded module gets every attribute of that package's.
 
     Args:
-        target: the name of the companion's module.
+        target: the name of the other package's module.
     """
 
     def __init__(self, target: str) -> None:
@@ -85,22 +85,20 @@ class _Forward:
         """Return None, so that Python creates an ordinary module object."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Import the companion and copy its attributes into the module."""
+        """Import the other package's module and copy its attributes into `module`."""
         target = importlib.import_module(self._target)
         forwarded = {"__doc__": target.__doc__, "__getattr__": lambda name: getattr(target, name), "__dir__": lambda: dir(target)}
         module.__dict__.update(forwarded)
 
 
 class _Finder:  # not a MetaPathFinder: importing importlib.abc imports thirty modules more
-    """Import finder (`sys.meta_path`) of companion modules and their submodules, asked after the finders of oplet's own
-    modules.
-    """
+    """Import finder (`sys.meta_path`) for modules under `oplet` that other packages provide; asked after those of oplet's own."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the module spec of `oplet.NAME` or of a module within it; None if the name belongs to no companion.
+        """Return the module spec of `oplet.NAME` or of a module within it; None if no other package provides the name.
 
         Raises:
-            ImportError: several packages bring it.
+            ImportError: several packages provide it.
             ModuleNotFoundError: none does, and it is known which one would.
         """
         oplet, _, rest = fullname.partition(".")
@@ -128,8 +126,6 @@ class _Finder:  # not a MetaPathFinder: importing importlib.abc imports thirty m
 
 
 def find_companions() -> None:
-    """Install the import finder, so that `import oplet.NAME` finds companions. Package metadata is read only when such a name is
-    imported.
-    """
+    """Install the import finder, so that `import oplet.NAME` finds modules of other packages; it reads their metadata then."""
     if not any(type(finder).__name__ == _Finder.__name__ and type(finder).__module__ == __name__ for finder in sys.meta_path):
         sys.meta_path.append(cast("MetaPathFinder", _Finder()))

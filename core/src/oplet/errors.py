@@ -129,7 +129,7 @@ class OpletError(Exception):
 
 
 class _Listed:
-    """The arguments of an exception that has several; `repr` shows them as a tuple."""
+    """Holds the arguments of an exception that has several; `repr` shows them as a tuple."""
 
     def __init__(self, args: tuple[object, ...]) -> None:
         self._args = args

@@ -16,7 +16,7 @@ def hookimpl(function: Function) -> Function: ...
 def hookimpl(function: None = None, **options: Any) -> Callable[[Function], Function]: ...
 def hookimpl(function: Any = None, **options: Any) -> Any:
     """Mark a function as the implementation of the hook of its name. The mark is that of `pluggy.HookimplMarker("oplet")`, which
-    may be used as well, but pluggy is not imported: a process that takes a model's plan from disk calls no hooks.
+    may be used as well, but pluggy is not imported here, as a process may run a model without calling any hook.
 
     Args:
         function: the function.

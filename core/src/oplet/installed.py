@@ -95,7 +95,7 @@ def _read(group: str, paths: Iterable[str]) -> Iterator[_EntryPoint]:
 
 
 def _of(info: str, group: str, header: str) -> Iterator[_EntryPoint]:
-    """Yield the entry points of one package, given its `.dist-info` or `.egg-info` folder."""
+    """Yield the entry points of `group` in one package's `.dist-info` or `.egg-info` folder `info`; `header` is "[group]"."""
     try:
         with open(os.path.join(info, "entry_points.txt"), encoding="utf-8") as file:
             text = file.read()

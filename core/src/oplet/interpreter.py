@@ -24,7 +24,7 @@ class InterpreterWithCustomOps(Interpreter):
 
     Args:
         custom_op_registerers: functions that take a `MutableOpResolver` and add registrations to it.
-        arguments: as for `Interpreter`; registrations of an `op_resolver` come after these.
+        arguments: the arguments of `Interpreter`; registrations of its `op_resolver` come after these in precedence.
 
     Raises:
         ModelError: a registerer is the name of a C++ symbol, or no function (a ValueError, as LiteRT raises).

@@ -84,7 +84,7 @@ def _escaped(character: str) -> str:
 
 
 class _Plain:
-    """Logging filter that applies `plain` to every message."""
+    """Logging filter that escapes what is not printable in every message, by `plain`."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         try:
@@ -97,7 +97,7 @@ class _Plain:
 
 @functools.cache
 def logger_of(name: str) -> logging.Logger:
-    """Return the logger of that name, with a filter that applies `plain` to all messages."""
+    """Return the logger of that name, with a filter that escapes unprintable characters in all messages (`plain`)."""
     import logging  # imported late: running a model does not need it
 
     logger = logging.getLogger(name)

@@ -60,7 +60,7 @@ class DelegateParams(NamedTuple):
 
 
 class DelegateContext:
-    """Interface of the runtime for a delegate's `prepare`, of one subgraph. The runtime implements it.
+    """What a delegate's `prepare` sees of one subgraph, and the methods by which it claims nodes. The runtime implements it.
 
     It is valid while `prepare` runs; afterwards its methods raise DelegateError. The delegate's kernels get a `Context` of their own.
     """
@@ -90,12 +90,12 @@ class DelegateContext:
 
     @property
     def inputs(self) -> list[int]:
-        """Indices of the tensors that the caller writes."""
+        """Indices of the subgraph's inputs, which the application or a calling node writes."""
         raise NotImplementedError
 
     @property
     def outputs(self) -> list[int]:
-        """Indices of the tensors that the caller reads."""
+        """Indices of the subgraph's outputs, which the application or a calling node reads."""
         raise NotImplementedError
 
     @property
@@ -109,7 +109,7 @@ class DelegateContext:
         raise NotImplementedError
 
     def node(self, index: int) -> Node:
-        """Return a node of the subgraph by its index; its registration is resolved."""
+        """Return a node of the subgraph by its index; its `registration`, the kernel that would serve it, was looked up."""
         raise NotImplementedError
 
     def metadata(self, name: str) -> bytes | None:
@@ -125,7 +125,7 @@ class DelegateContext:
 
         Args:
             registration: its `init` is called with a `DelegateParams`.
-            nodes: indices of the claimed nodes; none is fine and changes nothing.
+            nodes: indices of the claimed nodes; an empty collection changes nothing.
 
         Raises:
             DelegateError: another delegate owns one of their outputs, or an index does not exist.
@@ -184,7 +184,7 @@ class Delegate:
         provenance: the package that it comes from; `load_delegate` fills it in.
         constants_first: whether nodes that it does not claim, and that read only constants of the file, run before all others, so
             that nodes which widen weights do not split partitions. LiteRT has no such order; the default is False.
-        only_nodes: indices of the main subgraph's nodes to offer it; None for all. Others look to it like another delegate's kernels.
+        only_nodes: indices of the main subgraph's nodes that it may claim; None for all. Others look claimed.
 
     A delegate that keeps values in buffers of its own sets `tensor.buffer_handle` and `tensor.data_is_stale` of an output when its kernel
     runs; the runtime calls `copy_from_buffer_handle` before anything else reads the tensor.
@@ -201,12 +201,12 @@ class Delegate:
 
     @property
     def profiles_operators(self) -> bool:
-        """Whether its kernels report each operator to the profiler, so that the runtime does not report whole partitions."""
+        """Whether the delegate's kernels report each operator to the profiler, and not the runtime whole partitions."""
         return DelegateFlags.PER_OPERATOR_PROFILING in self.flags
 
     @property
     def allows_dynamic_tensors(self) -> bool:
-        """Whether its kernels support shapes that are known only at run time, and resizes."""
+        """Whether the delegate's kernels support shapes that are known only at run time, and resizes."""
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS in self.flags
 
     def prepare(self, context: DelegateContext) -> None:
@@ -224,15 +224,15 @@ class Delegate:
         return None
 
     def copy_from_buffer_handle(self, context: Context, handle: Any, tensor: Tensor) -> None:
-        """Copy a buffer to `tensor.data`. Required of delegates that set buffer handles."""
+        """Copy the delegate's buffer `handle` to `tensor.data`. Required of delegates that set buffer handles."""
         raise DelegateError(f"{self.name} cannot copy the data of {tensor} from its buffer {handle!r}.")
 
     def copy_to_buffer_handle(self, context: Context, handle: Any, tensor: Tensor) -> None:
-        """Copy `tensor.data` to a buffer; optional."""
+        """Copy `tensor.data` to the delegate's buffer `handle`; optional."""
         raise DelegateError(f"{self.name} cannot copy the data of {tensor} to its buffer {handle!r}.")
 
     def free_buffer_handle(self, context: Context, handle: Any) -> None:
-        """Free a buffer; its handle is not used again."""
+        """Free the delegate's buffer `handle`, which is not used again."""
 
 
 class DelegateKernel:
@@ -248,7 +248,7 @@ class DelegateKernel:
         """Check shapes, set the outputs' shapes and request temporaries; called whenever inputs were resized."""
 
     def bind(self, context: Context, node: Node) -> Thunk:
-        """Return the function without arguments that runs the partition, once memory is allocated; by default it calls `invoke`."""
+        """Return the function without arguments that runs the partition, once memory is allocated; the default calls `invoke`."""
         return partial(self.invoke, context, node)
 
     def invoke(self, context: Context, node: Node) -> None:
@@ -274,7 +274,7 @@ class SimpleDelegate(Delegate):
         min_nodes_per_partition: the least number of nodes of a partition to take.
         first_delegate_node_index: the first node to take; with the next attribute, to find a node that fails by bisection.
         last_delegate_node_index: the last node to take.
-        float16_constants: whether nodes get float16 constants in place of what DEQUANTIZE nodes make of them, as in LiteRT.
+        float16_constants: whether nodes get float16 constants as inputs, without the DEQUANTIZE nodes that widen them.
     """
 
     max_delegated_partitions: int = 0

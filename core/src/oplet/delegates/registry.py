@@ -20,7 +20,7 @@ _LIBRARY = re.compile(r".*(\.so(\.\d+)*|\.dylib|\.dll)\Z", re.DOTALL)
 
 
 def is_library(name: str) -> bool:
-    """Whether the name of a delegate is a shared library's: a path, or a file name that ends like one."""
+    """Whether a delegate's name denotes a shared library: it has a path separator, or ends in `.so`, `.dylib` or `.dll`."""
     return os.sep in name or "/" in name or bool(_LIBRARY.match(name))
 
 
@@ -32,7 +32,7 @@ class DelegateEntry:
         name: its name.
         factory: a function that takes the options and returns the delegate, or its "module:NAME".
         provenance: the package that it comes from.
-        serves: the custom ops that it exists for: names, or "Flex*" for all whose names begin so.
+        serves: the custom ops that it is meant to run: names, or "Flex*" for all whose names begin so.
     """
 
     name: str
@@ -41,7 +41,7 @@ class DelegateEntry:
     serves: tuple[str, ...] = ()
 
     def serves_op(self, name: str) -> bool:
-        """Return whether the delegate was registered for the custom op `name` (`serves`)."""
+        """Return whether the delegate was registered to run the custom op `name`, see `serves`."""
         return any(matches(each, name) for each in self.serves)
 
     def create(self, options: Mapping[str, Any] | None = None) -> Delegate:
@@ -117,7 +117,7 @@ class DelegateRegistry:
         """
         Args:
             provenance: the package whose delegates are registered.
-            no_loader: a function that says why no package loads shared libraries, and what to do about it.
+            no_loader: returns the reason why no package loads shared libraries, for error messages; None for no reason.
         """
         self.provenance = provenance or Provenance()
         self._entries: dict[str, list[DelegateEntry]] = {}
@@ -148,7 +148,7 @@ class DelegateRegistry:
         self._entries.setdefault(name, []).append(DelegateEntry(name, factory, self.provenance, tuple(serves)))
 
     def add_loader(self, factory: Callable[[str, Mapping[str, Any]], Delegate] | str) -> None:
-        """Register what makes delegates of shared libraries: where `load_delegate` is given a path, or a file name such as `libfoo.so`.
+        """Register the function that makes a delegate where `load_delegate` gets a library: a path, or a name like `foo.so`.
 
         Args:
             factory: a function that takes the library, as the user names it, and a mapping of options, and returns a Delegate; or its

@@ -133,7 +133,7 @@ def wrapping_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Int32s:
 
 
 def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:
-    """Return x * multiplier * 2**(shift - 31) with both roundings, for 32-bit x.
+    """Return x * multiplier * 2**(shift - 31) for 32-bit x, rounded twice: after the high multiplication, and at a right shift.
 
     `multiplier` and `shift` are scalars or broadcast against x. A left shift may wrap around and counts modulo 32, as on x86; C++
     leaves both undefined.
@@ -157,7 +157,7 @@ def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift:
 
 
 def multiply_rounding_up(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:
-    """Return x * multiplier * 2**(shift - 31) with both roundings, halves up, as in LiteRT's vector code for 8-bit outputs.
+    """Return x * multiplier * 2**(shift - 31) rounded twice with halves up, as in LiteRT's vector code for 8-bit outputs.
 
     A left shift by more than 31 bits gives 0.
     """
@@ -169,7 +169,7 @@ def multiply_rounding_up(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) 
 
 
 def _scaled_down(x: NDArray[Any], multiplier: int, exponent: int) -> Int32s:
-    """Return x * multiplier * 2**(-31 - exponent) with both roundings, in as few passes over the array as possible."""
+    """Return x * multiplier * 2**(-31 - exponent) rounded twice as in LiteRT, in as few passes over the array as possible."""
     product: Int64s = np.multiply(x, multiplier, dtype=np.int64)
     product += 1 << 30
     product >>= 31
@@ -200,7 +200,7 @@ def single_rounding(multiplier: int, shift: int) -> tuple[int, int]:
 
 
 def wide_shift(exponent: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the rounding term 2**(exponent - 1) and the right shift, int64; shifts count modulo 64, as on x86."""
+    """Return what a rounded right shift adds first, 2**(exponent - 1), and the shift, modulo 64 as on x86; both int64."""
     exponent = np.asarray(exponent, np.int64)
     return np.int64(1) << (exponent - 1 & 63), exponent & 63
 

@@ -63,7 +63,7 @@ class Requantization:
         zero_point: of the output.
         low: the smallest output, after the fused activation.
         high: the largest.
-        rounding: which definition.
+        rounding: which of LiteRT's roundings applies.
 
     Examples:
         >>> layer = Requantization(np.array([0.5, 0.25]), np.array([3, 0]), 2.0**24, -1, -128, 127)
@@ -155,8 +155,8 @@ class Requantization:
 
     @cached_property
     def nudges(self) -> Array:
-        """Correction for the first of two roundings, float64: it moves the thresholds of the second up above zero and down below
-        zero.
+        """The term d, per channel, that the first of two roundings adds to a scaled value above zero and subtracts from one
+        below; float64.
         """
         _, shifts = self.multipliers
         if self.rounding not in _NARROW:
@@ -165,7 +165,7 @@ class Requantization:
 
     @cached_property
     def lifts(self) -> Array:
-        """Correction where the first rounding moves thresholds up below zero as well, rather than down; float64."""
+        """The term of `nudges` for channels whose rounding adds it below zero as well, 0 for other channels; float64."""
         return np.asarray(np.where(self._is_up, self.nudges, 0.0))
 
     @property
@@ -175,7 +175,7 @@ class Requantization:
 
     @cached_property
     def is_small(self) -> bool:
-        """Whether products of accumulators and multipliers stay below 2**52 units."""
+        """Whether products of accumulators and multipliers stay below 2**52, so that float64 holds them exactly."""
         return self.limit < 2.0 ** (52 - self.unit_bits)
 
     @cached_property
@@ -184,7 +184,7 @@ class Requantization:
         return self.low >= self.zero_point and self.rounding is not Rounding.FLOAT
 
     def is_fine(self, dtype: np.dtype[Any]) -> bool:
-        """Return whether float64 represents all integers up to four times the range of an integer type exactly."""
+        """Return whether float64 holds multiples of 2**(shift - unit_bits) exactly up to four times `dtype`'s range."""
         return bool(8 * dtype.itemsize + 2 + self.unit_bits - self._smallest_shift <= 53)
 
     @cached_property
@@ -193,6 +193,6 @@ class Requantization:
 
     @property
     def _is_up(self) -> NDArray[np.bool_]:
-        """Mask of the channels whose accumulators are rounded halves up."""
+        """Mask of the channels whose results are rounded with halves up, as in LiteRT's vector code."""
         channels = len(self.multipliers[1])
         return np.asarray(np.arange(channels) < (channels // _GROUP * _GROUP if self.rounding is Rounding.UP else 0))

@@ -22,10 +22,10 @@ _SMALL = 1 << 16
 def defer_or_resize(context: Context, node: Node, sources: Sequence[Tensor], shapes: Shapes) -> None:
     """Set the outputs' shapes in `prepare` if all `sources` are constant; otherwise make the outputs dynamic.
 
-    Until the application resizes its inputs, shapes may be placeholders (see `has_placeholder`). So `shapes`, and not the kernel's
-    `prepare`, checks the shapes of `sources`; and where constant sources do not fit placeholder shapes of other inputs, the node is
-    refused only at run time, if the shapes are the same by then. So it is, whatever the shapes, where `shapes` refuses values or
-    sizes by `ensure_fits`.
+    Until the application resizes its inputs, shapes may be placeholders (see `has_placeholder`). So `shapes`, and not the
+    kernel's `prepare`, checks the shapes of `sources`; and where constant sources do not fit placeholder shapes of other inputs,
+    the node is refused only at run time, if the shapes are the same by then. A refusal by `ensure_fits` in `shapes` always waits
+    for the run.
 
     Args:
         sources: the inputs whose values `shapes` reads.
@@ -61,10 +61,10 @@ def defer_or_run(
     run.
 
     Args:
-        shapes: as for `defer_or_resize`.
+        shapes: computes the outputs' shapes; the function that was given to `defer_or_resize`.
         bind: returns the thunk for the present shapes.
-        reads: the inputs of numbers whose values `shapes` and `bind` read; what the thunk reads when it runs does not count. If they
-            are given, a small node is bound again only where one of their values, or the array of a tensor, is not the last run's.
+        reads: the numeric inputs whose values `shapes` and `bind` read; what the thunk reads when it runs does not count. If they
+            are given, a small node is bound again only if a value of theirs, or a tensor's array, is not the last run's.
     """
     if node.prepared:
         return bind(node)

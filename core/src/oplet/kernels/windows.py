@@ -87,7 +87,7 @@ class Windows2D(NamedTuple):
         batch: number of maps.
         height: the windows along the height.
         width: the windows along the width.
-        channels: of the map.
+        channels: number of channels of a map.
 
     Examples:
         >>> from oplet.schema.enums import Padding

@@ -19,7 +19,7 @@ Edges = list[tuple[int, int]]
 
 
 def encode_control_dependencies(edges: Sequence[Sequence[tuple[int, int]]]) -> bytes:
-    """Encode the metadata entry.
+    """Encode control edges between nodes as the metadata entry `model_control_dependencies`.
 
     Args:
         edges: for each subgraph its edges, as pairs (before, after) of node indices.
@@ -36,7 +36,7 @@ def encode_control_dependencies(edges: Sequence[Sequence[tuple[int, int]]]) -> b
 
 
 def decode_control_dependencies(data: bytes) -> list[Edges] | None:
-    """Decode the metadata entry: for each subgraph its edges, as pairs (before, after) of node indices.
+    """Decode the entry `model_control_dependencies`: for each subgraph its edges, as pairs (before, after) of node indices.
 
     Returns:
         The edges; None if the entry is damaged or of another version. LiteRT ignores such an entry, and so do the callers here.

@@ -38,8 +38,8 @@ class Model:
         unknown: descriptions of the first few fields and union members that this schema does not have, with their positions. Such a
             model can be read and run, but not written.
         is_verified: whether the tables are verified and shared with other models of the same bytes; `root` makes tables of its own then.
-        shared_values: what the interpreters of these bytes have in common; None if the bytes may change, or the model was made from
-            tables.
+        shared_values: constants and packed weights that all interpreters of these bytes share; None if the bytes may change, or
+            the model was made from tables.
 
     Examples:
         >>> from oplet import Model
@@ -61,7 +61,7 @@ class Model:
             root: the model's tables.
             data: the file's bytes, of which constants are views.
             path: the file's path.
-            unknown: as for the attribute.
+            unknown: descriptions of fields and union members of the file that this schema does not have.
             made_of: a model whose files contain constants of this one; `check_files` checks them, too.
         """
         self.lazy_root = root
@@ -104,7 +104,7 @@ class Model:
 
         Args:
             data: the model's bytes.
-            verified: as for `open`, for models of the same `bytes` object.
+            verified: whether the tables may be those that another model of the same `bytes` object has verified.
 
         Raises:
             ModelError: the bytes are not a .tflite model.
@@ -117,7 +117,7 @@ class Model:
 
     @classmethod
     def _of(cls, view: memoryview, where: str, path: str | None, shared: SharedValues | None, verified: bool) -> Model:
-        """Create the model of some bytes, with tables that were verified before if `verified` allows it."""
+        """Create the model of some bytes, named `where` in messages, with tables verified before if `verified` allows it."""
         known = shared.tables if verified and shared is not None else None
         unknown: list[str] = []
         root, unknown = known if known is not None else (decoded(view, where, unknown), unknown)
@@ -128,7 +128,7 @@ class Model:
     def set_verified(self) -> None:
         """Record that the tables are verified, and let other models of the same bytes have them.
 
-        Tables that refer to files of constants are verified anew by each, as those files may have changed since.
+        Tables that refer to files of constants are verified anew by each model, as those files may have changed since.
         """
         shared = self.shared_values
         if shared is not None and not self.lazy_root.external_buffers:
@@ -217,11 +217,11 @@ class Model:
 
         Args:
             path: the file.
-            constants: as for `to_bytes`.
-            unreferenced: as for `to_bytes`.
+            constants: "inside" the FlatBuffer or "outside", after it in the file; None to leave each where it is.
+            unreferenced: whether to "keep" or "drop" bytes at the end of the file that no table refers to.
 
         Raises:
-            ModelError: as `to_bytes` does, or the file cannot be written.
+            ModelError: encoding would lose data, a value does not fit into its field, or the file cannot be written.
         """
         from oplet.model.save.writing import save
 
@@ -273,7 +273,7 @@ class Model:
         return self.external_piece(found)
 
     def external_piece(self, buffer: tables.ExternalBuffer) -> Bytes:
-        """Return the bytes of an external buffer by its table, as several may have the same id.
+        """Return the bytes of an external buffer, given its table and not its id, which several buffers may have.
 
         Raises:
             ModelError: as `external_buffer` does.
@@ -332,8 +332,8 @@ class Model:
         return self.constant(tensor.buffer, tensor.external_buffer)
 
     def constant(self, buffer: int, external_buffer: int) -> Bytes | None:
-        """Return the constant data as `tensor_bytes` does, by a tensor's fields and without `check_files`, which the caller calls
-        once for many tensors.
+        """Return constant data as `tensor_bytes` does, for a tensor's two fields of these names; the caller calls `check_files`,
+        once for many tensors, as this does not.
         """
         if external_buffer:
             return self.external_buffer(external_buffer)
@@ -361,7 +361,7 @@ class Model:
         return self.op_at(operator.opcode_index)
 
     def op_at(self, opcode_index: int) -> tuple[BuiltinOperator, str, int]:
-        """Return what `op_of` returns, by the index of the operator code."""
+        """Return the built-in operator (CUSTOM for custom ops), the op's name and its version, by operator code index."""
         code = (self.lazy_root.operator_codes or [])[opcode_index]
         op = BuiltinOperator(tables.operator_code(code))
         return op, (code.custom_code or "") if op is BuiltinOperator.CUSTOM else op.name, code.version

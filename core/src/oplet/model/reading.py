@@ -27,11 +27,11 @@ _LOOKALIKES: tuple[tuple[bytes, str], ...] = (
 
 
 def decoded(view: memoryview, where: str, unknown: list[str]) -> tables.Model:
-    """Decode a model's tables; those of tensors and nodes are kept as columns.
+    """Decode a model's tables; those of tensors and nodes stay arrays, one per field.
 
     Args:
         view: the file's bytes.
-        where: the file in messages.
+        where: the file's name in messages.
         unknown: receives descriptions of the first few fields and union members that this schema does not have.
 
     Raises:

@@ -16,7 +16,7 @@ Bytes = NDArray[np.uint8]
 
 
 class ModelSource(Protocol):
-    """The part of `Model` that the writer uses; a protocol, as that module imports the writer. See `Model` for the members."""
+    """The members of `Model` that the writer uses, described there; a protocol, to avoid a circular import."""
 
     name: str
     path: str | None

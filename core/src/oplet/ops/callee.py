@@ -45,21 +45,21 @@ class Callee:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether the shape of some tensor is known only at run time. Valid after `prepare`."""
+        """Whether the subgraph has a tensor whose shape is known only at run time. Valid after `prepare`."""
         raise NotImplementedError
 
     @property
     def is_pure(self) -> bool:
-        """Whether its outputs depend only on its inputs."""
+        """Whether the subgraph's outputs depend only on its inputs, so that running it changes nothing else."""
         raise NotImplementedError
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """Its nodes as in the model, for ops that recognize a body (such as a reduction) and do not run it."""
+        """The subgraph's nodes as in the model, for kernels that recognize a known body (a reduction) and do not run it."""
         raise NotImplementedError
 
     def reads(self, position: int) -> bool:
-        """Whether any node or output reads the input at `position`; if not, it need not be written. Valid after `prepare`."""
+        """Return whether the input at `position` is read or an output; if not, it need not be written. Valid after `prepare`."""
         raise NotImplementedError
 
     def set_input(self, position: int, shape: Shape, type: TensorType) -> None:
@@ -108,7 +108,7 @@ class Callee:
         raise NotImplementedError
 
     def release(self) -> None:
-        """Free the memory of its tensors; it must be prepared before it can run again."""
+        """Free the memory of the subgraph's tensors; it must be prepared before it can run again."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

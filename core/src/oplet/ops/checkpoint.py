@@ -15,7 +15,7 @@ class Meter(Protocol):
         """Raise if the run was cancelled or exceeded its deadline."""
 
     def charge(self, nbytes: int) -> None:
-        """Count the bytes, and raise if they exceed the limit."""
+        """Count bytes that a kernel allocates besides its tensors, and raise if they exceed the limit."""
 
 
 class _Current(threading.local):
@@ -58,11 +58,11 @@ def charge(nbytes: int) -> None:
 
 
 def current_meter() -> Meter | None:
-    """Return the meter of this thread's run, to be set in other threads that work for it; None outside of a run."""
+    """Return the meter (deadline, memory limit) of this thread's run, for threads that work for the run; None outside of one."""
     return _current.meter
 
 
 def swap_meter(meter: Meter | None) -> Meter | None:
-    """Set the meter of this thread; return the previous one."""
+    """Set the meter (deadline, memory limit) of this thread, None for no run; return the previous one."""
     before, _current.meter = _current.meter, meter
     return before

@@ -113,7 +113,7 @@ class Context:
         """Request, in `prepare`, a scratch tensor. It has memory in `bind` and `invoke`, and is added to `node.temporaries`.
 
         Args:
-            shape: its shape, as for `resize_tensor`.
+            shape: its shape.
             type: a TensorType or a numpy dtype.
             allocation: ARENA (valid during the node's own run), PERSISTENT (kept between runs, and between prepares that do not
                 change its shape and type) or DYNAMIC (resized in `invoke`). A PERSISTENT tensor whose `is_variable` the kernel sets is

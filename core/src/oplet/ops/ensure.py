@@ -19,7 +19,7 @@ class EnsureError(PrepareError):
 class UnfitError(EnsureError):
     """A kernel refuses its node for the values or sizes of its inputs, which a resize or another branch may change.
 
-    It waits for the run: the model is prepared all the same, and the node fails if it runs with the same values and sizes.
+    The error waits for the run: the model is prepared all the same, and the node fails if it runs with these values and sizes.
     """
 
 
@@ -32,7 +32,7 @@ def decline(reason: str) -> NoReturn:
     changed.
 
     It is for attributes, types and shapes that this kernel does not support and another one may; `ensure` is for nodes that are
-    invalid for every kernel. Each prepare begins with the first provider again, as other shapes may suit it.
+    invalid for every kernel. Each prepare begins with the first kernel again, as other shapes may suit it.
 
     Args:
         reason: what the kernel does not support, with the values in question; `explain()` reports it.
@@ -62,13 +62,13 @@ def ensure(condition: object, message: str | Callable[[], str]) -> None:
 def ensure_fits(condition: object, message: str | Callable[[], str]) -> None:
     """Refuse the node when it runs, unless `condition` on values or sizes of its inputs holds.
 
-    Many models have sizes of 1 until a resize gives them their own, and branches that never run with the values they could not run
-    with. So this refusal, in `prepare` or in `bind`, refuses no model. `ensure` is for what no resize changes (types, numbers of
-    operands, ranks, options), and for what LiteRT refuses while it prepares.
+    Many models have sizes of 1 until a resize gives them their own, and branches that never run with the values they could not
+    run with. So this refusal, in `prepare` or in `bind`, does not stop the model from being prepared. `ensure` is for what no
+    resize changes (types, numbers of operands, ranks, options), and for what LiteRT refuses while it prepares.
 
     Args:
         condition: what must be true when the node runs.
-        message: as for `ensure`.
+        message: the rule that is broken, with the values that break it; or a function that returns it.
 
     Raises:
         UnfitError: the condition is false.

@@ -54,13 +54,13 @@ class Node:
         main: the one of `absorbed` under whose op profiles show the time of the fused node; None for the node itself. Set by `prepare`,
             which finds None there.
         custom_options: the custom options, as bytes; of a custom op.
-        origin: the composite from whose decomposition the node was inlined, "odml.rms_norm"; of composites in composites all of them,
-            the outer first: "my.block > odml.rms_norm". "" for a node that the model has there.
+        origin: the composite from whose decomposition the node was inlined, "odml.rms_norm"; of composites in composites all of
+            them, the outer first: "my.block > odml.rms_norm". "" for a node that the subgraph itself has in the model.
         delegate: the delegate whose kernel it is; None for a node of the model.
         user_data: the result of the registration's `init`.
         prepared: the kernel's own: what `prepare` passes to `bind`.
-        providers: the providers that were asked to serve it; None until one declines.
-        shared: the values that its subgraph's nodes have in all interpreters of the model; None where they are no node's but this one's.
+        providers: the kernels that may serve it, in order of precedence, and which declined; None until one declines.
+        shared: where values made of constants (`cached`) are kept for all interpreters of the model; None where it shares none.
     """
 
     __slots__ = (
@@ -201,7 +201,7 @@ class Node:
             key: identifies the value within the node. It includes everything that the value depends on besides the sources' values:
                 types, shapes, decisions of `prepare`; not the node's options and quantization, which never change.
             sources: the tensors whose values `make` reads; None for an omitted one.
-            make: computes the value. Its arrays are charged (`oplet.charge`), except views of the sources.
+            make: computes the value. Its arrays, except views of the sources, count against the memory limit (`oplet.charge`).
             shared: whether all interpreters that were opened from the same file or `bytes` object have one value, as they should where
                 it is large. It is then made once, freed with the last of them, and read by several threads, so that nothing may write
                 into it: arrays in it, also in tuples, lists and dictionaries, become read-only. `key` then includes whatever differs
@@ -232,7 +232,7 @@ class Node:
         return value
 
     def has_made_of(self, tensor: Tensor) -> bool:
-        """Return whether a value of `cached` was made from this constant. For the runtime."""
+        """Return whether a value that `cached` keeps was computed from this constant. For the runtime."""
         wanted = tensor.source
         return any(source is wanted for made in (self._cache or {}).values() for source in made.sources)
 
@@ -248,7 +248,7 @@ class Node:
         return self.shared.derive(self.index, (kernel.init, kernel.prepare, kernel.bind, kernel.invoke), key, sources, make)
 
     def persistent(self, tensor: Tensor) -> Tensor:
-        """Return the PERSISTENT temporary of the last prepare at the same position, if it has this one's shape and type; else
+        """Return the PERSISTENT temporary that the last prepare requested at this position, if shape and type are equal, else
         `tensor`.
 
         For the runtime's `Context.add_temporary`.
@@ -263,7 +263,7 @@ class Node:
 
     @property
     def kernel_cache(self) -> KernelCache:
-        """The values of `cached` and the persistent temporaries, to be saved while another kernel serves the node."""
+        """What the kernel keeps in `cached` and as persistent temporaries, to be saved while another kernel serves the node."""
         return self._cache, self._persistent
 
     @kernel_cache.setter
@@ -301,8 +301,8 @@ class Node:
         return result
 
     def take_over(self, other: Node) -> None:
-        """Take over the state of the same node in another interpreter: prepared, with its temporaries and cached values. For the
-        runtime.
+        """Take over what kernels have prepared for the same node in another interpreter, with temporaries and cached values. For
+        the runtime.
         """
         self.registration = other.registration
         self.temporaries = other.temporaries
@@ -325,7 +325,7 @@ class Node:
 
     def profiling_string(self, context: object) -> str:
         """Return the name of the node in profiles: that of its registration's `profiling_string`, else the op's name; "PAD +
-        CONV_2D" if it is fused.
+        CONV_2D" if the node is fused with others.
         """
         label = None if self.registration is None else self.registration.profiling_string
         own = self.op_name if label is None else label(context, self)

@@ -64,7 +64,7 @@ class Computed:
         return self._place is not None
 
     def get(self) -> Array | None:
-        """Return the array; None if it was released and nobody else keeps it."""
+        """Return the array; None if it was released and nothing else keeps it alive."""
         array, place = self._array, self._place
         if array is not None or place is None:
             return array
@@ -113,7 +113,7 @@ class Derived:
     """A value that was made from constants.
 
     Attributes:
-        sources: what it was made from. They are kept alive, so that no others get their ids.
+        sources: what it was made from. They are kept alive, so that their ids are not used again.
         value: the value.
     """
 
@@ -129,17 +129,17 @@ class Derived:
 
 
 class SharedValues:
-    """The values that are made from the bytes of one model, or from one file of constants, in this process.
+    """The values, such as packed weights, that are made from one model's bytes, or one file of constants, in this process.
 
     They are referenced weakly: each lives as long as an interpreter uses it. All interpreters that have this object were opened from
     the same bytes, which cannot change, so that a tensor or node of one has the same meaning in all others. A forked process has the
     values of its parent, in the memory that both share until one of them writes there.
 
     Attributes:
-        tables: the model's tables, once they are verified; None before. They are the model's own business.
+        tables: the model's tables, once they are verified; None before. Only `Model` uses them.
 
     Args:
-        content: the model's bytes, which are kept alive, so that no others get their id; None where a file's mapping holds this.
+        content: the model's bytes, which are kept alive, so that no others get their id; None for a mapped file's values.
     """
 
     __slots__ = ("__weakref__", "_content", "_held", "_most", "tables")
@@ -173,7 +173,7 @@ class SharedValues:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was kept yet."""
+        """Whether no value was stored yet."""
         return not self._held
 
     def __len__(self) -> int:
@@ -181,10 +181,10 @@ class SharedValues:
 
 
 class NodeValues:
-    """The part of a model's shared values that belongs to the nodes of one subgraph of its file.
+    """The values, such as packed weights, that a subgraph's nodes share with the same nodes in other interpreters of the model.
 
     Attributes:
-        shared: the model's values.
+        shared: the shared values of the whole model.
 
     Args:
         shared: the model's values.
@@ -200,13 +200,13 @@ class NodeValues:
     def derive(self, node: int, kernel: Hashable, key: Hashable, sources: Sequence[Source], make: Callable[[], Any]) -> Derived:
         """Return the value that another interpreter's node has made from the same constants, or make it.
 
-        Threads that prepare the same node at the same time may each make it; all get the same one. None waits for another: what `make`
-        does is a kernel's own.
+        Threads that prepare the same node at the same time may each make it; all get the same one. No thread waits for another,
+        as `make` runs a kernel's code.
 
         Args:
             node: the number of the node.
             kernel: identifies the kernel among those that may serve the node.
-            key: the kernel's name for the value.
+            key: identifies the value within the node.
             sources: the constants from which it is made.
             make: makes it. Its arrays become read-only.
         """
@@ -237,7 +237,7 @@ _of_bytes: weakref.WeakValueDictionary[int, SharedValues] = weakref.WeakValueDic
 
 
 def values_of_bytes(content: bytes) -> SharedValues:
-    """Return the shared values of all models that were opened from this `bytes` object."""
+    """Return the constants and packed weights that all models share that were opened from this `bytes` object."""
     with _lock:
         found = _of_bytes.get(id(content))
         if found is None:
@@ -246,7 +246,7 @@ def values_of_bytes(content: bytes) -> SharedValues:
 
 
 def _renew_lock() -> None:
-    """Replace the lock in a forked process: a thread of the parent that does not exist there may have held it."""
+    """Replace the lock in a forked child process, which has no copy of the parent's thread that may have held it."""
     global _lock
     _lock = threading.RLock()
 
@@ -256,7 +256,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def nbytes_of(value: object, sources: Sequence[Source]) -> int:
-    """Count the bytes of the large arrays in a value, except views of its sources."""
+    """Count the bytes of the large arrays in a value (an array, tuple or list), except views of its source constants."""
     if type(value) is np.ndarray:
         if value.nbytes < _SMALL:
             return 0

@@ -51,7 +51,7 @@ def held_nbytes(array: NDArray[Any], much: float) -> int:
 
     Args:
         array: the array.
-        much: bytes above which an object that occurs several times is counted once, which takes longer.
+        much: the total in bytes above which strings that occur several times are counted once each, which takes longer.
     """
     values = array.ravel().tolist()
     if not set(map(type, values)) <= _KINDS:

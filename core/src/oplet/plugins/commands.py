@@ -20,9 +20,9 @@ class CommandEntry:
     """A subcommand of `oplet` that a plugin adds.
 
     Attributes:
-        name: what stands behind `oplet`.
-        command: a `typer.Typer`, whose commands stand behind the name, or a function that typer makes a command of; or
-            "module:NAME" of either.
+        name: the word that follows `oplet` on the command line.
+        command: a `typer.Typer`, whose commands follow the name, or a function that typer makes a command of; or "module:NAME" of
+            either.
         help: the line that `oplet --help` shows.
         provenance: which package brought it.
     """

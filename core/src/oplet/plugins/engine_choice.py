@@ -42,7 +42,7 @@ class Configuration(Protocol):
 
 
 class Choice(Protocol):
-    """The result of a choice; `str` summarizes it.
+    """The result of choosing the engines (kernels, delegates) of a model; `str` summarizes it.
 
     Attributes:
         candidate: the configuration that was chosen.
@@ -65,7 +65,7 @@ class Choice(Protocol):
 
 
 class Chooser(Protocol):
-    """A function that chooses the configuration in which to run a model."""
+    """A function that chooses the configuration (kernels, delegates) in which to run a model."""
 
     def __call__(
         self,

@@ -55,8 +55,8 @@ def install_first(*packages: str) -> str:
 
 
 def clone() -> Path | None:
-    """Return the root of the clone that oplet was installed from, editable or not; None if it came from an index or the clone is
-    gone.
+    """Return the root of the git clone that oplet was installed from, editable or not; None if it came from an index or the clone
+    is gone.
     """
     try:
         told = json.loads(_direct_url() or "{}")
@@ -79,7 +79,7 @@ def _direct_url() -> str:
 
 
 def _folders(root: Path, package: str, extra: str = "") -> list[str]:
-    """Return the folders of a clone to install for a package: those of requirements that are not installed, their own too, then its own."""
+    """Return the folders of a clone to install for a package: those of its missing requirements (and of theirs), then its own."""
     if _field(_folder(root, package), "name") != package:
         return []
     found: list[str] = []

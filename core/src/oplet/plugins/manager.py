@@ -112,7 +112,7 @@ class PluginManager:
 
         Args:
             names: names of plugins or of their distributions.
-            source: the origin of the names in messages, which stands before a name.
+            source: what messages put before each name, to say where it was given.
         """
         manager = PluginManager(entry_points=self._entry_points)
         more = dict.fromkeys(map(normalised, names), source)
@@ -196,7 +196,7 @@ class PluginManager:
 
         Args:
             op: the op's name.
-            prefer: as for `resolver`, where several delegates exist for it.
+            prefer: the plugins to use where several have a delegate for the op, in the forms that `resolver` takes.
 
         Raises:
             OpConflictError: there are several, and no preference decides.

@@ -23,7 +23,7 @@ class PluginOps(NamedTuple):
 
     Attributes:
         names: the names of the plugin and of its distribution, normalized.
-        rank: the precedence of its tier; the highest is served first.
+        rank: the precedence of its tier (built-in ops, faster kernels, ...); plugins with the highest serve first.
         resolver: its ops.
     """
 

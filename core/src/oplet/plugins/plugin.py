@@ -94,7 +94,7 @@ class PluginInfo(NamedTuple):
 
 
 class PluginOutline(NamedTuple):
-    """What is known of a plugin without importing it; attributes as of `PluginInfo`.
+    """What is known of a plugin without importing it; the other attributes are `PluginInfo`'s.
 
     Attributes:
         noted: whether there are remarks for its author.
@@ -158,7 +158,7 @@ class Plugin:
 
     @property
     def rank(self) -> int:
-        """Precedence of its tier; the highest is served first."""
+        """Precedence of the plugin's tier (built-in ops, faster kernels, ...); plugins with the highest serve first."""
         return _TIERS.index(self.tier)
 
     def block(self, reason: str) -> None:
@@ -241,7 +241,7 @@ class Plugin:
             self.runtime_versions = table if self._call("register_runtime_versions", table=table) else RuntimeVersions()
 
     def load_work(self) -> None:
-        """Register how the work of the plugin's ops is counted, once; it is imported if necessary."""
+        """Register the functions that count the work (operations, bytes) of the plugin's ops, once; import it if necessary."""
         if self.work is None:
             from oplet.ops.serving.work import WorkTable
 
@@ -351,7 +351,7 @@ class Plugin:
 
 
 def note_namesakes(plugins: Iterable[Plugin]) -> None:
-    """Add a note to plugins that share a name: switches by this name affect all of them."""
+    """Add a note to plugins that share a name, as enabling or disabling plugins by this name affects all of them."""
     by_name: dict[str, list[Plugin]] = {}
     for plugin in plugins:
         if plugin.state != "blocked":

@@ -82,8 +82,8 @@ class Switches(NamedTuple):
 
     Attributes:
         load: the names of the only plugins that may load; None for all.
-        load_source: the origin of `load` in messages.
-        block: the names of plugins that may not load, each with the origin in messages.
+        load_source: where `load` was given, as messages name it.
+        block: the names of plugins that may not load, each with where it was given.
     """
 
     load: tuple[str, ...] | None
@@ -104,10 +104,10 @@ class Switches(NamedTuple):
         blocked; a list with only such names allows all others.
 
         Args:
-            load: as for `PluginManager`.
-            block: as for `PluginManager`.
+            load: the names of the only plugins that may load; None for what the environment variable OPLET_PLUGINS says.
+            block: the names of plugins that may not load.
             environ: the environment variables.
-            argument: the name of `load` in messages.
+            argument: what messages call the argument `load`.
 
         Raises:
             PluginError: an item of `load` is not a name.
@@ -137,12 +137,12 @@ class Switches(NamedTuple):
         return ""
 
     def unknown(self, names: Iterable[str]) -> list[str]:
-        """Return the names in `load` that no installed plugin has."""
+        """Return the names in `load` that are not among `names`, those of the installed plugins."""
         known = set(names)
         return [name for name in self.load or () if name not in known]
 
     def needless(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the names in `block` that no installed plugin has, each with its origin."""
+        """Return the names in `block` that are not among `names`, those of the installed plugins, each with its origin."""
         known = set(names)
         return {name: source for name, source in self.block.items() if name not in known}
 
@@ -192,7 +192,7 @@ class Preference(NamedTuple):
         return cls(tuple(names), tuple(by_op))
 
     def unknown(self, names: Iterable[str]) -> list[str]:
-        """Return the preferred names that no installed plugin has."""
+        """Return the preferred names that are not among `names`, those of the installed plugins."""
         wanted = dict.fromkeys((*self.names, *(name for _, name in self.by_op)))
         known = set(names)
         return [name for name in wanted if name not in known]

@@ -209,8 +209,8 @@ class Interpreter(Descriptions):
         without this method too. Nodes whose shapes are known only while invoking are left out.
 
         Args:
-            progress: is called with the number of nodes that have theirs, and that of all nodes that are waited for; not at all where
-                none is.
+            progress: called with how many nodes have their best kernel so far, and how many are waited for in all; never if none
+                is.
 
         Examples:
             >>> interpreter.warm_up()  # doctest: +SKIP
@@ -323,7 +323,7 @@ class Interpreter(Descriptions):
         return SignatureRunner(self, only_signature(self._model) if signature_key is None else signature_key)
 
     def get_async_signature_runner(self, signature_key: str | None = None) -> AsyncSignatureRunner:
-        """Return a runner of one signature, asynchronous and on buffers of the application, for a model that one delegate runs as a whole.
+        """Return an asynchronous runner of a signature, on the application's buffers, for a model that one delegate runs whole.
 
         Args:
             signature_key: the signature's key; None for the first one of the primary subgraph, or for a model without signatures.

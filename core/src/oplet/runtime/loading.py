@@ -107,7 +107,7 @@ def manager_of(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
 
 @lru_cache(maxsize=8)
 def _named_manager(names: str | tuple[str, ...], *_key: object) -> PluginManager:
-    """Return a manager of the plugins with these names, another one where `_key` differs: variables, import path or default manager."""
+    """Return a manager of the plugins with these names, cached by these and `_key`: variables, import path, default manager."""
     from oplet.plugins.manager import PluginManager
 
     return PluginManager.named(names, "plugins")
@@ -120,7 +120,7 @@ def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: Memo
         model: the model.
         index: the subgraph's index.
         table: the subgraph's table.
-        memory: is charged for constants that are no views of the file.
+        memory: the memory account, which counts constants that are no views of the file.
     """
     tensors = load_tensors(model, table, memory)
     nodes = load_nodes(model, table, tensors)
@@ -140,7 +140,7 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
     Args:
         model: the model.
         subgraph: the subgraph's table.
-        memory: is charged for constants that are no views of the file.
+        memory: the memory account, which counts constants that are no views of the file.
     """
     rows = as_lazy_tables(subgraph.tensors)
     tensors: list[Tensor] = [None] * len(rows)  # type: ignore[list-item]
@@ -168,7 +168,7 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
 
 
 def _without_bytes(tensor: Tensor) -> Tensor:
-    """Return a tensor as it would be without bytes in the file."""
+    """Return a copy of a tensor without the constant data that the file has for it: a node writes the tensor."""
     return Tensor(
         tensor.index,
         tensor.name,
@@ -234,7 +234,7 @@ def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], model: Model, memo
 
 
 def _constant_key(raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool) -> Hashable:
-    """Return the key of a constant among the model's shared values: the same for all tensors of the same bytes, type and shape."""
+    """Return the key of a constant among the model's shared values, equal for tensors of equal bytes, type and shape."""
     return address_of(raw), raw.size, type, shape, sparse
 
 
@@ -248,7 +248,7 @@ def _read_shared(
     name: str,
     memory: MemoryAccount,
 ) -> Array:
-    """Return a constant's values, in the one array that all tensors of the same bytes, type and shape have; each interpreter is charged for it."""
+    """Return a constant's values, one array for equal bytes, type and shape; its memory counts for each interpreter."""
     if shared is None or (type not in _PLAIN and type not in PACKED_BITS):
         return _read_constant(raw, type, shape, sparse, index, name, memory)
     key = _constant_key(raw, type, shape, sparse)
@@ -311,7 +311,7 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
 def _read_constant(
     raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool, index: int, name: str, memory: MemoryAccount
 ) -> Array:
-    """Return a constant's values: a view of the file, but for strings and packed types. A sparse constant's stored values have one dimension.
+    """Return a constant's values, flat if it is stored sparse: a view of the file, or a copy for strings and packed types.
 
     Raises:
         LimitError: unpacked, the values would take more memory than is allowed.

@@ -39,7 +39,7 @@ _COMPOSITE_VERSION = 1
 
 
 def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[[str], str], model: str) -> None:
-    """Set each node's registration. Custom ops that nothing serves keep None, as a delegate may claim them.
+    """Set each node's registration (its kernel). Custom ops that nothing serves keep None, as a delegate may claim them.
 
     Raises:
         OpNotFoundError: a built-in operator has no kernel at all.
@@ -72,7 +72,7 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
 def resolve_subgraphs(
     subgraphs: Sequence[Subgraph], root: tables.Model, resolver: OpResolver, advice: Callable[[str], str], model: str
 ) -> None:
-    """Set the registrations of the nodes of all subgraphs of a model; errors as of `resolve_nodes`.
+    """Set the registrations (kernels) of the nodes of all subgraphs of a model; raises what `resolve_nodes` raises.
 
     Subgraphs that nothing calls may lack kernels: a build for one model leaves them out.
     """
@@ -99,12 +99,12 @@ def running_nodes(subgraphs: Sequence[Subgraph], start: int) -> Iterator[Node]:
 
 
 def find_registration(node: Node, resolver: OpResolver) -> Registration | None:
-    """Return the node's first provider, None if it has none."""
+    """Return the registration that is first in the order of precedence for the node's op; None if there is none."""
     return next(find_providers(node, resolver), None)
 
 
 def find_providers(node: Node, resolver: OpResolver) -> Iterator[Registration]:
-    """Return the node's providers in the order of precedence; a composite's decomposition comes last."""
+    """Yield the registrations that serve the node's op, in the order of precedence; a composite's decomposition comes last."""
     name, version = _composite(node)
     if name and node.version == _COMPOSITE_VERSION:
         from oplet.ops.composite import Composite
@@ -175,7 +175,7 @@ def _ranges(versions: list[int]) -> str:
 def unserved_custom_ops(subgraphs: Sequence[Subgraph], start: int) -> list[str]:
     """Return the names of the custom ops that run when a subgraph does and that have no kernel, each once, in order.
 
-    Those that a delegate will run again, which a resize undid, are left out.
+    Nodes that a delegate ran before a resize, and may claim again, are left out.
     """
     if None not in [node.registration for subgraph in subgraphs for node in subgraph.nodes]:  # the usual case
         return []
@@ -185,7 +185,7 @@ def unserved_custom_ops(subgraphs: Sequence[Subgraph], start: int) -> list[str]:
 
 
 def unserved_op(error: BaseException) -> str:
-    """Return the op whose node all kernels declined, found in an error that a node which calls its subgraph may have made of it; "" if none did."""
+    """Return the op whose node all kernels declined, found in an error or its causes (calling nodes wrap it); "" if none did."""
     at: BaseException | None = error
     while at is not None:
         if isinstance(at, UnservedNodeError) and at.op:
@@ -197,7 +197,7 @@ def unserved_op(error: BaseException) -> str:
 def unresolved(
     nodes: Iterable[Node], subgraphs: Sequence[Subgraph], resolver: OpResolver, advice: Callable[[str], str], model: str
 ) -> UnresolvedOpError:
-    """Return the error that names all custom ops among the nodes that have no kernel, of which there is one at least.
+    """Return the error that names the custom ops without a kernel among nodes; there must be at least one.
 
     Args:
         nodes: the nodes to run.
@@ -219,7 +219,7 @@ def unresolved(
 
 
 def _left_alone(op: str, subgraphs: Sequence[Subgraph]) -> str:
-    """Return the reason of a delegate for leaving a node of a custom op alone, as the end of a sentence; "" if none was asked."""
+    """Return a delegate's reason for not claiming a node of this custom op, as the end of a sentence; "" if there is none."""
     for subgraph in subgraphs:
         for report in subgraph.delegated.reports.values():
             for index, reason in report.unsupported.items():

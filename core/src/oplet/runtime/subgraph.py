@@ -41,12 +41,12 @@ class Segment:
     Attributes:
         end: the position in the plan after its last node.
         nodes: the nodes that run; folded ones do not.
-        thunks: one thunk for each of these nodes.
-        steps: the same thunks, neighbours joined where they can be (`oplet.ops.serving.joining`), and for each the position of its first node;
-            None until the segment runs for the second time.
-        seconds: the durations of the thunks in the first run.
-        can_improve: whether a thunk may be replaced by a better one (`oplet.ops.serving.improving`);
-        is_one_step: whether its nodes are one step that could be joined with others, or it has none.
+        thunks: for each of these nodes the function that runs it.
+        steps: the thunks, neighbours fused where they can be (`oplet.ops.serving.joining`), and the position of the first node of
+            each; None until the segment runs for the second time.
+        seconds: the durations of the thunks in the first run; None before.
+        can_improve: whether a thunk may be replaced by a faster one (`oplet.ops.serving.improving`).
+        is_one_step: whether its nodes are one compiled step, or it has no nodes.
         dynamic: the last node's outputs of dynamic shape.
         arena: the memory that its tensors share, as bytes; None if they need none.
         requests: the tensors in the arena, with their lifetimes.
@@ -81,24 +81,24 @@ class Segment:
         self.offsets: Sequence[int] = ()
 
     def join(self, seconds: Sequence[float], num_threads: int) -> tuple[list[Thunk], list[int]]:
-        """Set `steps`, from the thunks, how long each takes and the threads of kernels, and return them."""
+        """Fuse neighbouring thunks, given their durations and the number of threads of kernels; set `steps` and return them."""
         self.steps = joined(self.thunks, seconds, self._touched if num_threads > 1 else None)
         self.is_one_step = len(self.steps[0]) <= 1 and (len(self.thunks) != 1 or hasattr(self.thunks[0], "joiner"))
         return self.steps
 
     def unjoin(self) -> None:
-        """Drop `steps`, as a thunk has changed."""
+        """Drop the fused `steps`, as a thunk has changed; the next run fuses again."""
         self.steps, self.is_one_step = None, False
 
     def _touched(self, position: int) -> Touched:
-        """Return the memory that the thunk at a position touches."""
+        """Return the address ranges that the thunk of the node at a position may read and write."""
         node = self.nodes[position]
         inputs = [tensor for reader in (node, *node.absorbed) for tensor in reader.inputs if tensor is not None]
         written = [*node.outputs, *node.temporaries, *(tensor for tensor in inputs if tensor.is_variable)]
         return Touched(_spans(inputs), _spans(written))
 
     def holds(self, tensor: Tensor) -> bool | None:
-        """Return whether no other tensor was written into the tensor's memory after its last use; None if it is not in this arena."""
+        """Return whether no other tensor was written into the tensor's memory after its last use; None if it lies elsewhere."""
         for (mine, life), begin in zip(self.requests, self.offsets):
             if mine is tensor:
                 end = begin + life.nbytes
@@ -111,30 +111,30 @@ class Segment:
 
 
 def _spans(tensors: Sequence[Tensor]) -> list[tuple[int, int]]:
-    """Return the memory of tensors, but for constants, which nobody writes."""
+    """Return the address ranges of tensors that have memory, without constants, which nobody writes."""
     from oplet.kernels.arrays import spans  # imported late: only interpreters of several threads ask
 
     return spans(tensor.data for tensor in tensors if tensor.has_data and not tensor.is_constant)
 
 
 class Stored(Protocol):
-    """A plan from disk; a protocol, as `StoredPlan` imports this module."""
+    """A plan that another process has prepared and stored on disk; a protocol, to avoid a circular import."""
 
     def undo(self, subgraph: Subgraph) -> None:
-        """Make the subgraph one that is not prepared."""
+        """Take shapes, types and memory of the plan from the subgraph's tensors: the subgraph is not prepared any more."""
 
     def leave(self) -> bool:
-        """Leave the plan to the next interpreter of the same model, if it may have it."""
+        """Leave the plan's memory and thunks to the model's next interpreter in this process; return False if they may not be."""
 
 
 class InlinedPiece(NamedTuple):
-    """The nodes and tensors that a decomposition has in the subgraph that calls it.
+    """The nodes and tensors made of a composite's decomposition in the calling subgraph, to run in the composite's place.
 
     Attributes:
         composite: the index of the composite in whose place they may run.
-        decomposition: the index of the subgraph that they are from.
-        tensors: for each of its tensors the index here; of inputs and outputs, those of the composite.
-        nodes: for each of its nodes the index here.
+        decomposition: the index of the decomposition, the subgraph that they are from.
+        tensors: for each tensor of the decomposition its index in the calling subgraph; inputs and outputs are the composite's.
+        nodes: for each node of the decomposition its index in the calling subgraph.
     """
 
     composite: int
@@ -149,7 +149,7 @@ class Delegated:
     Attributes:
         kernels: by index of a delegate's kernel node, the partition that it replaces.
         inlined: by index of a composite that is inlined, the indices of the nodes that run in its place, in order.
-        pieces: what was made to be inlined so far.
+        pieces: the nodes and tensors that were made of decompositions so far, inlined now or not.
         reports: by delegate, the outcome of its last application; not empty means that outputs may be in a delegate's buffers.
         immutable: whether a delegate of static shapes has claimed nodes; a resize undoes the delegates then.
         awaiting: nodes without a kernel, for which the next `allocate` applies again the delegate that ran them before a resize.
@@ -168,7 +168,7 @@ class Delegated:
         self.skippable = False
 
     def with_inlined(self, plan: Iterable[int]) -> list[int]:
-        """Return a plan of the model's nodes with the nodes that run in the place of inlined composites."""
+        """Return a plan (indices of nodes) in which inlined composites are replaced by the nodes of their decompositions."""
         found: list[int] = []
         waiting = [iter(plan)]
         while waiting:
@@ -194,18 +194,18 @@ class Subgraph:
         inputs: tensor indices of the subgraph's inputs.
         outputs: tensor indices of the subgraph's outputs.
         read: tensor indices that the caller reads: the outputs, and further tensors that are outputs of a signature.
-        file_tensors: the number of tensors that the model has there.
+        file_tensors: the number of tensors that the model file has for it.
         variables: the tensors whose values outlive an invoke.
         ready: whether it can be invoked: everything is prepared for the current input shapes.
         generation: a number that changes with every resize and every preparation, which may replace arrays.
-        segments: the segments that are prepared so far.
+        segments: the parts of the plan that are prepared so far.
         last_use: by tensor index, the position in the plan of the last node that reads it; the plan's length if the caller reads it.
         initialized: the nodes whose `init` was called and whose `free` was not, in the order of the calls.
         folded: by index of a folded node, its outputs' arrays, and the input arrays that it read.
         delegated: what delegates have changed, and inlining for them.
-        absorption: the nodes that absorb others.
-        origin: the subgraph of another interpreter to whose nodes and tensors the thunks are bound (`memory.remembered`); None for this.
-        stored: the plan from disk that it runs (`runtime.memory.stored`), in place of its nodes' thunks; None for these.
+        absorption: the nodes that absorb others (compute them too).
+        origin: the subgraph of another interpreter to whose nodes the thunks are bound (`memory.remembered`); None for this one.
+        stored: the plan from disk that it runs (`runtime.memory.stored`), in place of its nodes' thunks; None if there is none.
     """
 
     def __init__(
@@ -246,18 +246,18 @@ class Subgraph:
 
     @property
     def arena_bytes(self) -> int:
-        """The bytes of all segments' arenas."""
+        """The bytes of all arenas, the memory blocks that tensors share, one for each prepared part of the plan."""
         return sum(segment.arena.nbytes for segment in self.segments if segment.arena is not None)
 
     @property
     def is_joined(self) -> bool:
-        """Whether all of its nodes are one step of those that can be joined: nothing but compiled kernels and copies runs in the next `invoke`."""
+        """Whether all nodes are fused into one step: the next `invoke` calls nothing but compiled kernels and copies."""
         segments = self.segments
         return len(segments) == 1 and segments[0].is_one_step and segments[0].end == len(self.execution_plan)
 
     @property
     def joined_segment(self) -> Segment | None:
-        """Its only segment, if all of its thunks have become one step or it has no more than one thunk; None otherwise."""
+        """The only segment (part of the plan), if its thunks are fused into one step or are no more than one; None otherwise."""
         segments = self.segments
         if len(segments) != 1 or segments[0].end < len(self.execution_plan) or segments[0].dynamic or segments[0].can_improve:
             return None
@@ -269,7 +269,7 @@ class Subgraph:
         return tensor.index in self.last_use
 
     def still_holds(self, tensor: Tensor) -> bool:
-        """Return whether a tensor still has its value after `invoke`: no other one was written into its memory after its last use."""
+        """Return whether a tensor still has its value after `invoke`: no other was written into its memory after its last use."""
         if self.last_use.get(tensor.index) == len(self.execution_plan):  # an output, the usual case
             return True
         return next((held for segment in self.segments if (held := segment.holds(tensor)) is not None), True)
@@ -281,7 +281,7 @@ class Subgraph:
         self.absorption.end()
 
     def find_last_uses(self) -> None:
-        """Compute `last_use` for the current plan."""
+        """Compute `last_use`, the position in the execution plan of the last node that reads each tensor."""
         end = len(self.execution_plan)
         self.last_use = {}
         for position, index in enumerate(self.execution_plan):
@@ -294,14 +294,14 @@ class Subgraph:
             self.last_use[index] = end
 
     def reset_variables(self) -> None:
-        """Set every variable tensor to zero (int8 ones to their zero point, as LiteRT does), persistent temporaries with `is_variable` too."""
+        """Set variables, and persistent temporaries with `is_variable`, to 0 (int8 ones to their zero point, as in LiteRT)."""
         kept = (tensor for node in self.nodes for tensor in node.temporaries)
         for tensor in chain(self.variables, kept):
             if tensor.is_variable and tensor.has_data and not tensor.is_constant:
                 tensor.data.fill(tensor.zero_point if tensor.type is TensorType.INT8 else 0)
 
     def forget_folded(self, nodes: Iterable[Node]) -> None:
-        """Mark nodes as not folded, so that they run again: a delegate's kernel writes, or wrote, their outputs."""
+        """Let folded nodes (run ahead on constants) run again, as a delegate's kernel writes, or wrote, their outputs."""
         for node in nodes:
             self.folded.pop(node.index, None)
 

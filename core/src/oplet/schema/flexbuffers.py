@@ -57,9 +57,7 @@ class _Reader:
         self._values = _MOST
 
     def value(self, place: int, width: int, packed: int, depth: int) -> Any:
-        """Decode the value at `place`, of the type in the byte `packed`; `width` is the element width of the vector that holds
-        it.
-        """
+        """Decode the value at byte `place`, of the type in the byte `packed`, as element of a vector with `width` bytes each."""
         self._spend(1)
         self._values -= 1
         if self._values < 0:
@@ -160,7 +158,7 @@ def flexbuffer_map(data: bytes, what: str, verb: str) -> dict[str, Any]:
     Args:
         data: the bytes.
         what: the bytes' name in messages.
-        verb: the verb that follows the name.
+        verb: the verb that follows the name in messages, such as "hold".
 
     Raises:
         CustomOptionsError: they are no FlexBuffer, or hold no map.

@@ -95,57 +95,57 @@ _DTYPES: Final = {number: np.dtype(f"<{format}") for number, format in _FORMATS.
 
 
 def boolean(id: int, default: bool = False, *, since: int = 1) -> Any:
-    """Declare a bool field."""
+    """Declare a bool field in the vtable slot `id`; `since` is the first op version that knows it."""
     return Field(id, "scalar", number="bool", default=default, since=since)
 
 
 def int8(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """Declare an int8 ("byte") field."""
+    """Declare an int8 ("byte") field in the vtable slot `id`; `since` is the first op version that knows it."""
     return Field(id, "scalar", number="int8", default=default, since=since)
 
 
 def int32(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """Declare an int32 ("int") field."""
+    """Declare an int32 ("int") field in the vtable slot `id`; `since` is the first op version that knows it."""
     return Field(id, "scalar", number="int32", default=default, since=since)
 
 
 def uint32(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """Declare a uint32 ("uint") field."""
+    """Declare a uint32 ("uint") field in the vtable slot `id`; `since` is the first op version that knows it."""
     return Field(id, "scalar", number="uint32", default=default, since=since)
 
 
 def int64(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """Declare an int64 ("long") field."""
+    """Declare an int64 ("long") field in the vtable slot `id`; `since` is the first op version that knows it."""
     return Field(id, "scalar", number="int64", default=default, since=since)
 
 
 def uint64(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """Declare a uint64 ("ulong") field."""
+    """Declare a uint64 ("ulong") field in the vtable slot `id`; `since` is the first op version that knows it."""
     return Field(id, "scalar", number="uint64", default=default, since=since)
 
 
 def float32(id: int, default: float = 0.0, *, since: int = 1) -> Any:
-    """Declare a float32 ("float") field."""
+    """Declare a float32 ("float") field in the vtable slot `id`; `since` is the first op version that knows it."""
     return Field(id, "scalar", number="float32", default=default, since=since)
 
 
 def enum(id: int, cls: type[IntEnum], default: int = 0, *, width: str = "int8", since: int = 1) -> Any:
-    """Declare a field whose value is a member of `cls`; an unknown number stays a plain int, for the caller to refuse."""
+    """Declare a field with a member of `cls`, of integer type `width`; an unknown number stays a plain int."""
     return Field(id, "scalar", number=width, default=cls(default), enum=cls, since=since)
 
 
 def string(id: int) -> Any:
-    """Declare a UTF-8 string field; absent reads as None."""
+    """Declare a UTF-8 string field in the vtable slot `id`; absent reads as None."""
     return Field(id, "string")
 
 
 def table(id: int, cls: type[Table]) -> Any:
-    """Declare a field that holds one table; absent reads as None."""
+    """Declare a field that holds one table, in the vtable slot `id`; absent reads as None."""
     return Field(id, "table", table=cls)
 
 
 def tables(id: int, cls: type[Table]) -> Any:
-    """Declare a vector of tables, decoded to a list; absent reads as None."""
+    """Declare a vector of tables in the vtable slot `id`, decoded to a list; absent reads as None."""
     return Field(id, "tables", table=cls)
 
 
@@ -159,7 +159,7 @@ def vector(id: int, element: str, *, enum: type[IntEnum] | None = None, since: i
 
     Args:
         element: "bool", "int8", "uint8", "uint16", "int32", "uint32", "int64" or "float32".
-        shared: whether several may share the same bytes of a file, as constants may; they are never copied.
+        shared: whether several vectors may share the same bytes of a file, as constants may; they are never copied.
     """
     return Field(id, "vector", number=element, enum=enum, since=since, shared=shared)
 

@@ -220,7 +220,7 @@ class TableDecoder:
         return result
 
     def spend_numbers(self, nbytes: int, shared: bool) -> bool:
-        """Charge the bytes of number vectors to their budget; return False if it is exceeded."""
+        """Subtract the bytes of vectors of numbers from their budget, or from that of `shared` ones; False if it is exceeded."""
         if shared:
             self.shared_left -= nbytes
             return self.shared_left >= 0
@@ -298,7 +298,7 @@ class TableDecoder:
         return text
 
     def non_ascii(self, raw: bytes, start: int) -> str:
-        """Decode a string that is not ASCII, and charge the memory of its widest character for all of them."""
+        """Decode a string that is not ASCII, and count the memory that Python's wider characters take against the budget."""
         units = np.frombuffer(raw, np.uint8)
         followers = int(np.count_nonzero((units & 0xC0) == 0x80))
         leaders = sum(int(np.count_nonzero(units >= lead)) for lead in (0xC0, 0xE0, _ASTRAL))
@@ -311,7 +311,7 @@ class TableDecoder:
         return text
 
     def spend_text(self, nbytes: int, start: int) -> None:
-        """Charge the bytes of a string to the budget of strings.
+        """Subtract the bytes of the string at `start` from the budget of all strings.
 
         Raises:
             ModelError: the strings take more bytes than the file has.

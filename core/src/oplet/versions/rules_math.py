@@ -27,7 +27,7 @@ _BROADCAST = "broadcasting more than 4 dimensions"
 
 
 def _either(*wanted: T) -> Condition:
-    """Make a condition: the first input or the first output has one of these types."""
+    """Make a condition: the first input or the first output of the node has one of these types."""
     return input_is(0, *wanted) | output_is(0, *wanted)
 
 

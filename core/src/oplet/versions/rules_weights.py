@@ -60,7 +60,7 @@ def _rnn(options: type[Table]) -> tuple[Rule, ...]:
 
 
 def _gates(input: T, weights: T, output: T) -> Condition:
-    """Make a condition on the types of an LSTM: input 0, the weights (input 2), the output."""
+    """Make a condition on a recurrent node's types: of input 0, of the weights (input 2), and of the output."""
     return input_is(0, input) & input_is(2, weights) & output_is(0, output)
 
 

@@ -140,7 +140,7 @@ def input_count(count: int) -> Condition:
 
 
 def rank_is(index: int, rank: int) -> Condition:
-    """Make a condition: an input has `rank` dimensions. An input without a shape has none."""
+    """Make a condition: an input has `rank` dimensions. An input without a shape has 0."""
     return Condition(lambda node: _rank(node, index) == rank)
 
 
@@ -159,7 +159,7 @@ broadcasts_beyond_4d = Condition(_broadcasts_beyond_4d)
 
 
 def option(cls: type[Table], name: str, value: Any = None) -> Condition:
-    """Make a condition: a field of the options has this value; with None for the value: it is neither zero nor False."""
+    """Make a condition: a field of the options has this value; None for the value means any but zero and False."""
     getattr(cls, name)  # a rule with a misspelt field fails on import, not with the first model
 
     def holds(node: Signature) -> bool:

@@ -146,7 +146,7 @@ class ModelBuilder:
 
         Args:
             index: the buffer's index.
-            what: the user of the buffer in messages.
+            what: the tensor that uses the buffer, as messages name it.
 
         Raises:
             ModelError: there is no such buffer.
@@ -176,7 +176,7 @@ class ModelBuilder:
 
         Args:
             id: the buffer's id.
-            what: the user of the buffer in messages.
+            what: the tensor that uses the buffer, as messages name it.
 
         Raises:
             ModelError: there is no such buffer.
@@ -202,7 +202,7 @@ class ModelBuilder:
         return index
 
     def operator_code(self, op: BuiltinOperator, custom: str, version: int) -> int:
-        """Return the index of an operator code in the model that is being built; the code is added if it is new."""
+        """Return the index of an operator code, added if it is new; `custom` is a custom op's name, "" for built-in operators."""
         key = int(op), custom, version
         found = self._codes.get(key)
         if found is None:
@@ -298,7 +298,7 @@ class ModelBuilder:
         """Encode the model as the bytes of a .tflite file; `external_files` are the files of external buffers.
 
         Args:
-            constants: as for `Model.to_bytes`.
+            constants: "inside" the FlatBuffer or "outside", after it in the file; None to leave each where it is.
         """
         return Model(self.settle(), self._source, unknown=self._unknown, made_of=self._made_of).to_bytes(constants)
 
@@ -307,7 +307,7 @@ class ModelBuilder:
 
         Args:
             path: the file.
-            constants: as for `Model.save`.
+            constants: "inside" the FlatBuffer or "outside", after it in the file; None to leave each where it is.
 
         Raises:
             ModelError: a file cannot be written, an external file exists with other contents, or its name is refused. Nothing is
@@ -320,9 +320,7 @@ class ModelBuilder:
 
 
 def _with_options(model: Model, operator: tables.Operator) -> tables.Operator:
-    """Return a copy of the node with its custom options in the table, if they are after the FlatBuffer in the file; else the
-    node.
-    """
+    """Return the node, or a copy with its custom options in its table if the file has them after the FlatBuffer."""
     if operator.large_custom_options_offset <= 1:
         return operator
     operator = copy.copy(operator)

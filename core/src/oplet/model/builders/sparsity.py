@@ -128,9 +128,7 @@ def _cut(array: NDArray[Any], blocks: list[int], lengths: list[int]) -> NDArray[
 
 
 def _store(array: NDArray[Any], kinds: list[DimensionType]) -> tuple[NDArray[Any], list[DimensionMetadata]]:
-    """Return the stored values and level metadata, level by level: dense levels store all children, sparse ones those with
-    nonzeros.
-    """
+    """Return the stored values and each level's metadata: a dense level stores all slices, a sparse one those with nonzeros."""
     # By this comparison -0.0 is dropped and NaN is kept.
     nonzero: NDArray[np.bool_] = np.not_equal(array, 0)
     kept = np.zeros((1, 0), np.intp)  # one row per stored node of the tree: its coordinates down to this level

@@ -52,7 +52,7 @@ _VARIANTS = Kind(
 
 
 class _Node(NamedTuple):
-    """A node whose operator code is assigned when the model is built; `version` None stands for the lowest that it needs."""
+    """A node whose operator code is assigned when the model is built; `version` None is the lowest that supports it."""
 
     operator: tables.Operator
     op: BuiltinOperator
@@ -61,7 +61,7 @@ class _Node(NamedTuple):
 
 
 class ModelParts(Protocol):
-    """The part of `ModelBuilder` that a subgraph's builder uses; a protocol, as that module imports this one."""
+    """The methods of `ModelBuilder` that a subgraph's builder calls; a protocol, to avoid a circular import."""
 
     def add_buffer(self, data: bytes | NDArray[np.uint8] | None) -> int: ...
 
@@ -296,7 +296,7 @@ class SubgraphBuilder:
         self.table.outputs = np.array(indices, np.int32)
 
     def settle(self) -> None:
-        """Assign each node its operator code, for the model as it is now."""
+        """Set each node's operator code index; nodes without a given version get the lowest that supports them."""
         for role, indices in (("inputs", self.table.inputs), ("outputs", self.table.outputs)):
             if indices is None:
                 raise ModelError(f"The {role} of {self._where} are not set; call set_{role}, with nothing if it has none.")

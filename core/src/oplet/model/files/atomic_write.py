@@ -108,7 +108,7 @@ def _new_file(folder: str, mode: int) -> tuple[str, int]:
 
 
 def _is_ours(name: object) -> bool:
-    """Return whether an error's file name is the temporary file, whose name the user does not know."""
+    """Return whether the file name in an OSError is that of our temporary file, or missing; the user knows neither."""
     return name is None or (isinstance(name, str) and os.path.basename(name).startswith(_PREFIX))
 
 
@@ -122,7 +122,7 @@ def is_special(path: str) -> bool:
 
 
 def permissions(path: str) -> int | None:
-    """Return the permissions of the regular file at a path; None if there is none, or a symbolic link."""
+    """Return the permission bits of the regular file at a path; None if there is no file, or it is a symbolic link."""
     try:
         status = os.lstat(path)
     except (OSError, ValueError):

@@ -52,7 +52,7 @@ class CacheFolder:
 
     @property
     def path(self) -> str:
-        """Its path, which follows the environment; "" where the user has no cache folder."""
+        """The folder's path, by the present environment variables; "" where the user has no cache folder."""
         folder = cache_folder()
         return folder and os.path.join(folder, self._name)
 
@@ -68,7 +68,7 @@ class CacheFolder:
         """Open a file of the cache folder for reading and writing; it is created, empty, if it does not exist.
 
         Raises:
-            OSError: as for `open`, or it cannot be written.
+            OSError: it is a link or no regular file, somebody else may have written it, or it cannot be written.
         """
         self._make()
         return open(self._opened(name, os.O_RDWR | os.O_CREAT), "r+b")

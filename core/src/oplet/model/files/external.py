@@ -30,7 +30,7 @@ class ExternalFiles:
         self._highest = 0
 
     def keep(self, model: ModelSource) -> None:
-        """Take over the external files of a model that was read, so that they are written again."""
+        """Add the external files of a model that was read, so that saving writes them again."""
         names = [group.name or "" for group in self._root.external_buffer_groups or []]
         self._groups = {name: index for index, name in enumerate(names)}
         for buffer in self._root.external_buffers or []:
@@ -47,7 +47,7 @@ class ExternalFiles:
             self._highest = max(self._highest, buffer.id)
 
     def add(self, group: str, data: bytes | NDArray[Any], packing: str) -> int:
-        """Append a buffer to a group's file; return the buffer's id."""
+        """Append a buffer to the external file named `group`; return the buffer's id."""
         check_name(group, "The model", writing=True)
         raw = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         groups = self._root.external_buffer_groups = self._root.external_buffer_groups or []
@@ -67,14 +67,14 @@ class ExternalFiles:
         return id
 
     def size(self, id: int, what: str) -> int:
-        """Return the number of bytes of a buffer."""
+        """Return the number of bytes of the buffer with this id; `what` is the tensor that uses it, for the error."""
         if id not in self._sizes:
             raise ModelError(f"{what} refers to the external buffer {id}, which was not added.")
         return self._sizes[id]
 
     @property
     def contents(self) -> dict[str, bytearray]:
-        """The contents of the files, by name."""
+        """The contents of the external files, by name, which `add` may still extend."""
         return self._contents
 
     def files(self) -> dict[str, bytes]:

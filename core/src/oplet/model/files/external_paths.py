@@ -85,7 +85,7 @@ def locate(folder: str, name: str, model: str, *, writing: bool = False) -> str:
 
     Args:
         folder: the model's folder, without symbolic links.
-        name, model, writing: as for `check_name`.
+        name, model, writing: the file's name, the model's name in messages, and whether the file is to be written.
 
     Raises:
         ModelError: the name is refused, a symbolic link leads out of the folder, or the folder is the root of the file system.
@@ -109,10 +109,10 @@ def locate(folder: str, name: str, model: str, *, writing: bool = False) -> str:
 
 
 def open_external(folder: str, name: str, model: str, *, use_mmap: bool = True) -> MappedFile:
-    """Map an external file; arguments as for `locate` and `map_file`.
+    """Map the external file `name` in the model's folder read-only, or without `use_mmap` read it into memory.
 
     Raises:
-        ModelError: as `locate` does, or the file cannot be read or is not a regular file.
+        ModelError: the name is refused, a link leads out of the folder, or the file cannot be read or is not a regular file.
     """
     target = locate(folder, name, model)
     mapped = map_file(target, use_mmap=use_mmap, follow=False)

@@ -33,7 +33,7 @@ class MappedFile:
     Attributes:
         path: the file's path.
         view: its bytes.
-        shared_values: what the interpreters of the file have in common; None as long as a change of the file might go unnoticed.
+        shared_values: constants and packed weights that all interpreters of the file share; None while changes may go unnoticed.
     """
 
     __slots__ = ("__weakref__", "_pages", "_size", "path", "shared_values", "view")
@@ -123,7 +123,7 @@ _TICK, _COARSE_TICK = 50_000_000, 2_100_000_000
 
 
 def _renew_lock() -> None:
-    """Replace the lock in a forked process: a thread of the parent that does not exist there may have held it."""
+    """Replace the lock in a forked child process, which has no copy of the parent's thread that may have held it."""
     global _lock
     _lock = threading.Lock()
 
@@ -183,8 +183,8 @@ def _content(descriptor: int, path: str, use_mmap: bool) -> MappedFile:
 def _is_settled(status: os.stat_result) -> bool:
     """Return whether any change from now on gives the file another time stamp.
 
-    Where it was written a moment ago, it might be written once more at the same time, as far as time stamps tell. What was made from
-    its bytes before must not be taken for what is in it then.
+    A file that was written a moment ago may be written once more with the same time stamp. Values that were computed from its
+    earlier bytes must not be reused then.
     """
     changed = status.st_mtime_ns if os.name == "nt" else status.st_ctime_ns
     return time.time_ns() - changed > (_TICK if changed % 1_000_000_000 else _COARSE_TICK)

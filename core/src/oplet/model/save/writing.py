@@ -110,7 +110,7 @@ def _attached(model: ModelSource) -> tuple[bytes, int]:
 
 
 def _compiled_elsewhere(model: ModelSource) -> str:
-    """Describe a node whose compiled code cannot be located in the file; "" if there is none."""
+    """Describe a node whose compiled accelerator code cannot be located in the file; "" if there is none."""
     for number, subgraph in enumerate(model.root.subgraphs or []):
         for index, operator in enumerate(subgraph.operators or []):
             if _is_dispatch(model, operator) and bytecode(model.custom_options(operator)) is None:
@@ -133,12 +133,12 @@ def save(
     Args:
         model: the model.
         path: the model's file.
-        constants: as for `pieces`.
+        constants: "inside" the FlatBuffer or "outside", after it in the file; None to leave each where it is.
         files: the contents of the external files, by name; None for those of the model that was read.
-        unreferenced: as for `pieces`.
+        unreferenced: whether to "keep" or "drop" bytes at the end of the file that no table refers to.
 
     Raises:
-        ModelError: as `pieces` and `missing_files` do, or a file cannot be written.
+        ModelError: data would be lost, an external file's name is refused or taken, or a file cannot be written.
     """
     content = pieces(model, constants, unreferenced)
     groups = [group.name or "" for group in model.root.external_buffer_groups or []]
@@ -168,7 +168,7 @@ def save(
 
 
 def _beside(model: ModelSource, name: str, path: str | os.PathLike[str]) -> memoryview:
-    """Return the contents of an external buffer group's file."""
+    """Return the contents of the model's external file `name`, to be copied beside the model's new file `path`."""
     try:
         return model.external_file(name).view
     except ModelError as error:
@@ -231,7 +231,7 @@ class _Layout:
         self._mark(bool(constants_moved))
 
     def encode(self) -> _Written:
-        """Encode the FlatBuffer, and a second time if data follows it: positions depend on its size, which does not depend on them."""
+        """Encode the FlatBuffer, twice if data follows it, as positions of data depend on its size (and not the size on them)."""
         content: list[Piece] = list(encode_pieces(self.root))
         if not self.appended:
             return _Written(content, [])
@@ -323,7 +323,7 @@ class _Layout:
         return result
 
     def _mark(self, constants_moved: bool) -> None:
-        """Add or remove the metadata entry of models whose FlatBuffer is not the whole model, as the converter does."""
+        """Add or remove the metadata entry that says that constants lie outside of the FlatBuffer, as LiteRT's converter does."""
         entries = list(self.root.metadata or [])
         marked = any(entry.name == _LOCATION for entry in entries)
         if constants_moved and not marked:

@@ -21,7 +21,7 @@ _INDEX_FIELDS: dict[type[Table], tuple[str, ...]] = {}
 
 
 def verify_calls(root: tables.Model) -> None:
-    """Check the calls of all subgraphs.
+    """Check that subgraphs which nodes call exist, and that no calls are recursive.
 
     Raises:
         ModelError: a subgraph does not exist, or calls are recursive.

@@ -56,7 +56,7 @@ class _Graph:
         return {index for operator in self.operators for index in _indices(operator.outputs)}
 
     def is_plain(self, constants: Iterable[int]) -> bool:
-        """Return whether all nodes pass a fast, vectorized check, as in most models; others may still be valid."""
+        """Return whether all nodes pass a fast, vectorized check, as in most models; nodes that do not may still be valid."""
         lazy_operators = self.lazy_operators
         if max(lazy_operators.column("opcode_index"), default=-1) >= self.codes or lazy_operators.has_field("intermediates"):
             return False
@@ -146,7 +146,7 @@ class _Graph:
         return empty or self.model.tensor_bytes(tensor) is not None
 
     def never_written(self, number: int, index: int) -> ModelError:
-        """Return the error for an input that has no value: a cycle, a wrong order, or no node that writes it."""
+        """Return the error for node `number` whose input, tensor `index`, has no value: a cycle, a wrong order, or no writer."""
         late = {i: n for n, op in enumerate(self.operators) if n >= number for i in _indices(op.outputs)}
         writer = late.get(index)
         if writer == number:

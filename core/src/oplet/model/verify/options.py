@@ -13,7 +13,7 @@ _ENUMS: dict[type[Table], tuple[tuple[str, type[IntEnum]], ...]] = {}
 
 
 def unknown_member(options: Table) -> str | None:
-    """Describe a field of a node's options that has no member of its enumeration; None if there is no such field."""
+    """Describe the first field of a node's options whose number its enumeration does not have; None if there is none."""
     cls: Any = type(options)
     for name, known in _enums(cls):
         value = getattr(options, name)

@@ -21,7 +21,7 @@ __all__ = ["named_tensors", "signature_faults", "stale_names", "verify_signature
 
 
 def verify_signatures(root: tables.Model) -> None:
-    """Check the rules for which LiteRT refuses the model or crashes.
+    """Check the rules of signatures that, when broken, make LiteRT refuse the model or crash.
 
     Raises:
         ModelError: a signature has no key, or belongs to no subgraph.

@@ -82,7 +82,7 @@ def _extents(
 
 
 def _verify_level(level: DimensionMetadata, depth: int, parents: int, extent: int, is_block: bool, broken: str) -> int:
-    """Check one level of a sparse tensor; return the number of its positions."""
+    """Check one level of a sparse tensor, under a level of `parents` positions; return the number of positions of this one."""
     if level.format == DimensionType.DENSE:
         if level.dense_size != extent:
             raise ModelError(

@@ -78,14 +78,14 @@ class TensorRules:
 
     @cached_property
     def _sizes(self) -> Array:
-        """The sizes in bytes of the buffers inside the FlatBuffer, -1 for those outside; 0 for buffer 0, which stands for no data."""
+        """The sizes in bytes of the buffers in the FlatBuffer, -1 for those outside; 0 for buffer 0, which means no data."""
         inside = (len(b.data) if b.data is not None else 0 if b.offset <= 1 else -1 for b in self._buffers)
         sizes = np.fromiter(inside, np.int64, self._count) if self._count else np.zeros(1, np.int64)
         sizes[0] = 0
         return sizes
 
     def _are_plain(self, group: Columns[tables.Tensor], size: Array) -> Array:
-        """Return a mask of the tensors that pass a fast, vectorized check, which most do; others may still be valid.
+        """Return a mask of the tensors that pass a fast, vectorized check, which most do; tensors that do not may still be valid.
 
         Args:
             group: the tensors.
@@ -156,7 +156,7 @@ class TensorRules:
 def _are_plainly_quantized(
     quantizations: LazyTables[tables.QuantizationParameters], shapes: Vectors, types: Sequence[TensorType]
 ) -> Array:
-    """Return a mask of the quantizations that pass a fast, vectorized check; others may still be valid."""
+    """Return a mask of the quantization tables that pass a fast, vectorized check; those that do not may still be valid."""
     plain = np.ones(len(quantizations), np.bool_)
     plain[[number for number, _ in quantizations.singles]] = False
     for group in quantizations.groups:

@@ -58,7 +58,7 @@ class TaskRunner(Protocol):
 
 
 class _Execution:
-    """One execution of a task. The thread that holds the lock asks the kernel for its result."""
+    """One execution of a task. Of the threads that wait, the one that holds the lock asks the kernel for the result."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -73,7 +73,7 @@ class ExecutionTask:
     `await task` waits for the execution without blocking the event loop.
 
     Attributes:
-        data: the kernel's own.
+        data: whatever the asynchronous kernel keeps for the task.
     """
 
     def __init__(self, runner: TaskRunner) -> None:
@@ -115,7 +115,7 @@ class ExecutionTask:
         return dict(self._buffers)
 
     def set_synchronization(self, tensor: str | int, synchronization: Synchronization | None, io: IoType | None = None) -> None:
-        """Set the object that an input waits for, or request one that signals when an output is ready; arguments as for `set_buffer`.
+        """Set the object that an input (by name or index) waits for, or request one that signals when an output is ready.
 
         It has an effect only for tensors for which `set_attributes` chose a type of synchronization object.
         """

@@ -49,7 +49,7 @@ class ThreadedAsyncKernel(AsyncKernel):
     with every execution.
 
     Args:
-        bind: the function that returns the thunk: a `DelegateKernel`'s own `bind`.
+        bind: returns the function (thunk) that runs the node: a `DelegateKernel`'s own `bind`.
 
     Examples:
         >>> from oplet import DelegateKernel
@@ -120,7 +120,7 @@ class ThreadedAsyncKernel(AsyncKernel):
             self._synchronizations[tensor_index] = attributes[SynchronizationAttribute.OBJECT_TYPE_NAME]
 
     def _needs(self, tensor: Tensor, attributes: Attributes) -> Attributes:
-        """Return the attributes that the tensor requires at least, for the kind of object that `attributes` describe."""
+        """Return the attributes that a tensor's buffer (or synchronization object, if `attributes` are of one) needs."""
         kind = attributes.get(SynchronizationAttribute.OBJECT_TYPE_NAME)
         if kind is not None:
             known = kind in self.supported_synchronizations(IoType.INPUT)
@@ -197,7 +197,7 @@ class ThreadedAsyncKernel(AsyncKernel):
 
 
 def _inputs(node: Node) -> list[Tensor]:
-    """Return the tensors whose values the application provides."""
+    """Return the node's inputs whose values the application provides: all but constants and variables."""
     return [tensor for tensor in node.inputs if tensor is not None and not tensor.is_constant and not tensor.is_variable]
 
 

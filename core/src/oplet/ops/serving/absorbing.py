@@ -22,7 +22,7 @@ class UnforeseenShapeError(Exception):
     """Raised by the function that runs a fused node, if the fused nodes give another shape than was prepared, or must be refused.
 
     Attributes:
-        node: the node.
+        node: the fused node, which is then prepared and run unfused.
     """
 
     def __init__(self, node: Node) -> None:
@@ -31,11 +31,11 @@ class UnforeseenShapeError(Exception):
 
 
 class Absorption:
-    """The nodes of a graph that absorb others.
+    """Which nodes of a graph absorb others: compute, with their own kernel, producers whose outputs nothing else reads.
 
     Attributes:
         nodes: the nodes that absorb others now.
-        apart: the indices of nodes that no longer do, as they gave shapes that they were not prepared for.
+        apart: the indices of nodes that may absorb none any more, as they gave shapes that they were not prepared for.
     """
 
     __slots__ = ("apart", "nodes")
@@ -46,19 +46,19 @@ class Absorption:
 
     @property
     def absorbed(self) -> set[Node]:
-        """The nodes that others absorb."""
+        """The nodes that are absorbed: kernels of other nodes compute them, and they do not run themselves."""
         return {other for node in self.nodes for other in node.absorbed}
 
     def has_no(self, tensor: Tensor) -> bool:
-        """Tell whether a tensor is never made, as the node that reads it absorbs the one that would make it."""
+        """Return whether a tensor is never computed, as its reader absorbs (computes itself) the node that would write it."""
         return any(tensor in other.outputs for node in self.nodes for other in node.absorbed)
 
     def set_apart(self, node: Node) -> None:
-        """Have a node absorb others no more from the next preparation on, if it is one of these."""
+        """Let a node absorb no others (run fused with them) from the next preparation on; no effect if it absorbs none now."""
         self.apart.update(mine.index for mine in self.nodes if mine is node)
 
     def end(self, before: Container[Node] = ()) -> None:
-        """Have each node run by itself, but for those that are `before`."""
+        """Undo the fusion, so that every node runs by itself; fused nodes in `before` stay fused."""
         if self.nodes:
             for node in self.nodes:  # some may not be in the plan any more, as a delegate has claimed them
                 if node not in before:

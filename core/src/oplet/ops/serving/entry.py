@@ -72,7 +72,7 @@ class ResolverEntry:
         target: the registration, or the "module:NAME" from which it is imported when it is needed.
         provenance: the origin of the entry.
         limit: the tensor types that are served; None for all that the registration serves.
-        family: the family by which a custom op is served; None if it is served by its own name.
+        family: the family (names with one prefix) by which a custom op is served; None if it is served by its own name.
     """
 
     op: Op

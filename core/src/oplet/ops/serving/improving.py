@@ -12,10 +12,10 @@ __all__ = ["Improving", "can_improve"]
 
 
 class Improving(Protocol):
-    """A function that runs its node for the time being. It and its successor use the tensors as they are when the node is bound.
+    """A function that runs a node until a faster one is ready. Both use the tensors' memory as it is when the node is bound.
 
     Attributes:
-        is_final: whether there will be no better one.
+        is_final: whether no faster one will follow.
     """
 
     @property
@@ -25,10 +25,10 @@ class Improving(Protocol):
         """Run the node."""
 
     def better(self, wait_for_it: bool = False) -> Thunk | None:
-        """Return the function to run in this one's place from now on; None if it is not ready.
+        """Return the faster function that is to run in this one's place from now on; None if it is not ready.
 
         Args:
-            wait_for_it: whether to wait until it is there, or known not to come.
+            wait_for_it: whether to wait until the faster function is ready, or known not to come.
         """
 
 

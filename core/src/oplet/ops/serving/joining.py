@@ -39,7 +39,7 @@ LONGEST = 5e-3
 
 
 class Touched(NamedTuple):
-    """The memory that a node's step may touch, as arrays.
+    """The memory that a node's step may touch, as address ranges (first byte, end).
 
     Attributes:
         reads: its inputs.
@@ -51,11 +51,11 @@ class Touched(NamedTuple):
 
 
 class Joiner(Protocol):
-    """Fuses steps: makes one function of several. Steps that can be fused have it as their attribute `joiner`, one per package.
+    """Fuses steps (functions that run nodes) into one. One that can be fused has its package's joiner as attribute `joiner`.
 
-    Steps that can be fused call nothing in Python, and always do the same with the same arrays. A fused step may raise an error of one
-    of them after it has run all; its attribute `failed_at` is then that one's position among them. A joiner that compiles loops, too, is
-    a `LoopJoiner`.
+    Steps that can be fused call nothing in Python, and always do the same with the same arrays. A fused step may raise an error
+    of one of them after it has run all; the fused step's attribute `failed_at` is then the position of the failed one. A joiner
+    that compiles loops, too, is a `LoopJoiner`.
 
     Examples:
         >>> thunk.joiner = JOINER  # doctest: +SKIP
@@ -98,7 +98,7 @@ class Loop(NamedTuple):
 
 
 class LoopJoiner(Joiner, Protocol):
-    """A joiner that can compile a whole loop into one function, too."""
+    """A joiner (fuses the functions that run nodes) that can compile a whole loop into one function, too."""
 
     def loop(self, loop: Loop) -> Rounds | None:
         """Return a function that runs iterations of a loop, and keeps alive what it needs; None where it cannot be made.
@@ -110,14 +110,14 @@ class LoopJoiner(Joiner, Protocol):
 
 
 class RunAnew(Exception):
-    """Raised by a step from the disk cache that cannot finish: the runtime prepares the nodes and restarts the run with their own steps."""
+    """Raised by code read from disk that cannot finish; the runtime then prepares the nodes and runs their own kernels."""
 
 
 class Places(NamedTuple):
     """The memory blocks that fused steps may refer to and that another process has as well, each as (address, size in bytes).
 
     Attributes:
-        arena: the arena.
+        arena: the memory block that tensors share.
         model: the model's bytes.
     """
 
@@ -132,7 +132,7 @@ class StoredThunks(NamedTuple):
         restores: the "module:NAME" of the function that deserializes them: restore(facts, memory, places) returns the steps, or None where
             they cannot run. Importing the module should import little else.
         facts: the data for that function: dictionaries, lists, numbers, strings and bytes.
-        memory: the contents of their own memory, of which the function gets a private copy, aligned to 64 bytes.
+        memory: the bytes that the steps use besides arena and model; the function gets a private copy, aligned to 64 bytes.
         offsets: the offsets in `memory` of the arrays that the joiner was given.
     """
 
@@ -143,7 +143,7 @@ class StoredThunks(NamedTuple):
 
 
 class StoringJoiner(Joiner, Protocol):
-    """A joiner whose fused steps can be serialized, too."""
+    """A joiner (fuses the functions that run nodes) whose fused steps can be serialized, too."""
 
     def store(self, runs: Sequence[Sequence[Thunk]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
         """Serialize the fused step of each run of steps; None where that is impossible.
@@ -212,7 +212,7 @@ def joined(
     """Fuse neighbouring steps; return the new steps, and for each the position of the first of its nodes.
 
     Args:
-        thunks: a step per node.
+        thunks: a step (function that runs a node) per node.
         seconds: the approximate duration of each.
         touched: returns the memory that the step at a position reads and writes; given where kernels may use several threads.
     """
@@ -237,8 +237,8 @@ def storable(thunks: Sequence[Thunk], seconds: Sequence[float], places: Places, 
     Args:
         thunks: a step per node.
         seconds: the approximate duration of each.
-        places: as for `StoringJoiner.store`.
-        arrays: as for `StoringJoiner.store`.
+        places: the memory blocks (arena and model) that the other process has as well.
+        arrays: arrays outside of these that the runtime needs, too.
     """
     joiner = _joiner_of(thunks)
     if not hasattr(joiner, "store"):

@@ -12,7 +12,7 @@ __all__ = ["Kernel", "ProviderChain"]
 
 
 class Kernel(Protocol):
-    """The part of `Registration` that nodes and the runtime use; a protocol, as `oplet.ops.serving.registration` imports `oplet.ops.node`."""
+    """The members of `Registration` that nodes and the runtime use; a protocol, to avoid a circular import."""
 
     @property
     def name(self) -> str: ...
@@ -76,7 +76,7 @@ class Kernel(Protocol):
 
 
 class ProviderChain(Protocol):
-    """The kernels that may serve a node, in order; a protocol, as `Providers` imports `oplet.ops.node`."""
+    """The kernels that may serve a node, in order of precedence; a protocol for `Providers`, to avoid a circular import."""
 
     @property
     def declined(self) -> Sequence[tuple[Kernel, str]]: ...

@@ -100,9 +100,7 @@ class NodeLimits:
             )
 
     def refusal(self, node: Node) -> str:
-        """Return the reason why a node is beyond these limits; "" if it is within. Its inputs must have their present types and
-        shapes.
-        """
+        """Return the reason why a node is outside of these limits, by its tensors' present types and shapes; "" if it is within."""
         inputs = node.inputs
         for position, (tensor, types) in enumerate(zip(inputs, self.inputs)):
             if types and tensor is not None and tensor.type not in types:

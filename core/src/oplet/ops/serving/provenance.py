@@ -33,7 +33,7 @@ def import_registered(target: Any, what: str, provenance: Provenance) -> Any:
     """Return the object that a plugin registered, imported if it registered "module:NAME".
 
     Args:
-        target: the object, or where it is.
+        target: the object, or its "module:NAME".
         what: the thing in the error's words: "delegate 'mine'".
         provenance: the plugin.
 

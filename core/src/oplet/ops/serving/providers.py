@@ -20,7 +20,7 @@ class Chain:
     """The kernels for an op in the order of precedence, shared by all of its nodes; each is loaded when a node first needs it.
 
     Args:
-        ask: asks for the providers from the first one on.
+        ask: returns an iterator of the kernels, which finds and imports each when it is asked for.
     """
 
     __slots__ = ("_ask", "_found", "_rest")
@@ -69,15 +69,15 @@ class _Provider:
 class Providers:
     """The kernels that may serve one node, in the order of precedence; each is loaded when it is first tried.
 
-    The `user_data` and cache of each provider are kept, as the node may go back and forth between them when its shapes change.
+    The `user_data` and cache of each kernel are kept, as the node may go back and forth between them when its shapes change.
 
     Args:
-        node: the node, served by its first provider.
-        chain: the providers of its op; the first is the node's present one.
-        started: whether `init` of the first provider was called.
+        node: the node, served by its first kernel so far.
+        chain: the kernels for its op; the first is the node's present one.
+        started: whether `init` of the first kernel was called.
 
     Attributes:
-        declined: the providers that declined in the last prepare, with their reasons, in order.
+        declined: the kernels that declined the node in the last prepare, with their reasons, in order.
     """
 
     __slots__ = ("_asked", "_at", "_chain", "_node", "declined")
@@ -91,15 +91,15 @@ class Providers:
 
     @property
     def started(self) -> bool:
-        """Whether `init` of the present provider was called."""
+        """Whether `init` was called of the kernel that serves the node now."""
         return self._asked[self._at].started
 
     def start(self) -> None:
-        """Record that `init` of the present provider was called."""
+        """Record that `init` was called of the kernel that serves the node now."""
         self._asked[self._at].started = True
 
     def restart(self) -> None:
-        """Give the node back to the first provider, for a new prepare."""
+        """Give the node back to the first kernel in the order of precedence, for a new prepare."""
         self.declined.clear()
         if self._at:
             self._take(0)
@@ -108,7 +108,7 @@ class Providers:
         """Give the node to the next kernel in the order of precedence; return False if there is none.
 
         Args:
-            reason: why the present provider declined.
+            reason: why the present kernel declined.
         """
         self.declined.append((self._asked[self._at].registration, reason))
         if self._at + 1 == len(self._asked):
@@ -120,7 +120,7 @@ class Providers:
         return True
 
     def move_to(self, node: Node) -> None:
-        """Serve the same node of another interpreter from now on."""
+        """Attach these kernels to the same node of another interpreter, which takes over this node's state."""
         self._node = node
 
     def initialized(self) -> list[tuple[Kernel, Any]]:

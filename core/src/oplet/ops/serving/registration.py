@@ -48,13 +48,13 @@ class Registration:
         absorbs: `absorbs(node, makers) -> nodes`: which of the nodes that make its inputs, and whose outputs nothing else reads, it
             computes itself (`oplet.ops.serving.absorbing`). Such a node has them as its `absorbed` when it is prepared, and not where
             `prepare` refused it with them. Their outputs have no memory then.
-        fuses: like `absorbs`, to be faster: of pure nodes, whether they are `absorbable` or not, those that it computes itself. All shapes
-            are what they are without it, and its thunk raises no `UnforeseenShapeError`.
+        fuses: `fuses(node, makers) -> nodes`, like `absorbs` but only for speed: which of these pure nodes, `absorbable` or not,
+            it computes itself. All shapes are what they are without it, and its thunk raises no `UnforeseenShapeError`.
         absorbable: whether a kernel of another node may absorb the node: compute it from its inputs and options; of pure ones.
         sparse: positions of inputs whose constants may be sparse. Their `tensor.data` has the stored values, in one dimension, and
             `tensor.sparsity` their places.
         types: the element types of its main inputs, for documentation and for builds that select by type; empty for any.
-        limits: the nodes that it serves; others go to the next provider, and neither `init` nor `prepare` is called for them. None
+        limits: the nodes that it serves; others go to the next kernel, and neither `init` nor `prepare` is called for them. None
             for no limits (see also `decline`).
         decomposes: whether it runs a composite by its decomposition; the runtime may then put the decomposition's nodes in the place of
             the node, so that delegates see them. Of STABLEHLO_COMPOSITE alone.

@@ -124,7 +124,7 @@ class MutableOpResolver(OpResolver):
         limit: TypeLimit | None = None,
         fallback: bool = False,
     ) -> None:
-        """Serve a custom op, by its name in models; arguments as for `add_builtin`.
+        """Serve a custom op, by its name in models, in the versions `min_version` to `max_version`; see `add_builtin`.
 
         Raises:
             ResolverError: the name is empty, the range is empty, or the registration is invalid.
@@ -143,7 +143,7 @@ class MutableOpResolver(OpResolver):
         limit: TypeLimit | None = None,
         fallback: bool = False,
     ) -> None:
-        """Serve a family of custom ops, all those whose names begin with `prefix`; arguments as for `add_builtin`.
+        """Serve a family of custom ops, all those whose names begin with `prefix`; see `add_builtin` for the other arguments.
 
         A registration of a single op goes before those of its families, and that of a longer prefix before that of a shorter one, whichever
         packages they come from; where one declines a node, the next one is asked. The kernel finds the op's name in `node.op_name`.
@@ -163,11 +163,11 @@ class MutableOpResolver(OpResolver):
         limit: TypeLimit | None = None,
         fallback: bool = False,
     ) -> None:
-        """Serve a composite, by its name in models; arguments as for `add_builtin`, except that versions start at 0.
+        """Serve a composite, by its name in models; the other arguments are those of `add_builtin`, but versions start at 0.
 
-        The kernel runs in place of the composite's decomposition, a subgraph of the model. Where it declines a node (see `decline`),
-        or a tensor has a type that `limit` excludes, the next provider of the composite is asked; if all decline, the decomposition
-        runs.
+        The kernel runs in place of the composite's decomposition, a subgraph of the model. Where it declines a node (see
+        `decline`), or a tensor has a type that `limit` excludes, the next kernel of the composite is tried; if all decline, the
+        decomposition runs.
 
         Raises:
             ResolverError: the name is empty, the range is empty, or the registration is invalid.

@@ -17,7 +17,7 @@ REBUILD = "rebuild with `oplet build` including a model of that type, or install
 
 @dataclass(frozen=True)
 class TypeLimit:
-    """The tensor types that a build serves.
+    """The tensor types that a build, a package with a part of the kernels, serves.
 
     Attributes:
         types: the types that nodes may read and write.

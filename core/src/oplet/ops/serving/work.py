@@ -49,7 +49,7 @@ class Work(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Bytes that it reads and writes."""
+        """Bytes that the node reads and writes."""
         return (self.read or 0) + (self.written or 0)
 
     @property
@@ -65,7 +65,7 @@ _UNKNOWN = Work(None, None)
 
 
 class WorkTable:
-    """The functions that count the work of nodes, by op.
+    """The functions that count the work (multiply-adds, other operations, bytes) of nodes, by op.
 
     Examples:
         >>> table = WorkTable()

@@ -1,3 +1,3 @@
-"""Asynchronous execution of a fully delegated subgraph on buffers of the application. What comes in stands between an interpreter and one
-delegate's `AsyncKernel`.
+"""Asynchronous execution of a fully delegated subgraph on buffers of the application. Modules here connect an interpreter with
+one delegate's `AsyncKernel`.
 """

@@ -23,7 +23,7 @@ __all__ = ["AsyncSignatureRunner"]
 
 
 class AsyncSignatureRunner:
-    """Registers buffers, reconciles their attributes with the backend, and runs tasks on them.
+    """Registers buffers, reconciles their attributes with the backend (a delegate's `AsyncKernel`), and runs tasks on them.
 
     Obtained from `Interpreter.get_async_signature_runner`. Handles and tasks are shared by all runners of a subgraph.
 
@@ -41,8 +41,7 @@ class AsyncSignatureRunner:
 
     Raises:
         SignatureError: there is no such signature (a ValueError).
-        DelegateError: the model is not fully delegated by one backend, or that one cannot run asynchronously (a
-            RuntimeError).
+        DelegateError: the model is not fully delegated by one backend, or the backend cannot run asynchronously (a RuntimeError).
     """
 
     def __init__(self, interpreter: HoldsRuntime, signature_key: str | None = None) -> None:
@@ -174,7 +173,7 @@ class AsyncSignatureRunner:
         return self._backend.supported_synchronizations(io)
 
     def reconcile_restrictions(self, tensor: str | int, attributes: Attributes, io: IoType | None = None) -> Reconciliation:
-        """Merge the attributes that the application wants for a tensor's buffers or synchronization with those that the backend needs."""
+        """Merge the attributes that the application wants for a tensor's buffers or synchronization with the backend's needs."""
         return self._backend.reconcile_restrictions(self.tensor_index(tensor, io), attributes)
 
     def set_attributes(self, tensor: str | int, attributes: Attributes, io: IoType | None = None) -> None:
@@ -228,7 +227,7 @@ class AsyncSignatureRunner:
         self._backend.wait(task)
 
     def finish(self, task: ExecutionTask) -> None:
-        """Release the task, once its execution has ended; it cannot be used afterwards.
+        """Wait for the task's execution to end and release the task, which cannot be used afterwards.
 
         Raises:
             StateError: it was released already (a RuntimeError).

@@ -58,7 +58,7 @@ class AsyncSubgraph:
 
     @property
     def is_current(self) -> bool:
-        """Whether that one node still runs the whole subgraph; another delegate may have changed the plan."""
+        """Whether the delegate's one node still runs the whole subgraph; another delegate may have claimed nodes since."""
         return self.subgraph.execution_plan == [self.node.index] and self.subgraph.nodes[self.node.index] is self.node
 
     # Buffers -------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class AsyncSubgraph:
             raise type(error)(f"Failed to finish task. {error}") from error.__cause__
 
     def close(self) -> None:
-        """Wait for every task and finish it; nothing can be started afterwards. The first error is raised when all are finished."""
+        """Wait for every task and finish it; nothing can be started then. The first error is raised after all are finished."""
         self._closed = True
         failure: OpletError | None = None
         with self._lock:
@@ -246,7 +246,7 @@ class AsyncSubgraph:
             raise self._node_error(cls, what, error) from error
 
     def _attempt(self, what: str, method: Callable[..., None], *arguments: Any) -> OpletError | None:
-        """Call a method of the kernel; return its error, in place of raising it as `_call` does."""
+        """Call a method of the asynchronous kernel; return the error if it fails, in place of raising it as `_call` does."""
         try:
             method(self._context, *arguments)
         except failures() as error:

@@ -19,13 +19,13 @@ __all__ = ["AppliedDelegates"]
 
 
 class AppliedDelegates:
-    """The delegates that are applied to a model, in order. What applies them is imported with the first one.
+    """The delegates that are applied to a model, in order. The code that applies them is imported when the first is applied.
 
     Args:
         manager: the plugins that bring delegates for custom ops.
-        prefer: the preference where several exist for an op.
-        cluster: as for `Delegations`.
-        fuse: as for `Delegations`.
+        prefer: the plugins to use where several have a delegate for an op.
+        cluster: whether partitions may change the order of nodes (LiteRT's delegate clustering).
+        fuse: whether a partition may have more than one node.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class AppliedDelegates:
         return self._delegations is not None
 
     def apply(self, executors: Sequence[Executor], delegate: Delegate, subgraphs: Collection[int] | None = None) -> None:
-        """Apply a delegate to the subgraphs of these indices, all of them for None.
+        """Apply a delegate, which claims nodes, to subgraphs of the model.
 
         Args:
             executors: the executors of the model's subgraphs.
             delegate: the delegate.
-            subgraphs: the indices.
+            subgraphs: the subgraphs' indices; None for all.
 
         Raises:
             DelegateApplicationError: it does not suit the graph or the delegates before it; the graph is usable.
@@ -81,13 +81,13 @@ class AppliedDelegates:
             self._applied.clear()
 
     def missing(self, ops: Iterable[str]) -> list[Delegate]:
-        """Return the delegates that exist for custom ops and are not applied yet.
+        """Return new delegates for custom ops, where installed packages have some that are not applied yet.
 
         Args:
             ops: names of custom ops that no kernel serves.
 
         Raises:
-            OpletError: as `ServingDelegates.missing`.
+            OpletError: several delegates exist for an op, or one cannot be imported or created.
         """
         if self._serving is None:
             from oplet.runtime.delegation.serving_delegates import ServingDelegates
@@ -96,12 +96,12 @@ class AppliedDelegates:
         return self._serving.missing(ops, [delegate for delegate, _ in self._applied])
 
     def put_first(self, executors: Sequence[Executor], delegates: Iterable[Delegate]) -> None:
-        """Apply delegates before those that are applied.
+        """Apply delegates for custom ops, and then once more those that are applied already.
 
-        What the ones for custom ops serve is of dynamic shape more often than not, which other delegates must know.
+        Custom ops often have outputs of dynamic shape, which the other delegates must know of before they claim nodes.
 
         Raises:
-            DelegateError: as `apply`.
+            DelegateError: a delegate failed; all delegates were removed.
         """
         before = self._applied[:]
         if before:

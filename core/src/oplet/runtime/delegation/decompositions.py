@@ -20,7 +20,7 @@ __all__ = ["idle_decompositions"]
 
 
 def idle_decompositions(subgraphs: Sequence[Subgraph], model: Model) -> set[int]:
-    """Return the indices of the subgraphs that do not run now, as kernels compute as a whole every composite that would call them."""
+    """Return the indices of decompositions (composites' subgraphs) that do not run now, as kernels serve their composites."""
     if not any(_is_whole(node) or subgraph.delegated.inlined for subgraph in subgraphs for node in subgraph.nodes):
         return set()
     entries = entry_subgraphs(model.lazy_root)
@@ -28,7 +28,7 @@ def idle_decompositions(subgraphs: Sequence[Subgraph], model: Model) -> set[int]
 
 
 def _reached(subgraphs: Sequence[Subgraph], entries: Iterable[int], *, whole: bool) -> set[int]:
-    """Return the subgraphs that run from these entries on.
+    """Return the indices of the subgraphs that run when those at `entries` do, as nodes call them.
 
     Args:
         whole: whether composites that a kernel computes as a whole leave out their decomposition; False to follow all calls.
@@ -49,7 +49,7 @@ def _reached(subgraphs: Sequence[Subgraph], entries: Iterable[int], *, whole: bo
 
 
 def _present(subgraph: Subgraph, *, inlined: bool) -> Iterator[Node]:
-    """Return the subgraph's own nodes, or those that are there after inlining; delegates' kernels are none of them."""
+    """Yield the nodes that the model has in a subgraph, or with `inlined` those after inlining; none are delegates' kernels."""
     plan = [node.index for node in subgraph.nodes if not node.origin and node.op is not BuiltinOperator.DELEGATE]
     yield from (subgraph.nodes[index] for index in (subgraph.delegated.with_inlined(plan) if inlined else plan))
 

@@ -116,7 +116,7 @@ class SubgraphDelegateContext(DelegateContext):
         return node if self.offers(node) else self._withheld.setdefault(node, _stand_in(node))
 
     def offers(self, node: Node) -> bool:
-        """Return whether the delegate may claim the node, as far as `Delegate.only_nodes` goes; a delegate's kernel is no node to claim."""
+        """Return whether `Delegate.only_nodes` leaves the node to the delegate; True also for delegates' kernels."""
         return self._only is None or node.delegate is not None or node.index in self._only
 
     def metadata(self, name: str) -> bytes | None:
@@ -167,7 +167,7 @@ class SubgraphDelegateContext(DelegateContext):
         )
 
     def _control_edges(self) -> list[tuple[int, int]] | None:
-        """Return the control edges of the model's metadata, as (before, after); None if there are none or they cannot be read, as in LiteRT."""
+        """Return the control edges in the model's metadata, as (before, after); None if there are none or they are unreadable."""
         data = self.metadata(CONTROL_DEPENDENCIES)
         edges = None if data is None else decode_control_dependencies(data)
         if edges is None or len(edges) != self.num_subgraphs:
@@ -223,14 +223,14 @@ class SubgraphDelegateContext(DelegateContext):
 
 
 def _stand_in(node: Node) -> Node:
-    """Return what a delegate sees of a node that it is not offered: a kernel of another delegate, with the same tensors."""
+    """Return what a delegate sees of a node that it may not claim: a kernel of another delegate, with the same tensors."""
     found = Node(node.index, BuiltinOperator.DELEGATE, node.op_name, 1, node.inputs, node.outputs, registration=node.registration)
     found.delegate = _NOBODY
     return found
 
 
 def _inlined_edges(subgraph: Subgraph, edges: Sequence[Sequence[tuple[int, int]]]) -> set[tuple[int, int]]:
-    """Return the subgraph's control edges; those of an inlined composite are edges of all its nodes, and its decomposition's are among these."""
+    """Return the control edges; an inlined composite's become edges of all its nodes, and its decomposition's are added."""
     found = set(edges[subgraph.index])
     if not subgraph.delegated.inlined:
         return found

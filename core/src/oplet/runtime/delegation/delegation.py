@@ -37,7 +37,7 @@ _MOST_LEVELS = 50
 
 
 class _OriginalGraph(NamedTuple):
-    """A subgraph's nodes, their inputs and its plan without delegates."""
+    """A subgraph's nodes, the nodes' inputs and the execution plan, as they are without delegates."""
 
     nodes: list[Node]
     inputs: list[list[Tensor]]
@@ -50,7 +50,7 @@ class Delegation:
     Args:
         executor: the subgraph's executor.
         executors: the executors of all subgraphs of the model, by index.
-        decompositions: what the inlining of their composites shares.
+        decompositions: state of inlining composites that all subgraphs share.
         cluster: whether partitions may change the order of nodes (LiteRT's delegate clustering).
         fuse: whether a partition may have more than one node.
     """
@@ -82,7 +82,7 @@ class Delegation:
         self._executor.resize_input(index, shape, type)
 
     def allocate(self) -> None:
-        """Apply again the delegates that a resize undid, and have the executor allocate; if a kernel refuses the shapes, all claim anew."""
+        """Apply the delegates that a resize undid, and allocate; if one's kernel refuses the shapes, all claim nodes anew."""
         if not self._subgraph.ready:
             self._redo()
             self._ensure_served()
@@ -96,7 +96,7 @@ class Delegation:
                 self._allocate_executor()
 
     def _ensure_served(self) -> None:
-        """Check that the nodes which only a delegate serves are served again after a resize.
+        """Check that nodes without a kernel, which a delegate ran before a resize, are claimed again.
 
         Raises:
             UnservedNodeError: one is not.
@@ -112,11 +112,11 @@ class Delegation:
         self._executor.allocate()
 
     def invoke(self) -> None:
-        """Have the executor run the plan."""
+        """Run the subgraph's execution plan by its executor."""
         self._executor.invoke()
 
     def bind(self) -> Thunk:
-        """Return a thunk that runs the subgraph and copies outputs from delegates' buffers to their tensors, for the caller to read."""
+        """Return a thunk that runs the subgraph and copies its outputs from delegates' buffers to tensors, for the caller."""
         return partial(self._run_readable, self._executor.bind())
 
     def _run_readable(self, run: Thunk) -> None:
@@ -217,7 +217,7 @@ class Delegation:
                 self.apply(delegate)
 
     def remove(self) -> None:
-        """Remove all delegates and restore the original nodes, allocated unless one of them has no kernel."""
+        """Remove all delegates and restore the original nodes; allocate unless a node has no kernel."""
         subgraph = self._subgraph
         self._undo()
         for delegate in self._applied:
@@ -275,7 +275,7 @@ class Delegation:
         self._report(delegate, "", context.unsupported)
 
     def _propagate(self, delegate: Delegate) -> None:
-        """Find the shapes that the delegate is to see, and refuse dynamic ones where it cannot have them."""
+        """Compute shapes for the delegate if it asks for them; refuse it if shapes are dynamic and it takes only static ones."""
         flags = delegate.flags
         if delegate.allows_dynamic_tensors:
             if DelegateFlags.REQUIRE_PROPAGATED_SHAPES in flags:
@@ -286,12 +286,12 @@ class Delegation:
     # Composites ----------------------------------------------------------------------------------------------
 
     def _candidates(self, delegate: Delegate) -> list[Node]:
-        """Return the composites that would be inlined, as nobody is known to compute them as a whole."""
+        """Return the composites to inline: those that no kernel or delegate is known to compute as a whole."""
         certain = any(each.allows_dynamic_tensors for each in (*self._applied, delegate))  # a resize restores nothing then
         return [node for node in self._inlined.candidates(certain=certain) if node not in self._whole]
 
     def _settle_composites(self, delegate: Delegate) -> bool:
-        """Inline the composites that neither a kernel nor a delegate computes as a whole; whether only its `prepare` tells which it wants."""
+        """Inline the composites that no kernel or delegate computes as a whole; return whether `prepare` has to tell."""
         for _ in range(_MOST_LEVELS):
             candidates, inlined = self._candidates(delegate), self._inlined.composites
             if not candidates and not inlined:

@@ -24,7 +24,7 @@ _VALIDATION_PREFIX = "VALIDATION:"
 
 
 class Delegations:
-    """The delegations of a model's subgraphs.
+    """Applies delegates to a model's subgraphs, and keeps what they have claimed in each.
 
     Args:
         executors: the executors of all subgraphs, by index.
@@ -84,7 +84,7 @@ class Delegations:
             self._by_subgraph[index].remove()
 
     def _delegation_of(self, index: int) -> Delegation:
-        """Return the subgraph's delegation; a new one takes the executor's place in `Session.runners`."""
+        """Return the subgraph's `Delegation`; a new one replaces the subgraph's executor in `Session.runners`."""
         found = self._by_subgraph.get(index)
         if found is None:
             executor = self._executors[index]

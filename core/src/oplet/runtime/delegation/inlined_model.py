@@ -18,7 +18,7 @@ __all__ = ["inlined_model"]
 
 
 def inlined_model(model: Model, subgraphs: Sequence[Subgraph]) -> Model:
-    """Return the model with tables of what was inlined, behind those of the file; the model itself where nothing was.
+    """Return the model with tables of inlined nodes and tensors after those of the file; the same model if there are none.
 
     Args:
         model: the model as it is in the file.

@@ -39,7 +39,7 @@ _STREAMS = frozenset({BuiltinOperator.RANDOM_UNIFORM, BuiltinOperator.RANDOM_STA
 
 
 class Decompositions:
-    """What the inlining of an interpreter's subgraphs shares: kernels by op, and how many nodes may still be added.
+    """State of inlining composites that an interpreter's subgraphs share: kernels by op, and how many nodes may still be added.
 
     Args:
         session: the interpreter's state.
@@ -54,22 +54,22 @@ class Decompositions:
         self._found: dict[tuple[object, ...], Registration | None] = {}
 
     def registration(self, node: Node) -> Registration | None:
-        """Return the node's first provider."""
+        """Return the registration of the node's op that is first in the order of precedence; None if there is none."""
         key = node.op, node.op_name, node.version, node.composite_name, node.composite_version if node.composite_name else 0
         if key not in self._found:
             self._found[key] = find_registration(node, self._session.resolver)
         return self._found[key]
 
     def has_room_for(self, index: int) -> bool:
-        """Return whether a decomposition may be added, with the decompositions of the composites in it."""
+        """Return whether the limit of added nodes leaves room for decomposition `index` and those nested in it."""
         return self._size(index) <= self._left
 
     def take(self, count: int) -> None:
-        """Record that nodes and tensors were added."""
+        """Count nodes and tensors that inlining has added against the number that may be added."""
         self._left -= count
 
     def _size(self, index: int) -> int:
-        """Return the nodes and tensors of a subgraph and of the decompositions that it names, or more than there ever is room for."""
+        """Return the number of nodes and tensors of a subgraph and of the decompositions of composites in it, at most 2**40."""
         waiting = [index]
         while waiting:
             at = waiting[-1]
@@ -92,11 +92,11 @@ def _decomposition(node: Node) -> Iterator[int]:
 
 
 class InlinedNodes:
-    """The composites of one subgraph, and the nodes that are made to run in their place.
+    """The composites of one subgraph, and the nodes of their decompositions that are made to run in their place.
 
     Args:
         executor: the subgraph's executor.
-        decompositions: what the subgraphs of the interpreter share.
+        decompositions: the state of inlining that all subgraphs share.
     """
 
     def __init__(self, executor: Executor, decompositions: Decompositions) -> None:
@@ -108,11 +108,11 @@ class InlinedNodes:
 
     @property
     def composites(self) -> list[Node]:
-        """The composites that are inlined now."""
+        """The composites that are inlined now: replaced in the plan by their decompositions' nodes."""
         return [self._subgraph.nodes[index] for index in self._subgraph.delegated.inlined]
 
     def candidates(self, *, certain: bool) -> list[Node]:
-        """Return the composites of the plan that run by their decomposition, but for those that cannot be inlined, as far as that is known.
+        """Return the composites of the plan that run by their decomposition, without those known to be impossible to inline.
 
         Args:
             certain: whether to leave out those that a kernel might serve when their shapes change.
@@ -121,7 +121,7 @@ class InlinedNodes:
         return [node for node in nodes if self._is_decomposed(node, certain) and self._made.get(node.index, []) is not None]
 
     def is_certain(self, node: Node) -> bool:
-        """Return whether nobody serves a composite as a whole, whatever its shapes."""
+        """Return whether no kernel serves a composite as a whole, whatever its shapes: its decomposition is all that can run."""
         found = self._decompositions.registration(node)
         return found is not None and found.decomposes
 
@@ -131,10 +131,10 @@ class InlinedNodes:
         return not certain or self.is_certain(node)
 
     def inline(self, composites: Iterable[Node]) -> None:
-        """Put the decompositions' nodes in the place of composites; no delegate may have claimed any.
+        """Replace composites in the plan by their decompositions' nodes; no delegate may have claimed nodes.
 
         Raises:
-            PrepareError: `init` of one of the nodes fails.
+            PrepareError: the `init` of a node's kernel fails.
         """
         for node in composites:
             nodes = self._nodes_of(node)
@@ -144,18 +144,18 @@ class InlinedNodes:
         self._update()
 
     def make(self, composites: Iterable[int]) -> None:
-        """Make the nodes of composites, in this order, without putting them in their place."""
+        """Create the decompositions' nodes of composites, given by index, in this order, without putting them into the plan."""
         for index in composites:
             self._nodes_of(self._subgraph.nodes[index])
 
     def restore(self, composites: Iterable[Node]) -> None:
-        """Put composites in the place of their nodes again; no delegate may have claimed any."""
+        """Put composites back into the plan in place of their decompositions' nodes; no delegate may have claimed nodes."""
         for node in composites:
             self._subgraph.delegated.inlined.pop(node.index, None)
         self._update()
 
     def _release_callee(self, composite: Node) -> None:
-        """Release the memory that the decomposition took while the composite called it; callers that are left prepare it again."""
+        """Release the memory of the decomposition that the composite called; nodes that still call it prepare it again."""
         session, options = self._executor.session, composite.options(StableHLOCompositeOptions)
         session.memory.release(composite)
         if options.decomposition_subgraph_index not in entry_subgraphs(session.model.lazy_root):
@@ -169,7 +169,7 @@ class InlinedNodes:
         subgraph.invalidate()
 
     def _nodes_of(self, composite: Node) -> list[int] | None:
-        """Return the indices of a composite's own nodes, which are made once; None if it stays a call."""
+        """Return the indices of the nodes to inline for a composite, created once; None if it has to stay a call."""
         if composite.index not in self._made:
             self._made[composite.index] = self._make(composite)
         return self._made[composite.index]
@@ -221,7 +221,7 @@ class InlinedNodes:
 
 
 def inline_alike(executors: Sequence[Executor], others: Sequence[Subgraph]) -> None:
-    """Inline the composites that another interpreter of the same model has inlined; nodes and tensors have the same numbers then.
+    """Inline the composites that another interpreter of the same model has inlined; nodes and tensors get the same indices.
 
     Args:
         executors: the executors of an interpreter without delegates.
@@ -236,7 +236,7 @@ def inline_alike(executors: Sequence[Executor], others: Sequence[Subgraph]) -> N
 
 
 def _border(composite: Node, table: tables.SubGraph, tensors: Sequence[Tensor]) -> dict[int, Tensor] | None:
-    """Return the composite's tensors by their indices in the decomposition; None where they cannot stand for its own."""
+    """Map the decomposition's input and output indices to the composite's tensors; None where these cannot replace its own."""
     inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
     outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
     given = [*composite.inputs, *composite.outputs]
@@ -262,7 +262,7 @@ def _border(composite: Node, table: tables.SubGraph, tensors: Sequence[Tensor]) 
 
 
 def _same(ours: Quantization | None, theirs: Quantization | None) -> bool:
-    """Return whether values mean the same with both."""
+    """Return whether two quantizations are equal, so that a stored value means the same with both."""
     if ours is None or theirs is None:
         return ours is theirs
     return (
@@ -273,7 +273,7 @@ def _same(ours: Quantization | None, theirs: Quantization | None) -> bool:
 
 
 def _keeps_state(node: Node) -> bool:
-    """Return whether the node may keep a state from one run to the next, which each call of its subgraph begins anew."""
+    """Return whether the node may keep a state from one run to the next, which a call of its subgraph resets."""
     if node.op in _STREAMS:
         return True
     return node.op is BuiltinOperator.CUSTOM and node.registration is not None and not node.registration.pure

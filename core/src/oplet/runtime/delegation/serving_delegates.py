@@ -20,11 +20,11 @@ __all__ = ["ServingDelegates", "left_alone"]
 
 
 class ServingDelegates:
-    """The delegates that exist for the custom ops which a model's kernels leave unserved; each is created once.
+    """Creates, each once, the delegates that installed packages have for custom ops which no kernel serves.
 
     Args:
         manager: the plugins that bring them.
-        prefer: the preference where several exist for an op.
+        prefer: the plugins to use where several have a delegate for an op.
     """
 
     def __init__(self, manager: PluginManager, prefer: Sequence[str] | Mapping[str, str] | Preference | None) -> None:
@@ -58,7 +58,7 @@ class ServingDelegates:
 
 
 def left_alone(node: Node, subgraph: Subgraph, model: str) -> UnservedNodeError:
-    """Return the error for a node without a kernel that a delegate ran before a resize and leaves alone now."""
+    """Return the error for a node without a kernel that a delegate ran before a resize and does not claim now."""
     reports = subgraph.delegated.reports.values()
     reasons = "; ".join(f"{report.delegate}: {why}" for report in reports if (why := report.unsupported.get(node.index)))
     return UnservedNodeError(

@@ -28,9 +28,9 @@ class Descriptions:
     Args:
         model: the model.
         subgraphs: its subgraphs, as they are prepared and run.
-        resolver: returns what resolves their ops.
+        resolver: returns the resolver, which finds the kernels of ops.
         choice: the choice of engines that was made for it; None where none was.
-        compress_zero_points: LiteRT's argument, which it tells.
+        compress_zero_points: an argument of LiteRT's that has no effect; the property returns it.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Descriptions:
 
     @property
     def model(self) -> Model:
-        """The model that it runs."""
+        """The model that the interpreter runs."""
         return self._model
 
     @property
@@ -117,7 +117,7 @@ class Descriptions:
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
-        """The constructor's argument of this name."""
+        """The constructor's argument of this name, as it was given; it has no effect."""
         return self._compress_zero_points
 
     # Signatures ----------------------------------------------------------------------------------------------

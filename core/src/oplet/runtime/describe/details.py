@@ -81,7 +81,7 @@ def details_of(model: Model, subgraphs: Sequence[Subgraph], index: int, subgraph
 
 
 def quantization_details(tensor: Tensor) -> dict[str, Any]:
-    """Return the entries "quantization", the (scale, zero point) of a tensor with one scale, else (0.0, 0), and "quantization_parameters"."""
+    """Return the entries "quantization" ((scale, zero point) for one scale, else (0.0, 0)) and "quantization_parameters"."""
     quantization = tensor.quantization
     if quantization is None:
         scales, zero_points, dimension = np.zeros(0, np.float32), np.zeros(0, np.int32), 0

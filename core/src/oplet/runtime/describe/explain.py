@@ -34,7 +34,7 @@ class NodeReport(NamedTuple):
         why: why this registration was taken; which packages declined the node in the last `prepare`, and their reasons.
         composite: the composite's name, "" if the node is none.
         library: the path of the compiled library that the kernel calls, "" if it calls none.
-        origin: the composite from whose decomposition the node was inlined, see `Node.origin`; "" for a node that the model has there.
+        origin: the composite from whose decomposition the node was inlined, see `Node.origin`; "" for a node of the model itself.
     """
 
     subgraph: int
@@ -51,7 +51,7 @@ class NodeReport(NamedTuple):
 
     @property
     def is_claimed(self) -> bool:
-        """Whether the node is a delegate's kernel."""
+        """Whether the node is a delegate's kernel, which runs nodes that the delegate has claimed."""
         return self.why.startswith(CLAIMED)
 
 
@@ -96,7 +96,7 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
 
 
 def _chosen(node: Node, resolver: OpResolver, composite: Node | None) -> str:
-    """Why the node's registration was taken, and which ones declined it, or the composite that it was inlined from, before."""
+    """Return why the node's registration was taken, which kernels declined it before, and the composite it is inlined from."""
     registration = node.registration
     why = resolver.why(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
     if name := node.composite_name:
@@ -111,7 +111,7 @@ def _chosen(node: Node, resolver: OpResolver, composite: Node | None) -> str:
 
 
 def _declined(node: Node) -> list[str]:
-    """Who declined a node, and why."""
+    """Return a text for each package whose kernel declined the node in the last `prepare`, with its reason."""
     declined = () if node.providers is None else node.providers.declined
     return [f"{who.provenance} declined it: {reason.rstrip('.')}" for who, reason in declined]
 

@@ -17,14 +17,14 @@ _LONGEST, _LISTED = 1600, 8
 
 
 def node_error(cls: type[OpletError], node: Node, error: BaseException, what: str, where: str) -> OpletError:
-    """Return an error with the kernel's reason, the node, its tensors and the package whose kernel it is.
+    """Return an error that says what a kernel raised, and names the node, its tensors and the kernel's package.
 
     Args:
         cls: the class of the result; an error that already is of a class of oplet.errors keeps its class.
         node: the node.
         error: what the kernel raised.
         what: what happened, such as "failed to prepare".
-        where: the subgraph and the model.
+        where: the subgraph and the model, in words.
     """
     if isinstance(error, OpletError) and not isinstance(error, EnsureError):
         cls = type(error) if type(error).__module__ == OpletError.__module__ else cls
@@ -45,7 +45,7 @@ def node_error(cls: type[OpletError], node: Node, error: BaseException, what: st
 
 
 def _origin(node: Node) -> str:
-    """Return the package whose kernel it was, as " in the kernel of ..."; "" where the node has none."""
+    """Return the package whose kernel failed, as " in the kernel of ..."; "" for a node without a kernel."""
     if node.delegate is not None:
         provenance = node.delegate.provenance
         package = f" of {provenance}" if provenance.distribution else ""

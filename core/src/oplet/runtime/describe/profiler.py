@@ -17,7 +17,7 @@ class Event(NamedTuple):
         label: the kernel's profiling string; the op's name where it has none.
         start: when the run began, in seconds of `time.perf_counter`.
         seconds: the duration.
-        origin: the composite from whose decomposition the node was inlined; "" for a node that the model has there.
+        origin: the composite from whose decomposition the node was inlined; "" for a node of the model itself.
     """
 
     subgraph: int
@@ -35,7 +35,7 @@ class Profiler:
     `oplet_tools.benchmarking.profile.summarize` makes a summary of the events, `oplet_tools.benchmarking.trace` a trace that browsers show.
 
     Args:
-        enabled: the initial value of the attribute.
+        enabled: whether runs are timed from the start.
 
     Attributes:
         events: the events in order.

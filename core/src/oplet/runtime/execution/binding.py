@@ -21,7 +21,7 @@ __all__ = ["bind_node", "bind_segment", "improve"]
 
 
 def bind_segment(context: KernelContext, segment: Segment, start: int = 0) -> None:
-    """Set the thunks of a segment that begins at position `start` of the plan; errors as of `bind_node`."""
+    """Bind each node of a segment (part of the plan, from position `start` on) to its arrays; raises what `bind_node` raises."""
     positions = {} if start else {index: at for at, index in enumerate(context.subgraph.execution_plan[: segment.end])}
     for node in segment.nodes:
         thunk = bind_node(context, node)
@@ -35,14 +35,14 @@ def bind_segment(context: KernelContext, segment: Segment, start: int = 0) -> No
 
 
 def improve(context: KernelContext, segment: Segment, wait: bool = False, told: Callable[[], None] | None = None) -> None:
-    """Replace the thunks of a segment by better ones, those that are there.
+    """Replace thunks (functions that run nodes) of a segment by faster ones, such as compiled code, where these are ready.
 
     Args:
-        wait: whether to wait for all of them.
-        told: is called after each thunk that was waited for.
+        wait: whether to wait until all are ready.
+        told: called after each thunk that can be replaced, whether or not it was; None for no calls.
 
     Raises:
-        PrepareError: a better thunk cannot be made.
+        PrepareError: a faster thunk cannot be made.
     """
     memory = context.session.memory
     for position, (node, thunk) in enumerate(zip(segment.nodes, segment.thunks)):
@@ -67,8 +67,8 @@ def improve(context: KernelContext, segment: Segment, wait: bool = False, told: 
 def bind_node(context: KernelContext, node: Node) -> Thunk:
     """Return the thunk that runs a node: what its kernel's `bind` returns, or a call of its `invoke`.
 
-    Where `bind` refuses the node, for the values or sizes of its inputs, the thunk raises the refusal: a branch that is not taken may
-    have it, and LiteRT looks at them only when it runs.
+    Where `bind` refuses the node, for the values or sizes of its inputs, the thunk raises that error when it is called: the node
+    may be in a branch that is never taken, and LiteRT checks these only at run time.
 
     Raises:
         StateError: the node has no kernel, or its kernel has neither `bind` nor `invoke`.
@@ -109,12 +109,12 @@ def _bound(context: KernelContext, node: Node) -> Thunk:
 
 
 def _refuse(message: str) -> None:
-    """Raise a refusal that waited for the run."""
+    """Raise, when a node runs, the error with which its kernel's `bind` refused it."""
     raise UnfitError(message)
 
 
 def _run_counted(thunk: Thunk, strings: Sequence[Tensor], memory: MemoryAccount) -> None:
-    """Run a node, and charge the strings that it wrote to the memory account."""
+    """Run a node, and count the strings in its outputs in the memory account, which checks the limits."""
     thunk()
     for tensor in strings:
         if tensor.has_data:

@@ -134,7 +134,7 @@ def with_write_check(node: Node, thunk: Thunk) -> Thunk:
 
     Args:
         node: the node.
-        thunk: the thunk that runs it.
+        thunk: the function that runs it.
     """
 
     def run() -> None:

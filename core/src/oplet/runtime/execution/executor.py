@@ -82,7 +82,7 @@ class Executor:
         subgraph.ready = True
 
     def rebind(self, *, constants: bool = False) -> None:
-        """Prepare and bind the nodes of a subgraph that runs a stored plan, in the same memory; for `constants` also where it stays not ready."""
+        """Replace thunks from disk (a stored plan) by the nodes' own, in the same memory; for `constants` also if not ready."""
         subgraph = self.subgraph
         if subgraph.stored is None or not (subgraph.ready or constants):
             return
@@ -108,7 +108,7 @@ class Executor:
     # Invoke --------------------------------------------------------------------------------------------------
 
     def invoke(self) -> None:
-        """Run the plan.
+        """Run the nodes of the subgraph's execution plan.
 
         Raises:
             StateError: `allocate` was not called since the last resize.
@@ -125,10 +125,10 @@ class Executor:
             session.leave()
 
     def invoke_joined(self) -> bool:
-        """Invoke, with the fewest calls, a plan whose nodes have become one step of compiled kernels.
+        """Run, with the fewest Python calls, a subgraph whose nodes were all fused into one compiled step.
 
         Returns:
-            False, without effect, of other plans, and where the run has to begin again: call `invoke`.
+            False, without effect, for other subgraphs, or if the run has to be repeated by `invoke`.
         """
         subgraph, session = self.subgraph, self.session
         if not subgraph.ready or subgraph.delegated.reports or not subgraph.is_joined:
@@ -173,9 +173,9 @@ class Executor:
             self._release_dynamic()
 
     def _begin_again(self, error: UnforeseenShapeError) -> Segment:
-        """Replace the segments by one without nodes, which has the memory of the inputs with their values, and return it.
+        """Replace the segments (prepared parts of the plan) by an empty one that keeps the inputs' memory and values; return it.
 
-        All is prepared again: nodes that call a subgraph may know another shape of its outputs than they will have.
+        All nodes are prepared again, as those that call a subgraph may have been prepared for other shapes of its outputs.
         """
         subgraph = self.subgraph
         subgraph.absorption.set_apart(error.node)
@@ -185,7 +185,7 @@ class Executor:
         return begin
 
     def bind(self) -> Thunk:
-        """Return a thunk that runs the subgraph for a node that calls it, valid for this generation; without dynamic tensors a plain loop."""
+        """Return a thunk that runs the subgraph for a calling node, valid while `Subgraph.generation` stays the same."""
         return self.invoke if self.subgraph.is_dynamic else partial(self._run_called, self.subgraph.segments[0])
 
     def _run_called(self, segment: Segment) -> None:
@@ -207,7 +207,7 @@ class Executor:
                     segment.unjoin()
 
     def improve(self, told: Callable[[], None]) -> None:
-        """Wait until the nodes have their best thunks; `told` is called after each that was waited for."""
+        """Wait until each node runs by its fastest thunk, compiled if it can be; call `told` after each that was waited for."""
         from oplet.runtime.execution.binding import improve
 
         for segment in self.subgraph.segments:
@@ -241,7 +241,7 @@ class Executor:
     # State and memory ----------------------------------------------------------------------------------------
 
     def reset_variables(self) -> None:
-        """Set every variable tensor to zero (int8 ones to their zero point, as LiteRT does), persistent temporaries with `is_variable` too."""
+        """Set variables, and persistent temporaries with `is_variable`, to 0 (int8 ones to their zero point, as in LiteRT)."""
         self.subgraph.reset_variables()
 
     def restart(self) -> None:

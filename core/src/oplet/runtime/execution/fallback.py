@@ -39,10 +39,10 @@ def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
 
 
 def initialize_provider(context: KernelContext, node: Node) -> bool:
-    """Initialize the node's provider if that is still to be done; False if the node is beyond its limits and went to the next provider.
+    """Call `init` of the node's kernel unless done; False if the node is beyond that kernel's limits and goes to the next.
 
     Raises:
-        PrepareError: there is no next provider, or `init` fails.
+        PrepareError: there is no next kernel, or `init` fails.
         OpConflictError: several packages come next.
         ResolverError: the next kernel cannot be imported.
     """
@@ -57,7 +57,7 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
 
 
 def _defer_init(context: KernelContext, node: Node) -> bool:
-    """Tell whether the node is beyond its provider's limits with the file's shapes; its `init` is then deferred until it fits."""
+    """Return whether the node, with the file's shapes, is beyond its kernel's limits; the kernel's `init` is then put off."""
     if not _refusal(node):
         return False
     node.providers = _providers(context, node, started=False)
@@ -65,21 +65,21 @@ def _defer_init(context: KernelContext, node: Node) -> bool:
 
 
 def _refusal(node: Node) -> str:
-    """Return the reason why the node is beyond its registration's limits; "" if it is within them, or has no registration."""
+    """Return the reason why the node is beyond the limits that its kernel declares; "" if it is not, or has no kernel."""
     registration = node.registration
     return "" if registration is None or registration.limits is None else registration.limits.refusal(node)
 
 
 def fall_back(context: KernelContext, node: Node, declined: Declined | str) -> None:
-    """Give a node to its next provider.
+    """Give a node to its next provider, the kernel that is next in the order of precedence.
 
     Args:
         context: the subgraph's context.
         node: the node.
-        declined: what its provider raised, or the reason why it is beyond its limits.
+        declined: what the present kernel raised, or the reason why the node is beyond that kernel's limits.
 
     Raises:
-        UnservedNodeError: there is none; the message names all providers and their reasons.
+        UnservedNodeError: there is none; the message names all kernels' packages and their reasons.
         OpConflictError: several packages come next.
         ResolverError: the next kernel cannot be imported.
     """

@@ -20,7 +20,7 @@ _COMPUTED, _DYNAMIC = Allocation.COMPUTED, Allocation.DYNAMIC
 def is_folded(subgraph: Subgraph, node: Node) -> bool:
     """Return whether the node was folded, its inputs still have the arrays that it read then, and its outputs those that it made.
 
-    Inputs of late shapes may have the same arrays again, after the propagation of shapes to delegates took the outputs' away.
+    Outputs are checked too: propagating shapes to delegates may take them away while the inputs get the same arrays again.
     """
     folded = subgraph.folded.get(node.index)
     return (
@@ -36,7 +36,7 @@ def is_folded(subgraph: Subgraph, node: Node) -> bool:
 def fold(context: KernelContext, node: Node) -> bool:
     """Run a prepared node if it is pure and its inputs are constant; return whether it need not run in `invoke`.
 
-    It runs there where it fails here: a branch that is not taken may have it, and LiteRT runs it then.
+    A node that fails here is run by `invoke`, as in LiteRT: it may be in a branch that is never taken.
     """
     for tensor in node.outputs:
         if tensor.allocation is not _COMPUTED:
@@ -61,7 +61,7 @@ def fold(context: KernelContext, node: Node) -> bool:
 
 
 def _folded(context: KernelContext, node: Node) -> Derived:
-    """Return the outputs of a node, which have them afterwards: those that another interpreter of the model has from the same constants, or new ones."""
+    """Compute a folded node's outputs, or take those that another interpreter computed from the same constants; return them."""
     sources = [None if tensor is None else tensor.source for tensor in node.inputs]
     outputs = node.outputs
     ran = False
@@ -95,13 +95,13 @@ def _folded(context: KernelContext, node: Node) -> Derived:
 
 
 def _attach(context: KernelContext, node: Node, folded: Derived) -> None:
-    """Give a folded node's outputs their values, and the way to compute them again once they are let go."""
+    """Set the values of a folded node's outputs, and how to compute them again when they are read after their release."""
     for position, (tensor, computed) in enumerate(zip(node.outputs, folded.value)):
         tensor.set_computed(computed, partial(_computed_again, context, node, folded, position))
 
 
 def attach_folded(context: KernelContext) -> None:
-    """Give the outputs of all folded nodes their values, in a subgraph that took over those of another interpreter."""
+    """Set the values of all folded nodes' outputs, in a subgraph that took them over from another interpreter."""
     subgraph = context.subgraph
     for index, folded in subgraph.folded.items():
         if folded.value is not None:
@@ -109,7 +109,7 @@ def attach_folded(context: KernelContext) -> None:
 
 
 def _computed_again(context: KernelContext, node: Node, folded: Derived, position: int) -> Array:
-    """Return the value of a folded node's output that was let go: another interpreter's, if it has it, or a new one."""
+    """Return the value of a folded node's output that was released: another interpreter's, if one still has it, or a new one."""
     array: Array | None = folded.value[position].get()
     if array is None:
         absent = [tensor for tensor in node.inputs if tensor is not None and tensor.is_let_go]
@@ -130,7 +130,7 @@ def _computed_again(context: KernelContext, node: Node, folded: Derived, positio
 
 
 def reads_folded_shapes(subgraph: Subgraph, node: Node) -> bool:
-    """Return whether a node's inputs were folded from shapes. LiteRT computes those in `invoke`, and refuses such a node only then.
+    """Return whether a node's inputs were computed from shapes ahead of the run. LiteRT does so in `invoke`, and refuses then.
 
     That matters, as many models cannot run with the file's shapes, but only with those that a resize gives them.
     """

@@ -38,8 +38,8 @@ class KernelContext(Context):
         session: the state that the subgraphs of the interpreter share.
         subgraph: the subgraph.
         preparing: whether a kernel's `prepare` runs now.
-        asked: the node that is being prepared while the subgraph is allocated; None otherwise, as a node may hold its context.
-        offered: memory that the segment's kernels offered for tensors.
+        asked: the node that is being prepared while the subgraph is allocated; None otherwise, to hold no reference to it.
+        offered: arrays that kernels of the segment (part of the plan being allocated) have offered as memory of tensors.
         readers: by tensor index, the nodes of the plan that read a computed constant; None until they are asked for.
         were_dynamic: outputs of the node that is being prepared that were dynamic before.
     """
@@ -186,11 +186,11 @@ class KernelContext(Context):
     # For the runtime -----------------------------------------------------------------------------------------
 
     def new_array(self, tensor: Tensor, *, zeroed: bool = True) -> Array:
-        """Return a new array for a tensor, charged to the memory account, see `MemoryAccount.new_array`."""
+        """Return a new array for a tensor, counted against the memory limits, see `MemoryAccount.new_array`."""
         return self.session.memory.new_array(tensor, zeroed=zeroed)
 
     def readers_of(self, tensor: Tensor) -> Sequence[Node]:
-        """Return the nodes of the plan that read a constant that is computed."""
+        """Return the nodes of the plan that read a constant that was computed when the graph was prepared."""
         if self.readers is None:
             self.readers = {}
             nodes = self.subgraph.nodes
@@ -201,7 +201,7 @@ class KernelContext(Context):
         return self.readers.get(tensor.index, ())
 
     def let_go(self, node: Node, position: int) -> None:
-        """Let the large constants go that nobody needs any more but a node, at a position of the plan; see `memory.letting_go`."""
+        """Release large computed constants that only this node still needed; see `memory.letting_go`."""
         for reader in (node, *node.absorbed):
             for tensor in reader.inputs:
                 if tensor is not None and tensor.allocation is _COMPUTED:
@@ -210,7 +210,7 @@ class KernelContext(Context):
                     return
 
     def node_error(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
-        """Return an error that names one of the subgraph's nodes; arguments as for `describe.node_errors.node_error`."""
+        """Return an error of class `cls` that names the node and says `what` happened; `error` is what its kernel raised."""
         return node_error(cls, node, error, what, f"subgraph {self.subgraph.index} of {self.session.model.name}")
 
     def free(self, nodes: Iterable[Node]) -> None:

@@ -40,15 +40,15 @@ class LoadedModel:
 
     Args:
         session: the state that the subgraphs share.
-        advice: advises on an op that nothing serves.
+        advice: returns advice on an op that no kernel serves, for errors.
         stored_plans: the access to the plan on disk; None where the interpreter neither takes nor stores one.
-        shares_plans: whether it leaves a bound plan to others, and takes one.
+        shares_plans: whether it leaves its bound plan (arrays, thunks) to the next interpreter of the model, and takes one.
 
     Attributes:
-        session: as given.
-        advice: as given.
-        stored_plans: as given.
-        shares_plans: as given.
+        session: the state that the subgraphs share.
+        advice: returns advice on an op that no kernel serves.
+        stored_plans: the access to the plan on disk, or None.
+        shares_plans: whether bound plans are left and taken.
         subgraphs: the subgraphs, by index.
         executors: the executor of each.
     """
@@ -69,7 +69,7 @@ class LoadedModel:
         self.executors: list[Executor] = []
 
     def load(self) -> None:
-        """Load the subgraphs, and give their nodes the registrations, unless a plan from disk runs without.
+        """Load the subgraphs, and find and initialize their nodes' kernels, unless a plan from disk runs the model without them.
 
         Raises:
             OpletError: a built-in operator has no kernel, or cannot be initialized.
@@ -89,7 +89,7 @@ class LoadedModel:
             self._resolve()
 
     def _resolve(self) -> None:
-        """Give the nodes their registrations, and initialize them."""
+        """Find each node's registration (its kernel), and initialize it."""
         from oplet.runtime.execution.fallback import initialize  # imported late, both: a plan from disk needs neither
         from oplet.runtime.resolving import resolve_subgraphs
 
@@ -99,20 +99,20 @@ class LoadedModel:
             initialize(executor.context, executor.subgraph.nodes)
 
     def _resolve_late(self) -> None:
-        """Give the nodes their registrations, and prepare them, in an interpreter that has run without."""
+        """Find the nodes' kernels and prepare the nodes, in an interpreter that has run by thunks from disk, without kernels."""
         with KernelNumpySettings():
             self._resolve()
             self.rebind()
 
     def rebind(self) -> None:
-        """Have the nodes' own thunks run from now on, in place of a plan from disk."""
+        """Let the nodes' own kernels run from now on, in place of a plan from disk (thunks that another process has stored)."""
         if self.stored_plans is not None:
             self.stored_plans.forget()
         for executor in self.executors:
             executor.rebind()
 
     def adopt_stored(self) -> bool:
-        """Take over the plan from disk, if there is one."""
+        """Let the model run by its plan from disk (prepared by another process), if there is one; return whether it does."""
         if self.stored_plans is None:
             return False
         executor = self.executors[0]
@@ -123,7 +123,7 @@ class LoadedModel:
             self.session.leave()
 
     def adopt_remembered(self) -> bool:
-        """Take over the bound plan of a dropped interpreter, if this one is as new as the file and there is one."""
+        """Take over the arrays and thunks of a dropped interpreter; False if it left none, or this one is prepared or resized."""
         if not self._may_share or self.subgraphs[0].generation:
             return False
         (subgraph,), session = self.subgraphs, self.session
@@ -144,13 +144,13 @@ class LoadedModel:
         return True
 
     def leave_plan(self, *, closed: bool) -> bool:
-        """Leave the bound plan to the next interpreter of the model, if it may have it.
+        """Leave the bound plan (arrays, thunks) to the next interpreter of the same model, if another may use it.
 
         Args:
             closed: whether this interpreter is being closed; otherwise it is being dropped.
 
         Returns:
-            Whether it was left. A closed interpreter has a subgraph of its own then, without memory: it still describes its model.
+            Whether the plan was left. A closed interpreter then has a new subgraph without memory, to describe its model.
         """
         session = self.session
         if not self._may_share or session.num_threads > 1 or session.is_running:
@@ -170,18 +170,18 @@ class LoadedModel:
 
     @property
     def _plan_key(self) -> tuple[Any, ...]:
-        """The settings that a bound plan depends on."""
+        """The settings that have to be equal for another interpreter of the model to take over this one's arrays and thunks."""
         session = self.session
         return session.resolver, session.num_threads, session.kept, session.limits
 
     def _loaded_anew(self) -> Subgraph:
-        """Return the model's only subgraph, as the file has it."""
+        """Return the model's only subgraph, loaded once more as the file has it."""
         model = self.session.model
         [table] = model.lazy_root.subgraphs or []
         return load_subgraph(model, 0, table, MemoryAccount(self.session.limits, model))
 
     def _part_from(self, left: Subgraph) -> None:
-        """Have a subgraph of its own, without memory, in place of one that was left."""
+        """Replace the subgraph, which was left to the next interpreter, by a new one without memory."""
         session, own = self.session, self._loaded_anew()
         for tensor, its in zip(own.tensors, left.tensors):
             tensor.take_over(its)
@@ -194,20 +194,20 @@ class LoadedModel:
         session.subgraphs, session.runners = self.subgraphs, list(self.executors)
 
     def keep_plan(self) -> None:
-        """Run the model once, on whatever the inputs are, and store its plan on disk, where it has one, as when it is opened again."""
+        """Run the model once on whatever its inputs contain, and store its plan on disk at once; nothing if it has none."""
         if self.stored_plans is not None and self.subgraphs[0].ready:
             with suppress(InvokeError), KernelNumpySettings():  # not all models run on any inputs
                 self.executors[0].invoke()
                 self.store_plan(now=True)
 
     def store_plan(self, *, now: bool = False) -> None:
-        """Store the plan on disk, if that is due or `now` is given."""
+        """Store the plan on disk for other processes, if the model was opened before (which is noted on disk) or `now` is set."""
         if self.stored_plans is not None:
             self.stored_plans.store(self.subgraphs, self.session.resources, lambda: self._loaded_anew().tensors, now=now)
 
 
 def stored_plans_of(model: Model, manager: PluginManager, prefer: Any) -> StoredPlans | None:
-    """Return the access to the model's plan on disk; None in builds, which have neither plugins nor the code for it."""
+    """Return what reads and stores the model's plan on disk; None where the plugins cannot be described for it, as in builds."""
     if manager.recipe() is None:
         return None
     from oplet.runtime.memory.stored.stored_plan import StoredPlans
@@ -216,11 +216,11 @@ def stored_plans_of(model: Model, manager: PluginManager, prefer: Any) -> Stored
 
 
 def verify_once(model: Model, *, is_known: bool) -> bool:
-    """Verify a model that no interpreter has verified before, and warn of its signatures' faults; return whether it is such a one.
+    """Verify a model that no interpreter has verified before, and warn of its signatures' faults; return whether it was new.
 
     Args:
         model: the model.
-        is_known: whether its bytes are those of a model that was verified in another process.
+        is_known: whether a plan from disk proves that another process has verified the same bytes, so that it need not be done.
     """
     is_new = not model.is_verified
     if is_new:

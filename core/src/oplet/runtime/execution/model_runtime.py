@@ -30,27 +30,27 @@ __all__ = ["Delegates", "HoldsRuntime", "ModelRuntime"]
 
 
 class Delegates(Protocol):
-    """The interface of a model's delegates for its runtime, which gives them the executors of the subgraphs to act on."""
+    """What a model's runtime calls to apply delegates; the executors of the subgraphs are passed for it to act on."""
 
     @property
     def are_used(self) -> bool:
         """Whether a delegate was ever applied."""
 
     def apply(self, executors: Sequence[Executor], delegate: Delegate, subgraphs: Collection[int] | None = None) -> None:
-        """Apply a delegate to the subgraphs of these indices, all of them for None."""
+        """Apply a delegate to the subgraphs of these indices; None for all."""
 
     def remove(self) -> None:
         """Remove all delegates."""
 
     def missing(self, ops: Iterable[str]) -> Sequence[Delegate]:
-        """Return the delegates that exist for custom ops and are not applied yet."""
+        """Return new delegates for custom ops without a kernel, where packages have some that are not applied."""
 
     def put_first(self, executors: Sequence[Executor], delegates: Iterable[Delegate]) -> None:
-        """Apply delegates before those that are applied."""
+        """Apply these delegates, and then once more those that are applied already."""
 
 
 class HoldsRuntime(Protocol):
-    """An interpreter, as runners of its signatures see it."""
+    """What a signature runner uses of an interpreter: the attribute with its runtime."""
 
     @property
     def _runtime(self) -> ModelRuntime: ...
@@ -64,11 +64,11 @@ class ModelRuntime:
         delegates: the delegates that are applied to it, and those that exist for its custom ops.
 
     Attributes:
-        loaded: as given.
+        loaded: the model with its subgraphs and executors.
         session: the state that its subgraphs share.
-        model: what the file has.
+        model: the model as the file has it.
         subgraphs: its subgraphs, by index.
-        executors: the executor of each.
+        executors: the executor of each subgraph, which runs it.
         views: the numpy views of tensors that the program has.
         backends: by the index of a subgraph, what runs it asynchronously.
         copies_outputs: whether `invoke` copies outputs that a delegate has left in its buffers; otherwise reading copies them.
@@ -147,7 +147,7 @@ class ModelRuntime:
     # Delegates -----------------------------------------------------------------------------------------------
 
     def apply_delegate(self, delegate: Delegate, subgraphs: Collection[int] | None) -> None:
-        """Apply a delegate to the subgraphs of these indices, all of them for None.
+        """Apply a delegate to the subgraphs of these indices; None for all.
 
         Raises:
             DelegateApplicationError: it does not suit the graph or the delegates before it; the graph is usable.
@@ -167,7 +167,7 @@ class ModelRuntime:
                 self._delegates.remove()
 
     def _serve(self, ops: Iterable[str]) -> bool:
-        """Apply the delegates that exist for custom ops which no kernel serves; False if there are none but those applied already."""
+        """Apply delegates that exist for custom ops without a kernel; return False if there are no further ones."""
         missing = self._delegates.missing(ops)
         if missing:
             self._ensure_changeable()
@@ -265,7 +265,7 @@ class ModelRuntime:
         return value if value.ndim or value.dtype.hasobject else value[()]
 
     def readable(self, index: int, subgraph_index: int) -> Tensor:
-        """Return a tensor whose memory has its value, which is copied from a delegate's buffer where it is newer there."""
+        """Return a tensor whose `data` is up to date: copied from a delegate's buffer, if the value there is newer."""
         tensor = find_tensor(self.subgraphs, index, subgraph_index)
         if not tensor.has_data:
             raise TensorError(f"Tensor data is null. Run allocate_tensors() first; {tensor} has no memory yet.")
@@ -288,7 +288,7 @@ class ModelRuntime:
             executor.release()
 
     def _leave_plan(self, *, closed: bool) -> bool:
-        """Leave the bound plan to the next interpreter of the model, if it may have it; this one is being dropped or closed."""
+        """Leave the bound plan (arrays, thunks) to the model's next interpreter, if it may be; this one ends."""
         if self._closed or self._delegates.are_used or self.views.any_alive() or not self.loaded.leave_plan(closed=closed):
             return False
         self._closed = True

@@ -32,11 +32,11 @@ _CALLS = (BuiltinOperator.WHILE, BuiltinOperator.IF)
 
 
 def allocate_first(context: KernelContext, arena_there: NDArray[np.uint8] | None) -> bool:
-    """Allocate the first segment; False if a node was refused and one or all of those that absorb others are to run alone from now on.
+    """Allocate the first segment (part of the plan with known shapes); False to try again with less fusion.
 
     Args:
         context: the subgraph's context.
-        arena_there: an arena of the same plan, which is used with the values in it.
+        arena_there: memory laid out by the same plan, to be used with the values in it; None for new memory.
     """
     subgraph, session = context.subgraph, context.session
     absorption = subgraph.absorption
@@ -61,11 +61,11 @@ def allocate_first(context: KernelContext, arena_there: NDArray[np.uint8] | None
 
 
 def _absorb(subgraph: Subgraph, restarts: Callable[[], bool]) -> None:
-    """Have nodes absorb others, which come right before them in the plan from then on.
+    """Let kernels compute producers of their nodes too (absorb them), which then come right before these in the plan.
 
     Args:
-        subgraph: the subgraph, in which none absorbs another one.
-        restarts: tells whether a run may be given up and begun again; asked where that matters.
+        subgraph: the subgraph, in which no node absorbs another one yet.
+        restarts: returns whether a run may be aborted and restarted, as absorbing may demand.
     """
     nodes = [subgraph.nodes[index] for index in subgraph.execution_plan]
     absorption, read = subgraph.absorption, [subgraph.tensors[index] for index in subgraph.read]
@@ -77,7 +77,7 @@ def _absorb(subgraph: Subgraph, restarts: Callable[[], bool]) -> None:
 
 
 def _can_restart(session: Session) -> bool:
-    """Return whether a run may be given up and begun again: nothing but the values of tensors is changed by it."""
+    """Return whether a run may be aborted and restarted: it changes nothing but the values of tensors."""
     if len(entry_subgraphs(session.model.lazy_root)) > 1:
         return False
     for subgraph in session.subgraphs:
@@ -97,9 +97,9 @@ def allocate_segment(
 
     Args:
         context: the subgraph's context.
-        start: the position.
+        start: the position in the plan at which the segment begins.
         first: whether the segment that begins at position 0 is the first one, which has the inputs' memory.
-        arena_there: as for `allocate_first`.
+        arena_there: memory laid out by the same plan, to be used with the values in it; None for new memory.
     """
     subgraph, session = context.subgraph, context.session
     context.offered.clear()
@@ -124,9 +124,9 @@ def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllo
 
     Args:
         context: the subgraph's context.
-        start: its position in the plan.
-        allocation: takes the requests.
-        late: whether this is in `invoke`, where every node has to be prepared.
+        start: the segment's position in the plan.
+        allocation: takes the requests for memory.
+        late: whether this is in `invoke`, where no refused node can be put off any more.
     """
     subgraph, session = context.subgraph, context.session
     meter = session.meter
@@ -169,7 +169,7 @@ def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllo
 
 
 def prepare_or_defer(context: KernelContext, node: Node) -> bool:
-    """Prepare a node; False if its kernel refuses it but only the run may, so that it is to be prepared again there."""
+    """Prepare a node; False if its kernel refuses values or sizes that may change until the run, where it is prepared again."""
     try:
         prepare_node(context, node)
     except PrepareError as error:
@@ -182,7 +182,7 @@ def prepare_or_defer(context: KernelContext, node: Node) -> bool:
 
 
 def _prepare_late(context: KernelContext, node: Node) -> None:
-    """Prepare a node in `invoke`, where it is about to run; errors as of `prepare_node`, and InvokeError for what waited for the run."""
+    """Prepare a node in `invoke`, right before it runs; a refusal of values or sizes is an InvokeError, others a PrepareError."""
     try:
         prepare_node(context, node)
     except PrepareError as error:
@@ -193,10 +193,10 @@ def _prepare_late(context: KernelContext, node: Node) -> None:
 
 
 def prepare_node(context: KernelContext, node: Node) -> None:
-    """Prepare a node with its first provider that does not decline it.
+    """Prepare a node by the first kernel, in the order of precedence, that does not decline it.
 
     Raises:
-        PrepareError: the kernel refuses the node, or all providers decline it.
+        PrepareError: the kernel refuses the node, or all kernels for the op decline it.
     """
     if node.providers is not None:
         node.providers.restart()

@@ -23,7 +23,7 @@ _CLOCK = time.thread_time if time.get_clock_info("thread_time").resolution < 1e-
 
 
 def run_segment(context: KernelContext, segment: Segment) -> None:
-    """Call the thunks of a segment.
+    """Run a segment (part of the plan): call its nodes' thunks in order, or the compiled steps into which they were fused.
 
     Raises:
         CancelledError: another thread called `cancel`.
@@ -61,7 +61,7 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
 
 
 def run_joined(context: KernelContext, segment: Segment) -> None:
-    """Call the one step of a segment, if it has one; errors as of `run_segment`."""
+    """Call the one step into which a segment's nodes were fused, if it has any nodes; raises what `run_segment` raises."""
     if segment.steps is None:
         return
     reasons = context.session.meter.reasons
@@ -77,7 +77,7 @@ def run_joined(context: KernelContext, segment: Segment) -> None:
 
 
 def _run_first(context: KernelContext, segment: Segment) -> None:
-    """Run the thunks and note how long each takes. Neighbours are joined in the next run, so that the first answer does not wait."""
+    """Run each node's thunk and note how long it takes; neighbours are fused in the next run, so that the first does not wait."""
     clock, meter = _CLOCK, context.session.meter
     times = [clock()]
     meter.check()
@@ -120,5 +120,5 @@ def _run_timed(context: KernelContext, segment: Segment) -> None:
 
 
 def _failure(context: KernelContext, segment: Segment, position: int, error: BaseException) -> OpletError:
-    """Return the error of the node at a position of the segment."""
+    """Return the error for `error`, which the node at this position of the segment raised."""
     return context.node_error(InvokeError, segment.nodes[position], error, "failed to invoke")

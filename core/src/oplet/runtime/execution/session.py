@@ -40,7 +40,7 @@ def _or_endless(limit: int | None) -> int:
 
 
 class Runner(Protocol):
-    """The interface that runs one subgraph: of its executor, or of the delegation that drives the executor."""
+    """What runs one subgraph: its executor, or the delegation that drives the executor."""
 
     def resize_input(self, index: int, shape: Shape, type: TensorType | None = None) -> None:
         """Give an input another shape, or also another type; `allocate` is needed before the next `invoke`."""
@@ -52,7 +52,7 @@ class Runner(Protocol):
         """Run the subgraph."""
 
     def bind(self) -> Thunk:
-        """Return a thunk that runs the subgraph for a node that calls it, valid for this generation."""
+        """Return a thunk that runs the subgraph for a node that calls it, valid until the next resize or preparation."""
 
     def restart(self) -> None:
         """Reset variables and the state of kernels to what they are after `allocate`."""
@@ -76,7 +76,7 @@ class RunMeter:
 
     Attributes:
         reasons: why the run is to end, empty while it is not; a list, since the check between nodes is then cheap.
-        charge: charges the memory that kernels allocate for themselves.
+        charge: counts memory that kernels allocate besides tensors against the limits.
         has_deadline: whether `max_seconds` is set.
     """
 
@@ -97,7 +97,7 @@ class RunMeter:
         self._outer = swap_meter(self)
 
     def end(self) -> None:
-        """End a run: restore the meter of the enclosing run, if a kernel made this one."""
+        """End a run: restore the meter of the run, if any, in which a kernel has made this one."""
         swap_meter(self._outer)
         self._outer = None
 
@@ -125,10 +125,10 @@ class Session:
 
     Attributes:
         model: the model.
-        chains: providers by op and version; `execution.fallback` fills it.
+        chains: by op and version, the kernels that may serve it, in order; `execution.fallback` adds them.
         subgraphs: the model's subgraphs, by index.
-        runners: the runner of each subgraph.
-        callees: each subgraph as the nodes that call it see it; empty until one asks.
+        runners: what runs each subgraph: its executor, or its delegation.
+        callees: each subgraph as the nodes that call it see it; empty until a kernel asks for one.
         num_threads: the number of threads that a kernel may use.
         preserve_all_tensors: whether every tensor keeps memory of its own.
         profiler: records an event per node run; None for no profiling.
@@ -138,7 +138,7 @@ class Session:
         resources: state that outlives an invoke and has no tensor: resource variables, hash tables.
         limits: the limits of the interpreter.
         memory: the account of the bytes that are allocated.
-        inlined_model: the model as delegates see it, with the number of inlined pieces that it has; None until one asks.
+        inlined_model: the model with inlined nodes, as delegates see it, and how many composites that are; None until one asks.
         meter: ends runs at a deadline or when they are cancelled; kernels' checkpoints ask it.
         max_while_iterations: the most iterations of one loop.
     """
@@ -182,20 +182,20 @@ class Session:
 
     @property
     def resolver(self) -> OpResolver:
-        """The resolver that gives the nodes' registrations; plugins are imported when it is first asked for."""
+        """The resolver, which finds the kernels for the nodes; plugins are imported when it is first asked for."""
         if self._found_resolver is None:
             self._found_resolver = self._resolver()
         return self._found_resolver
 
     @cached_property
     def workers(self) -> Workers:
-        """The threads beside the one that invokes."""
+        """The threads that share kernels' work with the one that invokes; started when they are first needed."""
         from oplet.runtime.threads.workers import Workers  # imported late: most interpreters have one thread
 
         return Workers(self.num_threads)
 
     def end_workers(self) -> None:
-        """End the threads beside the one that invokes, if there are any."""
+        """End the worker threads, which share kernels' work with the one that invokes, if any were started."""
         if "workers" in vars(self):
             self.workers.close()
 
@@ -259,11 +259,11 @@ class Session:
 
     @property
     def kept(self) -> tuple[bool, bool]:
-        """Whether every tensor keeps its value after the run, and whether it has it right after its node: a profiler reads it then."""
+        """Two flags: whether all tensors keep their values after a run, and whether a profiler reads them after each node."""
         return self.preserve_all_tensors, self.profiler is not None and self.profiler.reads_tensors
 
     def enter_alone(self, subgraph: Subgraph) -> bool:
-        """Enter a subgraph that calls nothing in Python, and so needs no meter; `leave_alone` must follow.
+        """Begin the run of a subgraph that is one compiled step, which needs no checks of deadlines; `leave_alone` must follow.
 
         Returns:
             False where another thread has the lock, or a subgraph is being run: call `enter`.
@@ -312,7 +312,7 @@ class Session:
             )
 
     def is_outermost(self, subgraph: Subgraph) -> bool:
-        """Return whether the application runs a subgraph, and no node calls it."""
+        """Return whether the application, and not a node of another subgraph, runs this subgraph now."""
         return self._active[0] is subgraph
 
     @property
@@ -321,7 +321,7 @@ class Session:
         return bool(self._active)
 
     def profiles(self, node: Node) -> bool:
-        """Return whether to record an event of the node as a whole; False for delegates' kernels that record their operators one by one."""
+        """Return whether to record the node as one event; False for delegates' kernels that report their operators one by one."""
         return node.delegate is None or self.force_delegate_profiling or not node.delegate.profiles_operators
 
     def check_not_active(self, subgraph: Subgraph) -> None:
@@ -336,7 +336,7 @@ class Session:
             raise EnsureError(f"the subgraphs call each other in a circle: {chain}; a call must not lead back to its caller.")
 
     def drop_references(self) -> None:
-        """Drop the references that form cycles, so that memory is freed with the interpreter, without waiting for garbage collection."""
+        """Drop references that form cycles, so that memory is freed with the interpreter, not by a later garbage collection."""
         self.subgraphs, self.runners, self.callees = [], [], []
 
     def leave(self) -> None:

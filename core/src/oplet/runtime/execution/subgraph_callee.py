@@ -22,7 +22,7 @@ __all__ = ["SubgraphCallee"]
 
 
 class SubgraphCallee(Callee):
-    """A subgraph of the session for the nodes that call it; `Session.runners` has what runs it."""
+    """The `Callee` of a subgraph, for kernels of nodes that call it; `Session.runners` has what runs it."""
 
     def __init__(self, session: Session, subgraph: Subgraph) -> None:
         self._session = session
@@ -83,13 +83,13 @@ class SubgraphCallee(Callee):
 
 
 class _Rounds:
-    """A loop whose condition and body were joined.
+    """A WHILE loop whose condition and body were fused into machine code; called, it runs up to a number of iterations.
 
     Args:
         session: the session.
-        subgraphs: those of the condition and of the body.
-        segments: the one segment of each.
-        run: runs rounds.
+        subgraphs: the condition and the body.
+        segments: the only segment of each, with its nodes and thunks.
+        run: runs iterations, see `LoopJoiner.loop`.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class _Rounds:
                 return ended
 
     def _failure(self, error: BaseException) -> OpletError:
-        """Return the error of the node that failed."""
+        """Return the error for the node, of the condition or the body, whose compiled code raised `error`."""
         position: int = getattr(self._run, "failed_at", 0)
         in_condition = len(self._segments[0].thunks)
         number, position = (0, position) if position < in_condition else (1, position - in_condition)

@@ -24,9 +24,9 @@ _TENSOR = 512
 
 
 class Bounds:
-    """What a model may use where the application says nothing; `oplet.Limits`, by which it does, tells what each attribute means.
+    """The default limits of what a model may use; applications set them with `oplet.Limits`, which explains the attributes.
 
-    They are two classes because dataclasses take longer to import and to make than opening a small model.
+    The classes are two because importing and making a dataclass takes longer than opening a small model.
     """
 
     max_arena_bytes: int | None = 16 << 30
@@ -63,7 +63,7 @@ class MemoryAccount:
     """The bytes that the tensors and kernels of one interpreter have allocated, outside of the arenas, checked against its limits.
 
     Attributes:
-        charged_to: the node whose kernel is being prepared or bound, and that `charge` counts for; None for no node.
+        charged_to: the node whose kernel is being prepared or bound, for which `charge` counts memory; None for no node.
     """
 
     def __init__(self, limits: Bounds, model: Model) -> None:
@@ -89,7 +89,7 @@ class MemoryAccount:
         return nbytes
 
     def charge_tensor(self, tensor: Tensor) -> None:
-        """Charge the array that a tensor is about to get, in place of the one that it has.
+        """Count the array that a tensor is about to get against the limits, in place of the one that it has.
 
         Raises:
             LimitError: it is more than `max_tensor_bytes`, or all together are more than `max_arena_bytes`.
@@ -102,7 +102,7 @@ class MemoryAccount:
         self._total += nbytes
 
     def new_array(self, tensor: Tensor, *, zeroed: bool = True) -> Array:
-        """Return a new array of the tensor's shape and dtype, charged to the account.
+        """Return a new array of the tensor's shape and dtype, counted against the limits.
 
         Args:
             tensor: the tensor.
@@ -122,7 +122,7 @@ class MemoryAccount:
         return LimitError(f"There is no memory for {nbytes} bytes in {self._model.name}; the largest part is {largest}.")
 
     def charge_constant(self, nbytes: int, what: str) -> None:
-        """Charge a constant that is no view of the file, and stays as long as the interpreter.
+        """Count a constant that is no view of the file, for as long as the interpreter lives.
 
         Args:
             nbytes: its size in memory.
@@ -139,13 +139,13 @@ class MemoryAccount:
         self._total += nbytes
 
     def release(self, owner: Tensor | Node) -> None:
-        """Remove what a tensor, or a node's kernel, was charged."""
+        """Subtract the bytes that were counted for a tensor, or for the kernel of a node."""
         self._total -= self._own.pop(owner, 0)
         if self._strings:
             self._total -= self._strings.pop(owner, 0)
 
     def charge_strings(self, tensor: Tensor) -> None:
-        """Charge the strings that a tensor has now, in place of those that it had; the array that refers to them is charged already.
+        """Count the strings that a tensor has now, in place of those that it had; their array is counted already.
 
         Raises:
             LimitError: with them, the model takes more than `max_arena_bytes`.
@@ -161,21 +161,21 @@ class MemoryAccount:
 
     @property
     def total(self) -> int:
-        """The bytes that are charged now."""
+        """The bytes that are counted now, without arenas."""
         return self._total
 
     def take_over(self, other: MemoryAccount, owners: Mapping[Tensor | Node, Tensor | Node]) -> None:
-        """Take over all that another interpreter of the same model was charged.
+        """Count here what another interpreter of the same model had allocated, as this one takes it over.
 
         Args:
             other: its account.
-            owners: for each of its tensors and nodes the one of this interpreter.
+            owners: maps the other interpreter's tensors and nodes to this one's.
         """
         self._own = {owners.get(owner, owner): nbytes for owner, nbytes in other._own.items()}
         self._total = other._total
 
     def charge(self, nbytes: int) -> None:
-        """Check the bytes that a kernel allocates for itself; while its node is prepared or bound, charge them to the node.
+        """Check bytes that a kernel allocates besides tensors; those of `prepare` and `bind` count until the next prepare.
 
         Raises:
             LimitError: with it, the model would take more than `max_arena_bytes`.
@@ -190,7 +190,7 @@ class MemoryAccount:
             self._total += nbytes
 
     def check_arena(self, nbytes: int, largest: Tensor) -> None:
-        """Check the bytes of arenas, in addition to all that is charged.
+        """Check that arenas (blocks that tensors share) fit into the limit, together with all bytes that are counted.
 
         Args:
             nbytes: the bytes of the arenas.

@@ -26,7 +26,7 @@ _ARENA = Allocation.ARENA
 
 
 def allocate_own(memory: MemoryAccount, tensor: Tensor) -> None:
-    """Give a tensor an array outside of the arena, unless the one it has fits; constants have theirs, dynamic tensors get it in `invoke`."""
+    """Give a tensor an array outside of the arena, unless it has one that fits, is constant, or gets it in `invoke` (dynamic)."""
     if tensor.allocation is Allocation.DYNAMIC or tensor.is_constant:
         return
     if (
@@ -38,7 +38,7 @@ def allocate_own(memory: MemoryAccount, tensor: Tensor) -> None:
 
 
 class SegmentAllocation:
-    """Collects the requests of a segment's tensors, and then allocates them.
+    """Collects memory requests of the tensors of a segment (part of the plan), and then gives them their memory.
 
     Args:
         subgraph: the segment's subgraph, whose `last_use` is current.
@@ -94,7 +94,7 @@ class SegmentAllocation:
         return None
 
     def _request(self, tensor: Tensor, first: int, last: int) -> bool:
-        """Request arena memory, or give the tensor memory of its own; True if it goes into the arena."""
+        """Request arena memory from position `first` to `last` of the plan, and return True; else allocate the tensor alone."""
         dtype = tensor.dtype
         if tensor.allocation is _ARENA and not dtype.hasobject and (nbytes := prod(tensor.shape) * dtype.itemsize):
             if self._preserve_all:
@@ -119,7 +119,7 @@ class SegmentAllocation:
             offered: arrays that kernels offered for tensors; they are used where they fit.
             others: all subgraphs of the model, whose arenas count for the limit too.
             num_threads: the threads of kernels; with several the plan is improved for cache locality.
-            arena_there: an arena of the same plan, which is used with the values in it.
+            arena_there: memory laid out by the same plan, to be used with the values in it; None for new memory.
 
         Raises:
             LimitError: it is more than is allowed, or than the machine has.

@@ -50,7 +50,7 @@ class Lifetime(NamedTuple):
 
 
 class ArenaPlan(NamedTuple):
-    """An offset in bytes for each request, and the size of the arena in bytes."""
+    """An offset in bytes for each request (tensor to be placed), and the size of the arena in bytes."""
 
     offsets: list[int]
     nbytes: int
@@ -91,7 +91,7 @@ def plan_arena(lifetimes: list[Lifetime]) -> ArenaPlan:
 
 
 def _place(requests: Sequence[_Request], limit: int) -> tuple[dict[int, int], int] | None:
-    """Return the offset of each request, placed in this order, and the size of the arena; None as soon as that reaches `limit` bytes."""
+    """Return each request's offset, placed in this order, and the arena's size; None as soon as that reaches `limit` bytes."""
     from bisect import insort  # imported late: whoever takes a plan from disk plans nothing
 
     offsets: dict[int, int] = {}

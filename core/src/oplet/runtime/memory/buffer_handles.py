@@ -41,7 +41,7 @@ def ensure_readable(context: Context, tensor: Tensor) -> None:
 
 
 def with_readable_inputs(context: Context, node: Node, thunk: Thunk) -> Thunk:
-    """Return a thunk that makes the node's inputs in other delegates' buffers readable before it runs; the same one if there are none."""
+    """Return a thunk that copies inputs that are newer in other delegates' buffers, then runs; the same one if there are none."""
     foreign: list[Tensor] = []
     for tensor in node.inputs:
         if tensor is not None and tensor.delegate is not None and tensor.delegate is not node.delegate:
@@ -97,7 +97,7 @@ def free_handle(context: Context, tensor: Tensor) -> None:
 
 
 def free_handles(context: Context, tensors: Iterable[Tensor]) -> None:
-    """Have delegates free the buffers of these tensors, which then belong to no delegate; the first error is raised at the end."""
+    """Have delegates free the buffers of these tensors, which then belong to none; the first error is raised at the end."""
     failure: OpletError | None = None
     for tensor in tensors:
         try:

@@ -25,7 +25,7 @@ _TOO_MANY = 4096
 
 
 def with_locality(lifetimes: Sequence[Lifetime], plan: ArenaPlan) -> ArenaPlan:
-    """Return a plan for the same requests, of the same size, with better locality."""
+    """Return an arena plan for the same tensors, as large, in which threads find more of their data in their core's cache."""
     if len(lifetimes) > _TOO_MANY:
         return plan
     offsets, total = list(plan.offsets), plan.nbytes

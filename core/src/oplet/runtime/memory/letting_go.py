@@ -1,4 +1,4 @@
-"""Letting go: of large constants that were computed, once nobody needs them, and of what would keep an interpreter."""
+"""Releasing ("letting go") large computed constants that nobody needs any more; and references that keep no interpreter alive."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LARGE = 1 << 16
 
 
 def let_go(subgraph: Subgraph, node: Node, position: int, readers_of: Callable[[Tensor], Sequence[Node]]) -> None:
-    """Let the large constants go that a node reads, if they were computed, it is the last reader, and each reader was folded or has
-    made of them what it needs (`Node.cached`). They are computed again where they are still to be read.
+    """Release large computed constants that the node is the last to read, if every reader was folded (run ahead) or keeps what it
+    made of them (`Node.cached`). They are computed again if they are still read.
 
-    Others may have taken an address, as kernels in C and delegates do, so that the memory has to stay.
+    Constants that kernels in C or delegates read stay, as their addresses may be in use.
 
     Args:
         subgraph: the subgraph.
@@ -40,7 +40,7 @@ def let_go(subgraph: Subgraph, node: Node, position: int, readers_of: Callable[[
 
 
 def _has_read(subgraph: Subgraph, node: Node, tensor: Tensor) -> bool:
-    """Return whether a node needs a constant no more."""
+    """Return whether a node needs a constant no more: it was folded (run ahead), or keeps what it made of the constant."""
     registration = node.registration
     if registration is None or registration.library:
         return False
@@ -48,7 +48,7 @@ def _has_read(subgraph: Subgraph, node: Node, tensor: Tensor) -> bool:
 
 
 def weakly(method: Callable[..., None], **arguments: Any) -> Callable[[], None]:
-    """Return a function that calls a method as long as its object is there, and does not keep it: nodes and tensors are freed with their interpreter."""
+    """Return a function that calls a bound method while its object is alive, and does not keep the object alive."""
     found = weakref.WeakMethod(method)
 
     def call() -> None:

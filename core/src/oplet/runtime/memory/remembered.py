@@ -40,11 +40,11 @@ _CONSTANT, _DYNAMIC, _PERSISTENT = Allocation.CONSTANT, Allocation.DYNAMIC, Allo
 
 
 class Left(Protocol):
-    """What an interpreter that was dropped leaves.
+    """What a dropped interpreter leaves to the next one of its model: a plan, prepared and bound. A protocol.
 
     Attributes:
-        nbytes: the bytes that it keeps from being freed.
-        since: when it was remembered, on the clock of `time.monotonic`.
+        nbytes: the bytes of memory that the plan keeps from being freed.
+        since: when the plan was left, on the clock of `time.monotonic`.
         closed: whether its interpreter was closed.
     """
 
@@ -58,18 +58,18 @@ class Left(Protocol):
     def closed(self) -> bool: ...
 
     def discard(self) -> None:
-        """Free it, as nobody takes it over."""
+        """Free the plan, as no interpreter will take it over."""
 
 
 class BoundPlan(NamedTuple):
-    """The bound plan of a dropped interpreter.
+    """What a dropped interpreter had prepared and bound, for the next interpreter of the same model.
 
     Attributes:
         model: its model, which keeps the mapping of the file.
         subgraph: its only subgraph, prepared and bound.
         memory: its memory account.
-        resources: what its kernels keep for each other; of pure kernels no state of the model's.
-        nbytes: the bytes that it keeps from being freed.
+        resources: objects that its kernels share (`Context.resources`); no state of the model.
+        nbytes: the bytes of memory that the plan keeps from being freed.
         since: when it was remembered, on the clock of `time.monotonic`.
         closed: whether its interpreter was closed.
     """
@@ -91,7 +91,7 @@ class BoundPlan(NamedTuple):
         )
 
     def adopt(self, subgraph: Subgraph, memory: MemoryAccount) -> None:
-        """Make the plan that of a new interpreter's subgraph, whose nodes and tensors take over what these have.
+        """Give the plan to a new interpreter's subgraph, whose nodes and tensors take over what the plan's have.
 
         The thunks stay bound to the nodes and tensors of the interpreter that bound them, the plan's *origin*, whose arrays are the same.
         """
@@ -125,21 +125,21 @@ class BoundPlan(NamedTuple):
                 tensor.data.fill(0)
 
     def discard(self) -> None:
-        """Free the plan, which nobody takes over."""
+        """Free the plan's memory, as no interpreter will take it over."""
         self.subgraph.segments.clear()
         _free(self.subgraph)
         free_origin(self.subgraph)
 
 
 def free_origin(subgraph: Subgraph) -> None:
-    """Free the nodes and tensors that the thunks of a plan were bound to, if it was taken over; its thunks do not run any more."""
+    """Free the nodes and tensors of a dropped interpreter to which the subgraph's thunks are bound; they must not run again."""
     if subgraph.origin is not None:
         _free(subgraph.origin)
         subgraph.origin = None
 
 
 def _free(subgraph: Subgraph) -> None:
-    """Drop what nodes and tensors hold, now in place of whenever Python collects cycles."""
+    """Drop what nodes and tensors hold at once, without waiting for Python's collector of reference cycles."""
     for node in subgraph.nodes:
         node.release()
     subgraph.folded = {}
@@ -161,7 +161,7 @@ def remember_plan(
     *,
     closed: bool = False,
 ) -> bool:
-    """Remember the bound plan of an interpreter that is being dropped or closed; False if it may not be.
+    """Keep what an ending interpreter has bound (arrays, thunks) for the next one of its model; return False if that cannot be.
 
     Args:
         key: the settings that the plan depends on; objects in it are compared by identity or value, and kept alive.
@@ -169,7 +169,7 @@ def remember_plan(
         subgraph: its only subgraph.
         memory: its memory account.
         resources: the resources of its session.
-        closed: whether it is being closed: its arena's memory is given back then.
+        closed: whether the interpreter is closed, and not just dropped: the arena's memory then goes back to the system.
     """
     if not may_leave(model) or not is_plain(subgraph, resources):
         return False
@@ -187,12 +187,12 @@ def remember_plan(
 
 
 def may_leave(model: Model) -> bool:
-    """Return whether an interpreter of a model may leave anything: its bytes cannot change, and the system lets others replace a mapped file."""
+    """Return whether a model's bytes cannot change, so that another interpreter may use what was bound (never on Windows)."""
     return model.shared_values is not None and os.name != "nt" and not sys.is_finalizing()
 
 
 def leave(model: Model, key: Hashable, plan: Left) -> None:
-    """Remember what an interpreter of a model has left, in place of what was left under this key before."""
+    """Keep a plan (memory and thunks that an interpreter leaves) under a model and key, in place of an earlier one."""
     with _lock:
         dropped = _expired(plan.since)
         before = _plans.pop((model.shared_values, key), None)
@@ -204,7 +204,7 @@ def leave(model: Model, key: Hashable, plan: Left) -> None:
 
 
 def take(model: Model, key: Hashable) -> Left | None:
-    """Return what was left of a model under a key, which is the caller's from now on; None if there is nothing, or it is too old."""
+    """Remove and return the plan (memory and thunks) left under a model and key; None if there is none, or it is too old."""
     if not _plans or model.shared_values is None:
         return None
     with _lock:
@@ -215,7 +215,7 @@ def take(model: Model, key: Hashable) -> Left | None:
 
 
 def _too_many() -> list[Left]:
-    """Take the oldest plans out of those that are remembered until they are no more than may be, and return them."""
+    """Remove the oldest kept plans until number and bytes are within bounds; return those removed."""
     dropped: list[Left] = []
     closed = sum(plan.nbytes for plan in _plans.values() if plan.closed)
     for key, plan in list(_plans.items()):
@@ -232,7 +232,7 @@ def _too_many() -> list[Left]:
 
 
 def take_plan(key: tuple[Any, ...], model: Model, subgraph: Subgraph) -> BoundPlan | None:
-    """Return the bound plan that was remembered for a model and settings, which is the caller's from now on; None if there is none that fits."""
+    """Remove and return the plan (arrays, thunks) left for a model and settings; None if none fits the subgraph's inputs."""
     found = take(model, key)
     if not isinstance(found, BoundPlan):
         return None
@@ -243,7 +243,7 @@ def take_plan(key: tuple[Any, ...], model: Model, subgraph: Subgraph) -> BoundPl
 
 
 def forget_plans() -> None:
-    """Free all bound plans that are remembered: kernels that were compiled since, for instance, are to be bound anew."""
+    """Free all plans that dropped interpreters have left (arrays, thunks), for instance as kernels were compiled since."""
     with _lock:
         dropped = list(_plans.values())
         _plans.clear()
@@ -251,13 +251,13 @@ def forget_plans() -> None:
 
 
 def _discard(plans: list[Left]) -> None:
-    """Free plans, outside of the lock."""
+    """Free plans that were removed; call it without holding the lock."""
     for plan in plans:
         plan.discard()
 
 
 def _expired(now: float) -> list[Left]:
-    """Take the plans that are too old out of those that are remembered, and return them."""
+    """Remove the kept plans that are too old at the time `now`, and return them."""
     old = [key for key, plan in _plans.items() if now - plan.since > _SECONDS]
     return [_plans.pop(key) for key in old]
 
@@ -267,7 +267,7 @@ def is_plain(subgraph: Subgraph, resources: Collection[Any]) -> bool:
 
     Args:
         subgraph: the model's only subgraph.
-        resources: the owners of the session's resources.
+        resources: the keys of `Session.resources`; plain numbers are variables and tables of the model.
     """
     segments = subgraph.segments
     if not all(isinstance(owner, tuple) for owner in resources):
@@ -305,7 +305,7 @@ def is_plain(subgraph: Subgraph, resources: Collection[Any]) -> bool:
 
 
 def _forget_in_child() -> None:
-    """Forget the plans in a forked process, which leaves them to its parent and has none of its other threads, one of which may have held the lock."""
+    """Forget all plans in a forked child, and renew the lock, which a thread that the child does not have may have held."""
     global _lock
     _lock = threading.RLock()
     _plans.clear()

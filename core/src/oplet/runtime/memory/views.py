@@ -24,7 +24,7 @@ class Views:
     """Tracks the views that one interpreter has returned.
 
     Attributes:
-        handed_out: references to what keeps each of them alive; some may be gone.
+        handed_out: weak references to the views' base arrays; those of views that are gone are dead.
     """
 
     def __init__(self) -> None:

@@ -60,7 +60,7 @@ class SingleThreaded:
                 self._set_count(self._before)
 
     def _forget(self) -> None:
-        """Begin anew in a forked process, where none of the parent's other threads runs any more, though one may have held the lock."""
+        """Begin anew in a forked process, which has no copies of the parent's threads, one of which may have held the lock."""
         self._lock = Lock()
         self._forked_while_running = self._forked_while_running or self._running > 0
         self._running = 0

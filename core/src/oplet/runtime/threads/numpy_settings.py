@@ -21,14 +21,14 @@ _BUFFER = 512
 
 
 def apply_numpy_settings() -> None:
-    """Apply the settings to this thread for good; for the threads of `Workers`."""
+    """Apply numpy's settings for kernels (no warnings, a larger buffer) to this thread for good; for the threads of `Workers`."""
     # Infinities and NaNs are ordinary results of kernels, and no reason for a warning.
     np.seterr(all="ignore")
     np.setbufsize(_BUFFER)
 
 
 def _settings() -> tuple[contextvars.ContextVar[Any], Any] | None:
-    """Return the context variable in which numpy 2 keeps its settings, and its value with ours; None for numpy 1, which has no such variable.
+    """Return the context variable in which numpy 2 keeps its settings, and its value for kernels; None for numpy 1.
 
     Setting the variable takes a twentieth of the time of calling numpy's functions, which matters to small models.
     """
@@ -45,7 +45,7 @@ _SETTINGS = _settings()
 
 
 class KernelNumpySettings:
-    """A context manager, for one use, that applies the settings to this thread and restores the previous ones at its end."""
+    """A context manager, for one use, that sets numpy's settings for kernels in this thread and restores those before."""
 
     __slots__ = ("_before",)
 
@@ -71,7 +71,7 @@ class KernelNumpySettings:
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """BLAS in one thread throughout several runs, in place of switching it for each of them."""
+    """Context manager that keeps BLAS in one thread throughout several runs, in place of switching it for each of them."""
     if SINGLE_THREADED is not None:
         SINGLE_THREADED.enter()
     try:

@@ -124,7 +124,7 @@ _current_core = _find_current_core()
 
 
 def _move_off(core: int) -> None:
-    """Move this thread to another core, if it may use any."""
+    """Move this thread to another core than `core`, if it may use any other."""
     if sys.platform != "linux":
         return
     usable = os.sched_getaffinity(0)

@@ -28,16 +28,16 @@ Stamp = tuple[str, int, int]
 
 
 def stores_plans() -> bool:
-    """Return whether plans are stored and taken from disk, as far as the environment says."""
+    """Return whether plans are stored on disk and read from there: unless the environment variable OPLET_PLANS is "off"."""
     return os.environ.get(STORE_VARIABLE, "").lower() != "off"
 
 
 def settings_of(manager: PluginManager, prefer: Preference) -> str | None:
-    """Return a text of the settings, plugins and machine that a plan depends on; None where a text cannot tell. No plugin is imported for it.
+    """Describe the settings, plugins and machine that a stored plan depends on, importing no plugin; None if a text cannot do so.
 
     Args:
         manager: the plugins.
-        prefer: the preference of the interpreter.
+        prefer: the plugins that the interpreter prefers where several serve an op.
     """
     recipe = manager.recipe()
     if recipe is None:
@@ -62,13 +62,13 @@ def _file_of(package: str) -> str:
 
 
 def files_of(packages: Iterable[str]) -> dict[str, str]:
-    """By package the file that it is imported from."""
+    """Map each package to the file that it is imported from, "" where that is unknown."""
     return {package: _file_of(package) for package in packages}
 
 
 def all_sources(manager: PluginManager) -> list[Stamp] | None:
-    """Return the source files of all modules that are imported of oplet and the plugins that may load; None where one has none, or a plugin
-    is not in order.
+    """Return path, size and time of the source files of all imported modules of oplet and its plugins; None if a module has no
+    file, or a plugin that may load is not loaded or has faults.
 
     Args:
         manager: the plugins.
@@ -95,10 +95,10 @@ def all_sources(manager: PluginManager) -> list[Stamp] | None:
 
 
 def are_unchanged(stamps: Sequence[Stamp], packages: Mapping[str, str]) -> bool:
-    """Return whether source files are as they were.
+    """Return whether source files still have the size and time they had, and packages are imported from the same places.
 
     Args:
-        stamps: the files.
+        stamps: for each file its path, size in bytes and time of change.
         packages: by package the file that it was imported from.
     """
     global _since

@@ -43,7 +43,7 @@ _OPENED, _NOTES, _NOTE = "opened", 4096, 12
 
 
 class PlanName(NamedTuple):
-    """The name of a model's plan.
+    """What a plan (what was prepared for a model) is stored under on disk: the settings and model that it was made for.
 
     Attributes:
         settings: the text of what the plan depends on besides the model.
@@ -55,13 +55,13 @@ class PlanName(NamedTuple):
 
     @property
     def number(self) -> bytes:
-        """Bytes that tell plans apart; where two have the same, the later one replaces the first."""
+        """Twelve bytes of checksums that tell plans apart; where two plans have the same, the later one replaces the first."""
         some = zlib.crc32(self.model[::_STEP].tobytes(), zlib.crc32(self.model[:_PAGE].data))
         return struct.pack("<III", zlib.crc32(self.settings.encode()), some, len(self.model) & 0xFFFFFFFF)
 
     @property
     def file(self) -> str:
-        """The name of the plan's file."""
+        """The file name of the plan, made of checksums of settings and model."""
         return self.number.hex() + _SUFFIX
 
 
@@ -69,8 +69,8 @@ class PlanFile(NamedTuple):
     """The content of a plan's file.
 
     Attributes:
-        facts: dictionaries, lists, numbers, strings and bytes.
-        memory: a private copy of what the plan's thunks have in memory, aligned to pages; changes stay this process's.
+        facts: the plan as data: dictionaries, lists, numbers, strings and bytes.
+        memory: the bytes that the plan's thunks use, mapped privately and aligned to pages; changes stay in this process.
     """
 
     facts: dict[str, Any]
@@ -78,7 +78,7 @@ class PlanFile(NamedTuple):
 
 
 def find_plan(name: PlanName) -> PlanFile | None:
-    """Return the stored plan of a name; None if there is none, or its file is damaged, or somebody else may have written it."""
+    """Return the plan (what was prepared for a model) stored under a name; None if there is no file, or it cannot be trusted."""
     try:
         with _FOLDER.open(name.file) as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
@@ -107,7 +107,7 @@ def _read(pages: mmap.mmap, name: PlanName) -> PlanFile | None:
 
 
 def _places(facts: int, memory: int, model: int) -> tuple[int, int, int, int]:
-    """Where the parts of a file begin, and where it ends."""
+    """Return the positions of facts, memory, model and end in a plan's file, given the sizes of the three in bytes."""
     facts_at = 64
     memory_at = -(-(facts_at + facts) // _PAGE) * _PAGE
     model_at = -(-(memory_at + memory) // _PAGE) * _PAGE
@@ -126,9 +126,9 @@ def keep_plan(name: PlanName, facts: dict[str, Any], memory: bytes) -> None:
     """Store a plan, unless it is too large or the folder cannot be written.
 
     Args:
-        name: its name.
-        facts: as of `PlanFile`.
-        memory: as of `PlanFile`.
+        name: the settings and model that it is for.
+        facts: the plan as data: dictionaries, lists, numbers, strings and bytes.
+        memory: the bytes that the plan's thunks use.
     """
     told = marshal.dumps({"settings": name.settings, **facts})
     facts_at, memory_at, model_at, end = _places(len(told), len(memory), len(name.model))
@@ -144,7 +144,7 @@ def keep_plan(name: PlanName, facts: dict[str, Any], memory: bytes) -> None:
 
 
 def note_opened(name: PlanName) -> bool:
-    """Note that a model was opened; returns whether it was noted before, and not too many others since."""
+    """Note on disk that a model was opened; return whether it was noted before, and not overwritten by another one since."""
     number = name.number
     place = int.from_bytes(number[4:8], "little") % _NOTES * _NOTE
     with suppress(OSError), _FOLDER.update(_OPENED) as file:

@@ -42,12 +42,12 @@ _TEMPORARY = Tensor(-1, "", TensorType.UINT8, ())
 
 
 class StoredPlans:
-    """The access of one interpreter to the plan of its model on disk.
+    """Reads and stores, for one interpreter, what was prepared for its model (the plan) on disk.
 
     Args:
         model: the model.
         manager: its plugins.
-        prefer: its preference among them.
+        prefer: the plugins to use where several serve an op.
     """
 
     def __init__(self, model: Model, manager: PluginManager, prefer: Any) -> None:
@@ -74,19 +74,19 @@ class StoredPlans:
 
     @property
     def has_found(self) -> bool:
-        """Whether there is a plan that nobody has taken yet, made by the same code as there is now."""
+        """Whether a plan (what another process has prepared) was found on disk, made by the same code, and is not taken yet."""
         return self._found is not None
 
     def forget(self) -> None:
-        """Take no plan, and store none."""
+        """Stop using and storing the model's plan (what was prepared for it, on disk) for this interpreter."""
         self._name = self._found = None
 
     def adopt(self, subgraph: Subgraph, compute: Callable[[], None]) -> bool:
-        """Make the plan that of the model's first subgraph, if there is one and the subgraph is as new as the file.
+        """Let the first subgraph, if neither prepared nor resized, run by the plan that was found; return whether it does.
 
         Args:
             subgraph: the subgraph, which nobody else uses now.
-            compute: as for `StoredPlan.adopt`.
+            compute: prepares the subgraph's own nodes in the same memory; called when a computed constant is read.
         """
         plan, self._found = self._found, None
         if plan is None or subgraph.index or subgraph.generation or not plan.adopt(subgraph, compute):
@@ -104,13 +104,13 @@ class StoredPlans:
         *,
         now: bool = False,
     ) -> None:
-        """Store the plan of the model's only subgraph once it has run by its best thunks; models are stored that are opened again.
+        """Store the plan of the model's only subgraph, if the model was opened before, and once no faster thunks are to come.
 
         Args:
-            subgraphs: those of the model.
-            resources: the owners of the session's resources.
-            load: loads the tensors of the first one anew.
-            now: whether to store it although the model may never be opened again.
+            subgraphs: the model's subgraphs.
+            resources: the keys of `Session.resources`.
+            load: loads the first subgraph's tensors once more from the file.
+            now: whether to store it even if the model was not opened before.
         """
         subgraph, name = subgraphs[0], self._name
         if name is None or not subgraph.segments:
@@ -135,7 +135,7 @@ class StoredPlans:
 
 
 def _facts(subgraph: Subgraph, as_in_file: Sequence[Tensor], model: NDArray[np.uint8]) -> tuple[dict[str, Any], bytes] | None:
-    """Return what a plan is, as data, and its thunks' memory; None where the thunks cannot be stored.
+    """Return a prepared subgraph as plain data, and the memory that its thunks use; None if the thunks cannot be stored.
 
     Args:
         subgraph: the subgraph.
@@ -190,7 +190,7 @@ def _facts(subgraph: Subgraph, as_in_file: Sequence[Tensor], model: NDArray[np.u
 
 
 class _LeftPlan(NamedTuple):
-    """A plan that an interpreter has left which was dropped: see `remembered`, of whose `Left` it is one."""
+    """A plan from disk that a dropped interpreter has left to the next one in this process (see `remembered.Left`)."""
 
     plan: StoredPlan
     nbytes: int
@@ -198,16 +198,16 @@ class _LeftPlan(NamedTuple):
     closed: bool = False
 
     def discard(self) -> None:
-        """Do nothing: no part of it refers to another one that refers to it."""
+        """Do nothing: the plan has no reference cycles, so that Python frees it at once."""
 
 
 class StoredPlan:
-    """A plan from disk.
+    """A plan from disk: the shapes, memory layout and thunks that another process has prepared for a model.
 
     Args:
         file: its file.
         model: the model, whose bytes are those that it was made for.
-        settings: the settings that it was made for.
+        settings: a text of the settings, plugins and machine that it was made for.
     """
 
     def __init__(self, file: PlanFile, model: Model, settings: str) -> None:
@@ -219,11 +219,11 @@ class StoredPlan:
         self._made: tuple[NDArray[np.uint8], list[Callable[[], None]]] | None = None
 
     def adopt(self, subgraph: Subgraph, compute: Callable[[], None]) -> bool:
-        """Make the plan that of a subgraph as new as the file; False if it cannot run here.
+        """Let a subgraph, neither prepared nor resized, run by the plan; return False if that is impossible on this machine.
 
         Args:
             subgraph: the subgraph.
-            compute: prepares the subgraph as always, in the same memory; called where a constant is read that was computed.
+            compute: prepares the subgraph's own nodes in the same memory; called when a computed constant is read.
         """
         facts, memory = self._file
         if self._made is None and not self._make():
@@ -258,7 +258,7 @@ class StoredPlan:
         return True
 
     def _make(self) -> bool:
-        """Make an arena, and the thunks that run in it; False if they cannot run here."""
+        """Allocate the tensors' memory and restore the thunks that use it; return False if these cannot run here."""
         facts, memory = self._file
         arena = aligned_bytes(facts["arena"], zeroed=False)
         data = np.frombuffer(self._model.data, np.uint8)
@@ -273,7 +273,7 @@ class StoredPlan:
         return steps is not None
 
     def leave(self) -> bool:
-        """Leave the plan to the next interpreter of the same model; False where nobody may have it. The one that has adopted it is being dropped."""
+        """Leave memory and thunks to the model's next interpreter, as the one that runs by them ends; False if impossible."""
         if self._made is None or not may_leave(self._model):
             return False
         nbytes = self._made[0].nbytes + self._file.memory.nbytes + (0 if self._model.is_mapped else len(self._model.data))
@@ -284,7 +284,7 @@ class StoredPlan:
         return True
 
     def _change(self, tensor: Tensor, shape: Any, type: int, allocation: Allocation, compute: Callable[[], None]) -> None:
-        """Give a tensor its shape, type and place."""
+        """Set a tensor's shape, type and allocation as the plan has them; a computed constant calls `compute` when it is read."""
         if (tensor.shape, int(tensor.type), tensor.allocation) != (shape, type, allocation):
             self._before.append((tensor, tensor.shape, tensor.type, tensor.allocation))
             tensor.shape, tensor.allocation = shape, allocation
@@ -300,7 +300,7 @@ class StoredPlan:
             tensor.set_loader(load)
 
     def undo(self, subgraph: Subgraph) -> None:
-        """Make the subgraph one that is not prepared."""
+        """Take shapes, types and memory of the plan from the subgraph's tensors: the subgraph is not prepared any more."""
         subgraph.absorption.end()
         for tensor in subgraph.tensors:
             if tensor.allocation is not _CONSTANT:
