@@ -68,7 +68,7 @@ def ensure_not_quantized(*tensors: Tensor) -> None:
     """Check that tensors are not quantized, as operators without a LiteRT kernel would have to ignore the scales.
 
     Raises:
-        EnsureError: one has.
+        EnsureError: one is quantized.
     """
     for tensor in tensors:
         scaled = tensor.quantization is not None and len(tensor.quantization.scales) > 0

@@ -14,14 +14,17 @@ __all__ = ["Operands", "Repetition", "operands", "repetition"]
 
 
 class Repetition(NamedTuple):
-    """A broadcasting pattern: the larger operand as `blocks` x `rows` x `columns`, and the smaller one's strides over them.
+    """A broadcasting pattern: the larger operand seen as `blocks` x `rows` x `columns`, and how the smaller operand repeats over
+    it.
 
     Attributes:
-        blocks: the number of blocks.
+        blocks: the number of blocks of the larger operand.
         rows: the rows of a block.
         columns: the elements of a row.
-        advance: the elements of the small operand from one block to the next; 0 if each block reads the same ones.
-        per_row: whether each row reads one element of the small operand; otherwise it reads one for each of its own.
+        advance: how many elements of the smaller operand lie between those of one block and of the next; 0 if all blocks read the
+            same.
+        per_row: whether all elements of a row of the larger operand meet one element of the smaller; otherwise each meets its
+            own.
     """
 
     blocks: int
@@ -37,7 +40,7 @@ Operands = tuple[Tensor, Tensor, Repetition, bool]
 
 @lru_cache(maxsize=1024)
 def repetition(large: Shape, small: Shape) -> Repetition | None:
-    """Return how `small` broadcasts to `large`; None if it takes more than three nested loops."""
+    """Return how an operand of shape `small` broadcasts to shape `large`; None if that takes more than three nested loops."""
     padded = (1,) * (len(large) - len(small)) + small
     pairs = [(m, n > 1) for m, n in zip(large, padded) if m != 1]
     runs = [(held, prod(m for m, _ in group)) for held, group in groupby(pairs, lambda pair: pair[1])]
@@ -54,8 +57,11 @@ def repetition(large: Shape, small: Shape) -> Repetition | None:
 
 
 def operands(node: Node) -> Operands | None:
-    """Return a binary node's operands, larger first, if the output has the larger one's shape; None if the compiled loops cannot
-    serve it.
+    """Return a binary node's operands: (the one of the output's shape, the other, how that one repeats, whether they were
+    exchanged).
+
+    None if neither has the output's size, if the other repeats in a way that three nested loops do not cover, or if the output is
+    empty.
     """
     a, b = node.inputs
     output = node.outputs[0]

@@ -14,13 +14,14 @@ _ITEM = 4
 
 
 def charge_constant(context: Context, node: Node, tensor: Tensor, nbytes: int) -> None:
-    """Charge, while planning, the bytes of a repacked copy of a constant to the memory limit.
+    """Count the bytes of a repacked copy of a constant (weights in another layout) against the model's memory limit; called in
+    `prepare`.
 
-    The first node's copy is free up to the constant's own size (its size as float32 if it lies in the file). Copies for further
-    nodes are charged in full, since a file may refer to the same bytes any number of times.
+    The copy of the first node that reads a constant is free up to the constant's own size (its size as float32 if it lies in the
+    file). Copies for further nodes count in full, since a file may refer to the same bytes any number of times.
 
     Raises:
-        LimitError: the model may not take so much.
+        LimitError: the limit would be exceeded.
     """
     in_file = tensor.allocation is Allocation.CONSTANT
     readers: dict[int, int] = context.resources.setdefault(_LAID_OUT, {})

@@ -1,4 +1,4 @@
-"""Overriding a numpy kernel by a compiled one, which serves the nodes that it can and declines the rest.
+"""Overriding a numpy kernel by a compiled one, which serves the nodes that it can and declines the rest (leaves them to numpy's).
 
 def plan(context: Context, node: Node) -> Bind:
     if not node.outputs[0].size:
@@ -8,7 +8,7 @@ def plan(context: Context, node: Node) -> Bind:
 
 REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))
 
-Where kernels are being compiled by another process, numpy's kernel runs the node until they are there (`replacing`).
+While another process compiles the kernels of a node, numpy's kernel runs the node (`replacing`).
 """
 
 from __future__ import annotations
@@ -52,15 +52,17 @@ def override(
     Args:
         builtin: the numpy kernel's registration. Its `prepare` runs first: it checks the node, sets the output's shape, and
             prepares what `plan` reads. Nodes that it refuses are declined, so that its own package raises the error.
-        plan: is called next; `node.prepared` is then what the numpy kernel's `prepare` set, on a twin of the node (`Node.twin`), so that
-            the node has nothing else of it. It declines nodes that have no compiled kernel. For others it requests its temporaries, sets
-            `node.in_place` to the inputs that it can write over, and returns what `bind` is to call. A node whose kernel cannot be
-            compiled, or takes more memory than is allowed (`oplet.charge`, temporaries), is declined too.
-        limits: the nodes that it may serve, as far as that is known without preparing them.
-        early: declines nodes before the numpy kernel's `prepare`, to save that. The node is not checked yet: it may lack
-            tensors.
-        fuses: which of the nodes that make a node's inputs the kernel computes with it, as of `Registration`: some with a numpy kernel
-            (`has_numpy_kernel`). `plan` finds them in `node.absorbed`, prepared.
+        plan: is called next; `node.prepared` is then what the numpy kernel's `prepare` set on a second node for the same tensors
+            (`Node.twin`); nothing else of that node is copied, such as its scratch tensors. It declines nodes that have no
+            compiled kernel. For others it requests its scratch tensors, sets `node.in_place` to the inputs that it can write
+            over, and returns the function that `bind` is to call. A node whose kernel cannot be compiled, or takes more memory
+            than is allowed (`oplet.charge`, temporaries), is declined too.
+        limits: which nodes `plan` may serve, as far as their types and constants tell before they are prepared.
+        early: declines nodes before the numpy kernel's `prepare`, to save the time of that; None for no such check. The node is
+            not checked yet: it may lack tensors.
+        fuses: chooses, of the nodes that produce a node's inputs, those that the kernel computes together with it (see
+            `Registration`); they must have a numpy kernel (`has_numpy_kernel`). `plan` finds them in `node.absorbed`, prepared.
+            None for no fusion.
     """
 
     def prepare(context: Context, node: Node) -> None:
@@ -108,13 +110,15 @@ def override(
 
 
 def is_compiled(node: Node) -> bool:
-    """Return whether a node's registration was made by `override` (or is a copy of one)."""
+    """Return whether a node's kernel is one of this package: its registration was made by `override`, or is a copy of one."""
     found = _numpy_kernel(node)
     return found is not None and node.registration is not None and found.prepare is not node.registration.prepare
 
 
 def has_numpy_kernel(node: Node) -> bool:
-    """Return whether a node is served by this package's kernel or the numpy one it overrides, not by another package."""
+    """Return whether a node is served by a kernel of this package or by the numpy kernel that it overrides, not by another
+    package's.
+    """
     return _numpy_kernel(node) is not None
 
 
@@ -131,11 +135,13 @@ def _prepared_twin(context: Context, node: Node, kernel: Registration) -> Node:
 
 
 def needs_threads(context: Context, node: Node) -> None:
-    """Decline a node that runs on one thread, where numpy is as fast."""
+    """Decline the node (leave it to numpy's kernel, which is as fast) if it runs on one thread."""
     if context.num_threads == 1:
         decline("numpy is as fast on one thread.")
 
 
 def _let_go(node: Node) -> None:
-    """Drop values computed from constants, since the next provider makes its own."""
+    """Drop what has been cached of a declined node's constants (such as packed weights), since the kernel that serves it makes
+    its own.
+    """
     node.kernel_cache = None, None

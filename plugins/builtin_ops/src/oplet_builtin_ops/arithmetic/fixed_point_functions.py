@@ -30,7 +30,7 @@ def _saturating_shift_left(x: NDArray[np.int64] | Int32s, amount: int) -> Int32s
 
 
 def _exp_below_zero(a: Int32s) -> Int32s:
-    """Compute exp(a) for a in [-1/4, 0), 0 integer bits, by the Taylor polynomial of degree 4 around -1/8."""
+    """Compute exp(a) for a in [-1/4, 0), both in steps of 2**-31, by the Taylor polynomial of degree 4 around -1/8."""
     x = (a.astype(np.int64) + (1 << 28)).astype(np.int32)
     x2 = product(x, x)
     x3, x4 = product(x2, x), product(x2, x2)
@@ -41,7 +41,7 @@ def _exp_below_zero(a: Int32s) -> Int32s:
 
 
 def exp_on_negative_values(x: Int32s, integer_bits: int) -> Int32s:
-    """Compute exp(x) with 0 integer bits for x <= 0 that has up to 5 `integer_bits`."""
+    """Compute exp(x) in steps of 2**-31 for x <= 0 in steps of 2**(integer_bits - 31); `integer_bits` is at most 5."""
     fraction_bits = 31 - integer_bits
     quarter = np.int64(1) << (fraction_bits - 2)
     wide = x.astype(np.int64)
@@ -55,10 +55,10 @@ def exp_on_negative_values(x: Int32s, integer_bits: int) -> Int32s:
 
 
 def _one_over_one_plus(x: Any) -> Any:
-    """Compute 1 / (1 + x) for x in [0, 1], 0 integer bits, by three Newton steps; the result is not yet rounded to 31 bits.
+    """Compute 1 / (1 + x) for x in [0, 1], both in steps of 2**-31, by three Newton steps; the caller clamps the result.
 
-    The steps have numbers with 2 integer bits. `x` is an int or an int64 array; nothing here exceeds 32 bits, so that both compute
-    the same.
+    The steps compute with numbers of 2 integer bits. `x` is an int or an int64 array; nothing here exceeds 32 bits, so that both
+    compute the same.
     """
     # The sum is never negative, so that half of it rounds up.
     half_denominator = (x + _ONE + 1) >> 1
@@ -70,14 +70,15 @@ def _one_over_one_plus(x: Any) -> Any:
 
 
 def _product(a: Any, b: Any) -> Any:
-    """Return the high 32 bits of 2 * a * b, rounded, for operands that cannot overflow (gemmlowp's
-    SaturatingRoundingDoublingHighMul).
-    """
+    """Return a * b / 2**31, rounded: gemmlowp's SaturatingRoundingDoublingHighMul, for operands that cannot overflow."""
     return (a * b + (1 << 30)) >> 31
 
 
 def reciprocal(x: Int64s, integer_bits: int) -> tuple[Int64s, Int64s]:
-    """Compute 1 / x for unsigned 32-bit x > 0; return (mantissa with 0 integer bits, number of bits of x above 1)."""
+    """Compute 1 / x = mantissa * 2**-bits for x > 0, unsigned 32-bit numbers of `integer_bits` integer bits.
+
+    Return the mantissas, in steps of 2**-31, and `bits`, by how many bits x is longer than 1.
+    """
     if x.size <= _FEW:
         # One row is the usual case, and arrays of a few elements cost as much as long ones.
         headrooms = [32 - total.bit_length() for total in x.ravel().tolist()]
@@ -90,7 +91,10 @@ def reciprocal(x: Int64s, integer_bits: int) -> tuple[Int64s, Int64s]:
 
 
 def inverse_square_root(x: NDArray[Any]) -> tuple[Int32s, Int64s]:
-    """Compute 1 / sqrt(x) of int32 x >= 0; return (multiplier, shift). x = 0 and x = 1 give the largest number below 1."""
+    """Compute 1 / sqrt(x) of int32 x >= 0 as multiplier * 2**(shift - 31); return (multiplier, shift).
+
+    x = 0 and x = 1 give the largest number below 1.
+    """
     wide = np.asarray(x, np.int64)
     if 0 < wide.size <= _FEW:
         pairs = [_inverse_square_root(max(value, 2)) for value in wide.ravel().tolist()]
@@ -118,7 +122,7 @@ def _inverse_square_root(x: Any) -> tuple[Any, Any]:
 
 
 def logarithm(x: Int64s) -> Int64s:
-    """Compute the natural logarithm of fixed-point numbers >= 1 that have 12 integer bits; the results have 5."""
+    """Compute the natural logarithm of numbers >= 1 in steps of 2**-19; the results are in steps of 2**-26."""
     if x.size > _FEW:
         return np.asarray(_logarithm(x))
     return np.array([_logarithm(value) for value in x.ravel().tolist()], np.int64).reshape(x.shape)

@@ -44,7 +44,7 @@ def _shift_left(x: Int64s, amount: int) -> Int64s:
 
 
 def _exp_below_zero(a: Int64s) -> Int64s:
-    """Compute exp(a) for a in [-1/4, 0), 0 integer bits, by the Taylor polynomial of degree 4 around -1/8."""
+    """Compute exp(a) for a in [-1/4, 0), both in steps of 2**-15, by the Taylor polynomial of degree 4 around -1/8."""
     x = a + (1 << 12)
     x2 = _product(x, x)
     x3, x4 = _product(x2, x), _product(x2, x2)
@@ -53,7 +53,7 @@ def _exp_below_zero(a: Int64s) -> Int64s:
 
 
 def _exp(a: Int64s, integer_bits: int) -> Int64s:
-    """Compute exp(a) for a <= 0 with `integer_bits` integer bits."""
+    """Compute exp(a) in steps of 2**-15 for a <= 0 in steps of 2**(integer_bits - 15)."""
     fraction_bits = 15 - integer_bits
     quarter = 1 << (fraction_bits - 2)
     remainder = (a & (quarter - 1)) - quarter
@@ -68,7 +68,7 @@ def _exp(a: Int64s, integer_bits: int) -> Int64s:
 
 
 def _reciprocal_of_mean(a: Int64s) -> Int64s:
-    """Compute 2 / (1 + a) for a in (0, 1); the result has two integer bits."""
+    """Compute 2 / (1 + a), in steps of 2**-13, for a in (0, 1), in steps of 2**-15."""
     half_denominator = (a + _ONE + 1) // 2
     x = _48_OVER_17 + _product(half_denominator, _MINUS_32_OVER_17)
     for _ in range(3):
@@ -79,7 +79,7 @@ def _reciprocal_of_mean(a: Int64s) -> Int64s:
 
 @functools.cache
 def logistic_table(integer_bits: int = 3) -> NDArray[np.int64]:
-    """Return the table of 1 / (1 + exp(-x)) for all int16 x in ascending order."""
+    """Return 1 / (1 + exp(-x)) in steps of 2**-15 for all int16 x, ascending, which count steps of 2**(integer_bits - 15)."""
     x = np.arange(LOWEST, 32768, dtype=np.int64)
     positive = _shift_left(_reciprocal_of_mean(_exp(-np.abs(x), integer_bits)), 1)
     table = np.where(x > 0, positive, _ONE - positive)
@@ -90,7 +90,7 @@ def logistic_table(integer_bits: int = 3) -> NDArray[np.int64]:
 
 @functools.cache
 def tanh_table(integer_bits: int) -> NDArray[np.int64]:
-    """Return the table of tanh(x) for all int16 x in ascending order."""
+    """Return tanh(x) in steps of 2**-15 for all int16 x, ascending, which count steps of 2**(integer_bits - 15)."""
     x = np.arange(LOWEST, 32768, dtype=np.int64)
     # The same bits with one more integer bit are twice the number.
     magnitude = _shift_left(_reciprocal_of_mean(_exp(-np.abs(x), integer_bits + 1)) - (1 << 13), 2)

@@ -26,7 +26,13 @@ _HALF = np.array(1 << 30, np.int64)
 
 
 def shift_calls(values: Array, exponents: ArrayLike, spare: Array) -> list[Call]:
-    """Return numpy calls that compute values / 2**exponents in place, to nearest, ties away from zero; `exponents` broadcast."""
+    """Return numpy calls that compute values / 2**exponents in place, to nearest, ties away from zero.
+
+    Args:
+        values: int64.
+        exponents: 0 or more; they broadcast to the values.
+        spare: scratch of the shape and type of the values.
+    """
     amounts = np.asarray(exponents, np.int64)
     if not amounts.any():
         return []
@@ -47,7 +53,14 @@ def _rescale_with_left_shift(values: Array, multipliers: Array, shifts: Array) -
 
 
 def rescale_calls(values: Array, multipliers: ArrayLike, shifts: ArrayLike, spare: Array) -> list[Call]:
-    """Return numpy calls that compute values * multipliers * 2**(shifts - 31) in place, rounded twice; `values` fit int32."""
+    """Return numpy calls that compute values * multipliers * 2**(shifts - 31) in place, rounded after each of the two steps.
+
+    Args:
+        values: int64, that fit int32.
+        multipliers: they broadcast to the values, as do the shifts.
+        shifts: above zero for a shift to the left.
+        spare: scratch of the shape and type of the values.
+    """
     multipliers, shifts = np.asarray(multipliers, np.int64), np.asarray(shifts, np.int64)
     if (shifts > 0).any():
         return [(_rescale_with_left_shift, (values, multipliers, shifts))]
@@ -65,9 +78,9 @@ class IntegerProduct:
     Args:
         weights: matrices of equal depth, one per gate.
         biases: int32, one per matrix; None for none.
-        offset: is added to the activations, as a part of the bias.
-        scales: a multiplier and a shift for each matrix.
-        limit: the largest magnitude of the activations.
+        offset: the number that is added to each activation; its products with the weights are summed into the bias.
+        scales: (multiplier, shift) of each matrix; its sums are scaled by multiplier * 2**(shift - 31).
+        limit: the largest magnitude of the activations, which decides the float type that is exact for the sums.
     """
 
     def __init__(

@@ -83,7 +83,7 @@ def lookup(table: Array, source: Array, output: Array) -> Thunk:
 
 
 def refuse_below(source: Tensor, lowest: int) -> None:
-    """Raise the error of SQRT or RSQRT for a quantized value below the zero point, a negative number."""
+    """Raise the error of SQRT or RSQRT for an input that holds `lowest`, below its zero point: it means a negative number."""
     ensure(False, f"{source} holds {lowest}, below its zero point {source.zero_point}: negative numbers have no root.")
 
 
@@ -152,10 +152,10 @@ def interpolation_table(
 ) -> NDArray[np.int16]:
     """Sample `function` at 513 points, for an int16 op that computes it by `interpolate`.
 
-    Each sample but the last is moved by half of the interpolation error at the middle of its line.
+    Each sample but the last is lowered by half of what interpolation would be too large midway to the next sample.
 
     Args:
-        function: as in `sampled_table`.
+        function: from real values to real values, both of type `dtype`.
         dtype: the precision in which the table is computed.
     """
     real = dtype

@@ -37,12 +37,15 @@ _LARGEST_SUM: Final = np.int64((1 << 31) - 1)
 
 
 def fits_fixed_point(source: Tensor, beta: float) -> bool:
-    """Return whether the 8-bit input's scale is large enough for `distance_scaling`."""
+    """Return whether the 8-bit input's scale is large enough for `distance_scaling`: the factor to steps of 2**-26 is above 1."""
     return beta * source.scale * (1 << (31 - _DISTANCE_BITS)) > 1
 
 
 def distance_scaling(source: Tensor, beta: float) -> tuple[int, int, int]:
-    """Return (multiplier, shift, largest distance): they rescale 8-bit distances from the row's maximum to 5 integer bits."""
+    """Return (multiplier, shift, largest distance) for 8-bit distances from the row's maximum.
+
+    The first two rescale distances to steps of 2**-26 (5 integer bits); beyond the third the exponential counts as 0.
+    """
     real = min(beta * source.scale * (1 << (31 - _DISTANCE_BITS)), 2.0**31 - 1)
     multiplier, shift = quantize_multiplier(real)
     return multiplier, shift, math.floor(31 * (1 << (31 - _DISTANCE_BITS)) / (1 << shift))
@@ -52,8 +55,8 @@ class Softmax8:
     """SOFTMAX of 8-bit input; the output is 8-bit or int16 with a scale that spans its whole type.
 
     Attributes:
-        exponentials: exp(-d) without integer bits for the distances d from 0 to 255; 0 where it vanishes.
-        summands: the same with the integer bits of the sum.
+        exponentials: exp(-d) in steps of 2**-31 for the distances d from 0 to 255; 0 beyond the largest distance.
+        summands: the same in steps of 2**-19, as the sum is, which has 12 integer bits.
     """
 
     def __init__(self, source: Tensor, beta: float) -> None:
@@ -104,8 +107,8 @@ class LogSoftmax8:
     """LOG_SOFTMAX of 8-bit input; the output has the same type and scale 1/16, and its largest value means 0.
 
     Attributes:
-        summands: what each possible distance from a row's largest value adds to the sum.
-        distances: what each scales to, below zero; those that no output shows are cut.
+        summands: exp(-d) in steps of 2**-19 for the distances d from 0 to 255 from a row's largest value.
+        distances: -d, rescaled to steps of 2**-26; raised to `_LEAST_LOG` where it is too far below for any output.
     """
 
     def __init__(self, source: Tensor) -> None:
@@ -149,13 +152,13 @@ class LogSoftmax8:
 
 @functools.cache
 def _exponential_lines() -> NDArray[np.int16]:
-    """Return the 513-sample interpolation table of exp on [-10, 0], in units of 2**-15."""
+    """Return the 513-sample interpolation table of exp on [-10, 0], in steps of 2**-15."""
     return interpolation_table(np.exp, 10.0 / 65535, 32767, 2.0 / 65535, 0, np.float64)
 
 
 @functools.cache
 def _reciprocal_lines() -> NDArray[np.int16]:
-    """Return the 513-sample interpolation table of 1 / (1 + x) on [0, 1], in units of 2**-15."""
+    """Return the 513-sample interpolation table of 1 / (1 + x) on [0, 1], in steps of 2**-15."""
     return interpolation_table(lambda x: 1 / (1 + x), 1.0 / 65535, -32768, 2.0 / 65535, 0, np.float64)
 
 
@@ -163,8 +166,8 @@ class Softmax16:
     """SOFTMAX of int16 input and output, by interpolation tables of exp and of the reciprocal.
 
     Attributes:
-        exponentials: exp(-d) in 2**-15ths for the distances d from 0 to 65535.
-        reciprocals: the samples of 1 / (1 + x) on [0, 1] that `interpolate` interpolates, in 2**-15ths.
+        exponentials: exp(-d) in steps of 2**-15 for the distances d from 0 to 65535.
+        reciprocals: the samples of 1 / (1 + x) on [0, 1] that `interpolate` interpolates, in steps of 2**-15.
     """
 
     def __init__(self, source: Tensor, beta: float) -> None:
@@ -203,7 +206,7 @@ class Softmax16:
 
 
 def _reciprocal_int16(total: Int64s) -> tuple[Int64s, Any]:
-    """Compute 1 / total of exponential sums in units of 2**-15; return a factor in the same units and a right shift."""
+    """Compute 1 / total of sums in steps of 2**-15; return (factor, right shift) by which exponentials become outputs."""
     headroom = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
     shifted = ((total << np.maximum(headroom - 1, 0)) + (1 << 13)) >> 14
     places = np.clip(shifted - ((1 << 15) + (1 << 16)), -32768, 32767)

@@ -26,14 +26,14 @@ _SIGN_BITS: Final = {size: np.array(-(1 << (8 * size - 1)), f"i{size}") for size
 
 
 class _Storing(NamedTuple):
-    """How scaled accumulators become integers of one output type: functions applied first, clamp bounds, offset added last.
+    """How scaled accumulators become integers of one output type: shifted, clamped, stored, and moved by a step.
 
     Attributes:
-        shifts: the functions that are applied first, in place, and their further arguments.
+        shifts: numpy functions that are applied first, in place, each with its operands after the accumulators.
         integers: the type in which values are clamped, None for float64.
         low: the lower bound of the clamp.
         high: the upper bound of the clamp.
-        step: is added last, None for nothing.
+        step: the number that is added to the stored integers, which wraps around; None for none.
     """
 
     shifts: list[Call]
@@ -56,8 +56,8 @@ class Requantizer(Requantization):
         Args:
             accumulators: floats with integer values, (rows, channels), contiguous.
             output: the same shape, of the quantized type, contiguous.
-            scratch: float64, at least as many values; float32 serves float64 accumulators.
-            scaled: whether the accumulators are float64 products of `scaled` weights.
+            scratch: at least as many values; float64, or float32 if the accumulators are float64.
+            scaled: whether the accumulators are float64 products with the weights that `scaled` returns.
         """
         if not output.size:
             return []
@@ -116,7 +116,7 @@ class Requantizer(Requantization):
         return bool((self.nudges - self.lifts).any())
 
     def _repeated(self, what: str, joined: int, dtype: np.dtype[Any] = _FLOAT64) -> Array:
-        """Return the per-channel parameter named `what`, tiled over `joined` rows and cached."""
+        """Return a parameter of all channels, `what`, tiled for `joined` rows; made once per name, number of rows and type."""
         key = what, joined, dtype.char
         if key not in self._tiled:
             if what == "factor":
@@ -135,7 +135,14 @@ class Requantizer(Requantization):
         return self._tiled[key]
 
     def _store(self, u: Array, spare: Array, unsigned: Array, dtype: np.dtype[Any]) -> list[Call]:
-        """Return numpy calls that truncate and clamp `u`, add the zero point, and store the result as integers of `dtype`."""
+        """Return numpy calls that store `u` as integers of `dtype`: truncated, clamped, with the zero point added.
+
+        Args:
+            u: the scaled accumulators, float64; overwritten.
+            spare: scratch of as many values, float32 or float64.
+            unsigned: the output, seen as unsigned integers.
+            dtype: the output's type.
+        """
         if dtype.char not in self._stores:
             self._stores[dtype.char] = self._storing(dtype)
         shifts, integers, low, high, step = self._stores[dtype.char]
@@ -183,10 +190,10 @@ def _move_from_zero(total: Array, u: Array, spare: Array, steps: Array) -> list[
     """Return numpy calls that move each number away from zero by `steps`, at most 1/2; the direction for zero is unspecified.
 
     Args:
-        total: numbers of the same signs; integers in the memory of `spare`, unless it is `u` itself.
-        u: the numbers.
-        spare: scratch, float32 or float64.
-        steps: the steps, of the same type.
+        total: numbers of the same signs as `u`: either `u` itself or what the memory of `spare` holds.
+        u: the numbers, which are moved in place.
+        spare: float32 or float64, overwritten.
+        steps: the steps, of the type of `spare`.
     """
     sign_bit = _SIGN_BITS[spare.itemsize]
     signs, sizes = spare.view(sign_bit.dtype), steps.view(sign_bit.dtype)

@@ -21,7 +21,7 @@ Int64s = NDArray[np.int64]
 
 
 class InputScaling(NamedTuple):
-    """The rescaling of an int16 input to units of 1 / (3 * 2**12): a multiplier and a rounding right shift."""
+    """The rescaling of an int16 input to steps of 1 / (3 * 2**12): times `multiplier`, then shifted right by `shift`, rounded."""
 
     multiplier: int
     shift: int
@@ -29,7 +29,7 @@ class InputScaling(NamedTuple):
 
 @functools.cache
 def _samples() -> Int64s:
-    """Return logistic(i / 24) for 256 samples in units of 1/65536, each corrected by half of the interpolation error."""
+    """Return logistic(i / 24) for i from 0 to 255 in steps of 1/65536, lowered by half of the error of interpolation after it."""
 
     def logistic(x: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(65536 / (1 + np.exp(-x / 24)))
@@ -42,7 +42,7 @@ def _samples() -> Int64s:
 
 
 def input_scaling(source: Tensor, output: Tensor, shifts: tuple[int, ...]) -> InputScaling:
-    """Return the rescaling for an input scale 2**(e - 12) with e in `shifts`, or for any other scale by a multiplier.
+    """Return the rescaling of an input: times 3 * 2**e for a scale 2**(e - 12) with e in `shifts`; for others with a right shift.
 
     Raises:
         EnsureError: the output's scale is not 2**-15.
@@ -66,8 +66,11 @@ def _scaled(values: Int64s, scaling: InputScaling) -> Int64s:
 
 
 def _line(magnitude: Int64s, bits: int) -> Int64s:
-    """Interpolate logistic(magnitude) between table samples; `bits` bits of `magnitude` lie between two samples, the result has
-    16 + bits.
+    """Interpolate the logistic function between its samples.
+
+    Args:
+        magnitude: the absolute input; 2**bits of its steps lie between two samples.
+        bits: decides the steps of the input, and those of the result, 2**-(16 + bits).
     """
     index = magnitude >> bits
     samples = _samples()

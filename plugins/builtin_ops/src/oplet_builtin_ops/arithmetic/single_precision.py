@@ -31,8 +31,8 @@ def takes_halves(
     Args:
         registration: a kernel's that serves float32.
         positions: the inputs that decide by their type whether a node is float16; the first one if none are given.
-        mixed: whether other tensors of the node may be float32.
-        options: options of the node in single precision that replace the model's.
+        mixed: whether other tensors of a float16 node may be float32.
+        options: fields of the options that the node has while it computes in float32, in place of the model's; None for none.
     """
     prepare: Any = registration.prepare
     bind: Any = registration.bind
@@ -158,7 +158,7 @@ def _run(widen: list[tuple[Array, Array]], compute: Thunk, narrow: list[tuple[Ar
 
 
 def _run_sized(context: Context, widen: list[tuple[Array, Array]], compute: Thunk, written: list[tuple[Tensor, Tensor]]) -> None:
-    """Do as `_run`, for a kernel that resizes its outputs while it runs."""
+    """Run a kernel that resizes its outputs while it runs: widen, compute, resize the float16 outputs, narrow."""
     _run(widen, compute, [])
     for wide, tensor in written:
         context.resize_tensor(tensor, wide.shape)
@@ -166,4 +166,4 @@ def _run_sized(context: Context, widen: list[tuple[Array, Array]], compute: Thun
 
 
 def _nothing() -> None:
-    """Do nothing: all outputs were already computed in `prepare`."""
+    """Do nothing, in place of a kernel's function: the values are computed already, and are only narrowed."""

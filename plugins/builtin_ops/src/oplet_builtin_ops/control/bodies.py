@@ -63,7 +63,7 @@ def _is_by_value(node: Node) -> bool:
 
 
 def _unbound() -> None:
-    """Raise an error: the body was called before `start` bound it."""
+    """Do nothing: this stands for the bound body until `start` binds it."""
 
 
 class Body:

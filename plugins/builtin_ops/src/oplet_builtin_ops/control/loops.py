@@ -21,7 +21,7 @@ __all__ = ["bind_loop", "prepare_loop"]
 
 
 class _Loop:
-    """State that a loop node's `prepare` leaves for its `bind`."""
+    """What a loop node's `prepare` leaves for its `bind`: the condition, the body, and which loop variables change."""
 
     def __init__(self, context: Context, node: Node, condition: Callee, body: Callee, dynamic: bool) -> None:
         self.context = context

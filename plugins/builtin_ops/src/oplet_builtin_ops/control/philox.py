@@ -90,7 +90,12 @@ def _philox_block(k0: int, k1: int, c0: int, c1: int, c2: int, c3: int) -> tuple
 
 
 def threefry2x32(key: tuple[int, int], counter: tuple[Any, Any]) -> Words:
-    """Generate Threefry2x32-20 blocks, one row of two words for each counter; arguments as for `philox4x32`."""
+    """Generate Threefry2x32-20 blocks, one row of two words for each counter.
+
+    Args:
+        key: two 32-bit words.
+        counter: two 32-bit words, as arrays or scalars that broadcast.
+    """
     keys = key[0], key[1], key[0] ^ key[1] ^ _THREEFRY_PARITY
     c0, c1 = np.broadcast_arrays(*(np.atleast_1d(np.asarray(word)).astype(np.uint32) for word in counter))
     if 0 < c0.size <= _FEW_THREEFRY:
@@ -128,11 +133,11 @@ class PhiloxRandom:
 
     Args:
         seed: 64 bits, the key.
-        seed2: 64 bits, the upper half of the counter.
-        draw: computes blocks in place of this class.
+        seed2: 64 bits, the upper half of the counter that numbers the blocks.
+        draw: a function from the state and a number of blocks to their words, in place of the numpy code; None for that.
 
     Attributes:
-        draw: the same; None for this class.
+        draw: the function that computes the blocks; None for the numpy code.
     """
 
     def __init__(self, seed: int, seed2: int, draw: Draw | None = None) -> None:

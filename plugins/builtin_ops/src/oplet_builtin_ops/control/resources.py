@@ -40,8 +40,8 @@ class Variable:
     """A resource variable: a value that VAR_HANDLE names and ASSIGN_VARIABLE sets.
 
     Attributes:
-        type: its type.
-        value: the value that was assigned last.
+        type: the type of its value.
+        value: the value that was assigned last; None until one is.
     """
 
     kind = "variable"
@@ -57,7 +57,7 @@ class HashTable:
     Attributes:
         key_type: INT64 or STRING.
         value_type: the other of the two.
-        entries: None until it is filled.
+        entries: the values by their keys; None until HASHTABLE_IMPORT fills it.
     """
 
     kind = "hash table"
@@ -71,7 +71,7 @@ class HashTable:
         """Check that key and value tensors have the hash table's types.
 
         Raises:
-            EnsureError: they have others.
+            EnsureError: they have other types.
         """
         ensure(
             (keys.type, values.type) == (self.key_type, self.value_type),
@@ -92,7 +92,7 @@ def check_handle(tensor: Tensor) -> None:
     """Check that a tensor can hold a variable's integer handle.
 
     Raises:
-        EnsureError: it cannot.
+        EnsureError: its type is another, or it has not one value.
     """
     ensure_type(tensor, *HANDLES)
     ensure(tensor.size == 1, f"{tensor} has {tensor.size} values; a handle is one.")
@@ -102,7 +102,7 @@ def table_handle(tensor: Tensor) -> None:
     """Check that a tensor can hold a hash table's integer handle.
 
     Raises:
-        EnsureError: it cannot.
+        EnsureError: its type is another, or its shape is not [1].
     """
     ensure_type(tensor, *TABLES)
     ensure(tensor.shape == (1,), f"{tensor} is of shape {list(tensor.shape)}; the handle of a table is of shape [1].")

@@ -25,7 +25,10 @@ _FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
 
 
 def prepare_unary(context: Context, node: Node, *types: TensorType) -> tuple[Tensor, Tensor]:
-    """Check a node whose input and output have the same type and shape; quantized ones must have a scale."""
+    """Check a node whose input and output have the same type and shape; resize the output; return (input, output).
+
+    Quantized tensors must have a scale, int16 ones the zero point 0.
+    """
     ensure_operands(node, 1)
     source, output = node.inputs[0], node.outputs[0]
     ensure_type(source, *types)

@@ -54,7 +54,7 @@ def additive_registration(
         ufunc: np.add or np.subtract.
         options: the op's options table.
         plain: the types that are computed as stored, without scales.
-        plain_int16: whether int16 need not be quantized.
+        plain_int16: whether int16 tensors may have no scales, which are then added as stored.
         fine_output: whether the output's scale may be much smaller than the inputs', 0 included.
     """
     types = (*plain, *EIGHT_BITS, TensorType.INT16)
@@ -154,7 +154,7 @@ def _powers_of_two(exponents: list[Any], output: Tensor, activation: ActivationF
 
 @functools.lru_cache(maxsize=16)
 def _share_table(share: Share) -> NDArray[np.int32]:
-    """Tabulate the rescaled summand of every int16 input value; all nodes share the table of the input with the larger scale."""
+    """Tabulate the rescaled summand of every int16 value, in the order of their bit patterns."""
     return share.of(every_value(TensorType.INT16))
 
 

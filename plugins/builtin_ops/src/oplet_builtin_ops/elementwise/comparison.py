@@ -58,7 +58,7 @@ def comparison_registration(
         ufunc: the comparison.
         plain: the types that are compared as stored, besides those of all comparisons.
         scaled_int16: whether quantized int16 values are scaled; otherwise they are compared as stored, too.
-        differences: further differences from LiteRT.
+        differences: what differs from LiteRT besides what differs in all comparisons, for the documentation.
     """
     scaled = (*_EIGHT_BITS, TensorType.INT16) if scaled_int16 else _EIGHT_BITS
     types = (*_NUMBERS, *_EIGHT_BITS, *plain)
@@ -97,7 +97,10 @@ def comparison_registration(
 
 
 def _keeps_order(a: Tensor, b: Tensor) -> bool:
-    """Return whether stored values compare as the real values do: both tensors have equal quantization parameters."""
+    """Return whether stored values compare as the values that they are rescaled to.
+
+    They do if the quantization parameters are equal and no two values are rescaled to the same one.
+    """
     if (a.scale, a.zero_point) != (b.scale, b.zero_point):
         return False
     values = np.sort(every_value(a.type))

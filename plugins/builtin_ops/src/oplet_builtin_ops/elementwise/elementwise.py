@@ -69,10 +69,10 @@ def elementwise_registration(compute: Elementwise, *types: TensorType, derive: b
 
 
 def function_table(source: Tensor, output: Tensor, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Array:
-    """Tabulate an 8-bit or int16 op from a function of real numbers: the output for each input value.
+    """Tabulate an 8-bit or int16 op from a function of real numbers: the output for each input value, by its bit pattern.
 
     Args:
-        function: as in `lookup.sampled_table`.
+        function: from real values to real values, both float32, computed in double precision.
     """
     parameters = source.scale, source.zero_point, output.scale, output.zero_point
     if source.type != TensorType.INT16:

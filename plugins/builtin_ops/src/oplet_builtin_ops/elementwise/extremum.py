@@ -22,9 +22,9 @@ def extremum_registration(ufunc: np.ufunc, ignoring: np.ufunc, chooses_first: np
     """Build the registration of MAXIMUM or MINIMUM.
 
     Args:
-        ufunc: the op, with NaN as the result if an operand is NaN.
-        ignoring: the op, with the other operand as the result then.
-        chooses_first: a comparison: whether the result is the first operand.
+        ufunc: np.maximum or np.minimum, of which a NaN is the result if an operand is one.
+        ignoring: np.fmax or np.fmin, of which the other operand is the result then.
+        chooses_first: the comparison by which LiteRT takes the first operand; it is false for a NaN.
     """
 
     def prepare(context: Context, node: Node) -> None:

@@ -17,7 +17,10 @@ __all__ = ["ProductScaling", "Share", "SumScaling"]
 
 
 class Share(NamedTuple):
-    """Rescaling of one summand: (value - zero_point) * 2**left_shift, scaled to the larger of the two input scales."""
+    """The rescaling of one summand of ADD or SUB to steps of 2**-left_shift of twice the larger of the two input scales.
+
+    (value - zero_point) * 2**left_shift is scaled by multiplier * 2**(shift - 31).
+    """
 
     zero_point: int
     left_shift: int
@@ -31,13 +34,13 @@ class Share(NamedTuple):
 
 
 class SumScaling(NamedTuple):
-    """Rescaling of ADD or SUB: the two rescaled summands are added, multiplied by a fixed-point factor and clamped.
+    """Rescaling of ADD or SUB: the rescaled summands are added, scaled by multiplier * 2**(shift - 31) and clamped.
 
     Attributes:
-        shares: of the two inputs.
-        multiplier: of the output, with `shift`.
-        shift: of the output.
-        zero_point: of the output.
+        shares: the rescaling of each input.
+        multiplier: the fixed-point factor of the sum, with `shift`.
+        shift: the exponent of that factor.
+        zero_point: the output's zero point.
         bounds: the smallest and largest output, after the fused activation.
     """
 
@@ -49,11 +52,11 @@ class SumScaling(NamedTuple):
 
 
 class ProductScaling(NamedTuple):
-    """Rescaling of MUL: (a - zero_point_a) * (b - zero_point_b), times a fixed-point factor, clamped.
+    """Rescaling of MUL: (a - zero_point_a) * (b - zero_point_b) is scaled by multiplier * 2**(shift - 31) and clamped.
 
     Attributes:
-        multiplier: of the output, with `shift`.
-        shift: of the output.
+        multiplier: the fixed-point factor of the product, with `shift`.
+        shift: the exponent of that factor.
         bounds: the smallest and largest output, after the fused activation.
     """
 

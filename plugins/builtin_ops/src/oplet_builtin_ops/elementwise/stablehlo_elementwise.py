@@ -61,7 +61,7 @@ def binary(function: Callable[[Array, Array, Array], Any], *types: TensorType) -
 
 
 def litert_binary(function: Callable[[Array, Array, Array], Any], *types: TensorType) -> Registration:
-    """Do as `binary`, for an op that LiteRT implements too: like LiteRT, it ignores the operands' scales."""
+    """Build the registration of a binary op that LiteRT implements too; as in LiteRT, it ignores the operands' scales."""
     return _elementwise(2, function, types, True)
 
 
@@ -69,8 +69,9 @@ def extremum(ufunc: np.ufunc, beats: np.ufunc) -> Registration:
     """Build the registration of StableHLO MAXIMUM or MINIMUM.
 
     Args:
-        ufunc: of integers.
-        beats: whether a second float takes the place of the first: LiteRT passes over a NaN there, which numpy's `ufunc` does not.
+        ufunc: np.maximum or np.minimum, for integers.
+        beats: a comparison of floats: where it is true of (second, first), the second is the result; as in LiteRT, a second
+            operand that is NaN is passed over.
     """
 
     def choose(a: Array, b: Array, target: Array) -> None:

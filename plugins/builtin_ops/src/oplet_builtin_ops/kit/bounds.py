@@ -1,4 +1,4 @@
-"""Out-of-range errors of GATHER, SLICE and STRIDED_SLICE."""
+"""The errors of GATHER, SLICE and STRIDED_SLICE for positions outside of their axes."""
 
 from __future__ import annotations
 

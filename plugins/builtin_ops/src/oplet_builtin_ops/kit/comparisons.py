@@ -1,4 +1,4 @@
-"""Rescaled values of quantized comparison operands."""
+"""`scaled_values`: what the stored values of a quantized operand are compared as."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CONV_2D and DEPTHWISE_CONV_2D prepare: windows, and the matrix products with the filters."""
+"""`Products`, the plan that CONV_2D and DEPTHWISE_CONV_2D prepare: the windows, and the matrix products with the filters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The division-by-zero error."""
+"""`refuse_zero`, which raises the error of FLOOR_DIV and FLOOR_MOD for a divisor of zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source positions and weights of each output pixel of RESIZE_BILINEAR."""
+"""Between which inputs each output of RESIZE_BILINEAR lies, and where: in floats and in integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CONCATENATION prepares when slices are fused into it."""
+"""`JoinedSlices`, the plan that CONCATENATION prepares when slices are fused into it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepared layers with integer weights, for integer and for float activations."""
+"""The plans of layers with integer weights, for integer and for float activations, and the scales of blocks of weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What float LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM prepare."""
+"""`FloatLstm`, the plan that LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM prepare for floats."""
 
 from __future__ import annotations
 

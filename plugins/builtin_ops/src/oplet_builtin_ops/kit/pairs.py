@@ -1,4 +1,4 @@
-"""What quantized ADD, SUB and MUL prepare."""
+"""The rescaling that quantized ADD and SUB (`SumScaling`) and MUL (`ProductScaling`) prepare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flat row numbers for SCATTER_ND's index vectors."""
+"""`row_finder`, for the rows that SCATTER_ND's index vectors mean."""
 
 from __future__ import annotations
 

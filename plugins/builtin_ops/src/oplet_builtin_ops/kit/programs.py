@@ -1,4 +1,4 @@
-"""A kernel's work as a list of prebound numpy calls."""
+"""`Call`, one prebound numpy call, and `run_calls`, which makes a function of a list of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What RNN and UNIDIRECTIONAL_SEQUENCE_RNN prepare."""
+"""`RnnCell`, the plan that RNN and UNIDIRECTIONAL_SEQUENCE_RNN prepare."""
 
 from __future__ import annotations
 

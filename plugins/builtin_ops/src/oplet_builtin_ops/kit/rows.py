@@ -1,4 +1,4 @@
-"""What FULLY_CONNECTED prepares, by activation and weight type."""
+"""The plans that FULLY_CONNECTED prepares: for floats, for integers, and for floats with integer weights."""
 
 from __future__ import annotations
 

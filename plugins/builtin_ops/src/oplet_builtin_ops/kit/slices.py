@@ -1,4 +1,4 @@
-"""The axes along which STRIDED_SLICE takes a single index."""
+"""`taken_axes`: the axes of which STRIDED_SLICE takes one position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What integer SOFTMAX and LOG_SOFTMAX prepare."""
+"""The tables that integer SOFTMAX and LOG_SOFTMAX prepare."""
 
 from __future__ import annotations
 

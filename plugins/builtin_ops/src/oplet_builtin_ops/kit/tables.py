@@ -1,4 +1,4 @@
-"""The error of quantized SQRT and RSQRT for values below the zero point."""
+"""`refuse_below`, which raises the error of SQRT and RSQRT for quantized values below the zero point."""
 
 from __future__ import annotations
 

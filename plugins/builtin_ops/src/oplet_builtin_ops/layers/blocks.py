@@ -37,7 +37,7 @@ def ensure_blocks(weights: Tensor) -> None:
     """Check that blockwise weights have a finite non-negative scale for each block of each row.
 
     Raises:
-        EnsureError: they have not.
+        EnsureError: a scale is missing, negative or not finite.
     """
     size = block_size(weights)
     count = 0 if weights.quantization is None else weights.quantization.scales.size
@@ -49,7 +49,7 @@ def ensure_blocks(weights: Tensor) -> None:
 
 
 def follow_xnnpack(weights: Tensor) -> bool:
-    """Return whether XNNPACK supports these blockwise weights, which `ensure_blocks` has checked."""
+    """Return whether the product with these blockwise weights, which `ensure_blocks` has checked, is computed as in XNNPACK."""
     size = block_size(weights)
     if weights.type != TensorType.INT4 or size % _UNIT or weights.shape[-1] % size:
         return False

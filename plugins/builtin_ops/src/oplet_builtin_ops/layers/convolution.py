@@ -40,13 +40,13 @@ class Products(NamedTuple):
         groups: the groups of channels, which are convolved separately.
         filters: output channels.
         strips: the strips of windows.
-        longest: the windows of the largest strip.
+        longest: the number of windows of the largest strip.
         padded: the input with its padding, None if it has none.
         columns: the patches of a strip, None if they need no gathering.
         accumulators: the products of a strip, None if they go directly to the output.
         lanes: the number of threads that share the strips; each has its own part of `columns` and `accumulators`.
         context: has the worker threads (lanes).
-        added: 1 if a last row of the matrices is added to each output, for which every patch ends in a one; else 0.
+        added: 1 if the matrices have a last row that is added to each output, for which every patch ends in a one; else 0.
     """
 
     windows: Windows
@@ -63,7 +63,7 @@ class Products(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """Products summed per output value."""
+        """Number of products that are summed for an output value."""
         _, height, width, channels = self.windows
         return height.filter * width.filter * (channels // self.groups)
 
@@ -77,7 +77,7 @@ class Products(NamedTuple):
             pad: the value of its padding.
             matrices: the weights, (groups, depth + added, filters of a group), of the type to compute in.
             output: (windows, filters); receives the products if there are no accumulators.
-            finish: returns the calls that finish a strip, from its products.
+            finish: returns the calls that turn a strip's products into its outputs: bias, activation, requantization.
         """
         if not self.strips:
             return
@@ -178,9 +178,9 @@ def plan_products(
         filters: output channels.
         source: the type of the input.
         compute: the float type to multiply in.
-        in_place: whether the products are written into the output itself.
+        in_place: whether the products are written into the output itself; otherwise they get scratch memory.
         by_image: whether no strip may have windows of two images.
-        added: as in `Products`; only for windows that are rows.
+        added: 1 if the matrices have a last row that is added to each output, else 0.
     """
     depth = windows.height.filter * windows.width.filter * (windows.channels // groups)
     gathered = source != compute or groups > 1 or not windows.are_rows

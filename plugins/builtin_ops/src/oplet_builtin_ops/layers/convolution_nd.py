@@ -47,7 +47,7 @@ class Convolution:
 
     @property
     def depth(self) -> int:
-        """Products summed per output value."""
+        """Number of products that are summed for an output value."""
         return prod(axis.filter for axis in self.axes) * (self.channels // self.groups)
 
     @property
@@ -79,11 +79,11 @@ class Convolution:
         """Yield the numpy calls that compute the convolution.
 
         Args:
-            maps: with their padding.
+            maps: the inputs, with their padding.
             weights: (taps along each axis..., channels of a group, filters).
             columns: `columns_size` values of scratch of the type of the maps.
             target: receives the result, (batch, out..., filters).
-            finish: the calls that follow on a block of results, (windows, filters).
+            finish: returns the calls that turn a block of products, (windows, filters), into results.
         """
         if not target.size:
             return
@@ -150,7 +150,10 @@ def window_axes_3d(
     """Return the windows of a 3D convolution along depth, height and width.
 
     Args:
-        inputs: for a transposed convolution, the sizes of its input; `sizes` are those of its output then.
+        options: the options of CONV_3D or CONV_3D_TRANSPOSE.
+        sizes: the sizes of the map: of the input, or of the output of a transposed convolution.
+        taps: the sizes of the filter.
+        inputs: the sizes of the input of a transposed convolution; None for another.
     """
     strides = options.stride_d, options.stride_h, options.stride_w
     dilations = options.dilation_d_factor, options.dilation_h_factor, options.dilation_w_factor

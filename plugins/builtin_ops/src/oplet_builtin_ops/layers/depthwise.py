@@ -50,7 +50,7 @@ class Taps(NamedTuple):
         multiplier: output channels of each input channel.
         phases: the number of phases of columns that some tap reads; 1 if columns are not sorted.
         strips: the strips of windows.
-        longest: the windows of the largest strip.
+        longest: the number of windows of the largest strip.
         padded: the input with its padding, its channels repeated, in the type to compute in; None if the input serves as it is.
             For a batch of one it holds only what one strip reads, so that it stays in the cache; each thread has its own.
         accumulators: the sums of a strip, None if they go directly to the output.
@@ -92,7 +92,7 @@ class Taps(NamedTuple):
             pad: the value of its padding.
             weights: (filter height, filter width, channels), of the type to compute in.
             output: (windows, channels); receives the sums if there are no accumulators.
-            finish: returns the calls that finish a strip, from its sums.
+            finish: returns the calls that turn a strip's sums into its outputs: bias, activation, requantization.
         """
         if not self.strips:
             return

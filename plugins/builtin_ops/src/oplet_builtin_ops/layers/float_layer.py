@@ -24,8 +24,8 @@ class FloatFinish:
     Attributes:
         bias: one value per channel, None for no bias.
         fixed: whether the bias is constant, so that copies of it may be kept.
-        activation: the fused activation, as a range.
-        node: the node whose third input is the bias, for what interpreters of one model share.
+        activation: the fused activation, which is a range to clamp to.
+        node: the node whose third input is the bias, for which interpreters of one model share tiled copies; None to share none.
     """
 
     bias: Array | None
@@ -39,7 +39,7 @@ class FloatFinish:
 
         Args:
             block: (rows, channels), contiguous.
-            factors: each channel is multiplied with these first; None for none.
+            factors: what the products are multiplied with before the bias is added, one per channel; None for nothing.
         """
         program: list[Call] = []
         if not block.size:

@@ -19,7 +19,7 @@ class FloatRows:
     """A float FULLY_CONNECTED node: the product of input rows with weight rows.
 
     Args:
-        count: the rows of the input.
+        count: the number of rows of the input.
         activation: the fused activation.
     """
 

@@ -58,7 +58,7 @@ def quantize_symmetric(values: Array, target: Array, scales: Array, spare: Array
 
 
 def _quantize_row(values: Array, target: Array, scale: Array, spare: Array) -> None:
-    """Do `quantize_symmetric` for one row. Quotients in double precision, rounded to float32, equal those of float32."""
+    """Quantize one row symmetrically. Quotients in double precision, rounded to float32, equal those of float32."""
     np.absolute(values, target)
     largest = target.item(target.argmax()) or 127.0
     # The bound keeps the reciprocal of a tiny scale finite; values never exceed 127 otherwise.
@@ -69,7 +69,7 @@ def _quantize_row(values: Array, target: Array, scale: Array, spare: Array) -> N
 
 
 def quantize_asymmetric(values: Array, target: Array, scales: Array, spare: Array) -> None:
-    """Quantize each row to -128 .. 127 with its own zero point and subtract it again; arguments as in `quantize_symmetric`.
+    """Quantize each row to -128 .. 127 with its own zero point, which is subtracted again from the integers in `target`.
 
     A value is rounded before the zero point is added, and the range is a difference in float32, as in the vector code of LiteRT's
     kernels; its scalar code rounds the sum.
@@ -86,7 +86,7 @@ def quantize_asymmetric(values: Array, target: Array, scales: Array, spare: Arra
 
 
 def _quantize_row_around(values: Array, target: Array, scale: Array, spare: Array) -> None:
-    """Do `quantize_asymmetric` for one row."""
+    """Quantize one row around its zero point as `quantize_asymmetric` does."""
     low, high = min(values.item(values.argmin()), 0.0), max(values.item(values.argmax()), 0.0)
     if not high - low < _LARGEST:
         scale[()] = math.nan
@@ -133,7 +133,7 @@ def _scales_and_zero_points(low: Array, high: Array, scales: Array) -> Array:
 
 
 def quantize_to_even(values: Array, target: Array, scales: Array, spare: Array) -> None:
-    """Quantize each row with its own zero point as XNNPACK does (ties to even); arguments as in `quantize_symmetric`.
+    """Quantize each row with its own zero point as XNNPACK does, which is subtracted again from the integers in `target`.
 
     All is computed in float32, and halves are rounded to even.
 
@@ -159,7 +159,7 @@ def quantize_to_even(values: Array, target: Array, scales: Array, spare: Array) 
 
 
 def _quantize_row_to_even(values: Array, target: Array, scale: Array) -> None:
-    """Do `quantize_to_even` for one row."""
+    """Quantize one row as `quantize_to_even` does."""
     low, high = min(values.item(values.argmin()), 0.0), max(values.item(values.argmax()), 0.0)
     if not high - low < _LARGEST:
         scale[()] = math.nan
@@ -179,7 +179,7 @@ def _quantize_row_to_even(values: Array, target: Array, scale: Array) -> None:
 
 
 def _single(value: float, place: Array) -> float:
-    """Round a double to float32 through the scratch scalar `place`."""
+    """Round a double to float32; `place` is a scratch scalar of that type."""
     place[()] = value
     rounded: float = place.item()
     return rounded

@@ -29,14 +29,14 @@ class HybridLayer:
 
     Attributes:
         node: the node.
-        source: the activations; the first dimension is the batch, each of which is quantized by itself.
+        source: the activations, of which each batch is quantized by itself.
         weights: int8, int4, int2, or uint8 whose bytes are int8 values.
-        bias: float32.
+        bias: float32, one value per output channel; None for no bias.
         axis: the axis of the weights along which output channels are.
         asymmetric: whether the activations have a zero point.
-        even: whether they are quantized as in XNNPACK.
+        even: whether they are quantized as in XNNPACK, by `quantize_to_even`.
         activation: the fused activation.
-        batches: the rows of the activations that are quantized separately.
+        batches: the number of parts of the activations that have a scale each.
         compute: the float type to multiply in.
         quantized: the activations as integers without their zero point, float32.
     """
@@ -105,7 +105,7 @@ class HybridLayer:
         return data.reshape(self.weights.shape)
 
     def rows(self) -> Array:
-        """Return the weights, one row per output channel; blockwise ones are dequantized."""
+        """Return the weights as they are multiplied, one row per output channel: integers, or what blockwise ones mean."""
         if size := self.block_size:
             return as_rows(from_blocks(self._integers(), block_scales(self.weights), size), self.axis)
         return self.integers()

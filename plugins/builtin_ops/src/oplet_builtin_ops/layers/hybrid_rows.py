@@ -30,7 +30,7 @@ class HybridRows:
     """One hybrid FULLY_CONNECTED node.
 
     Args:
-        count: the rows of the input, each of which is quantized by itself.
+        count: the number of rows of the input, each of which is quantized by itself.
         options: the node's options.
 
     Attributes:

@@ -32,9 +32,9 @@ class Streamed:
     `rows.Rows`.
 
     Attributes:
-        count: the rows of the matrix.
-        depth: the values of a row.
-        filters: the rows of the weights.
+        count: the number of rows of the matrix.
+        depth: the number of values of a row.
+        filters: the number of rows of the weights.
         piece: memory for some rows of the weights, converted.
         columns: the matrix in the type to compute in, None if it has that type.
         accumulators: the products, None if they go directly to the output.
@@ -98,7 +98,7 @@ def plan_integer_rows(
     """Plan the product of `count` rows with integer weights of shape (filters, depth).
 
     Args:
-        streamed: whether large weights may be converted piece by piece.
+        streamed: whether large weights may be converted piece by piece while they are multiplied.
     """
     in_place = node.outputs[0].type == TensorType.FLOAT32 and compute == TensorType.FLOAT32
     if streamed and _is_large(weights):

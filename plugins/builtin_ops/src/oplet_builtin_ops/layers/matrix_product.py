@@ -22,9 +22,9 @@ class MatrixProduct:
         adj_x: whether the left matrices are transposed first.
         adj_y: whether the right matrices are transposed first.
         shape: the shape of the result.
-        depth: the products of a sum.
+        depth: the number of products that are summed for a value of the result.
         single: whether there is only one right matrix, so that all left rows can be multiplied at once.
-        requantizer: the requantization of sums of integers; None where they are the result.
+        requantizer: the requantization of the sums; None if they are the result, as those of floats are.
     """
 
     adj_x: bool

@@ -23,9 +23,9 @@ def normalized_rows(
 
     Args:
         x: (rows, length), of single precision.
-        y: as x, or x itself.
-        work: (rows, 1), to write to.
-        epsilon: the number that is added to the mean.
+        y: receives the result: of the shape and type of x, or x itself.
+        work: scratch, (rows, 1), of the same type.
+        epsilon: the number that is added to the mean of the squares.
         weight: (length,).
         bias: (length,); None for none.
         centred: whether the row's mean is subtracted first.

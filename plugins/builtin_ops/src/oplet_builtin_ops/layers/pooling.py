@@ -122,7 +122,7 @@ def _passes(
 
     Args:
         ufunc: the reduction.
-        identity: its identity.
+        identity: the value that changes no other one in the reduction.
         node: the node.
         rows: the windows along the height.
         columns: the windows along the width.

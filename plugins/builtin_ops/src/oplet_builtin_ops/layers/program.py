@@ -109,7 +109,7 @@ def lane_count(context: Context, seconds: float) -> int:
 
 
 def run_lanes(context: Context, lanes: Sequence[Calls]) -> Iterator[Call]:
-    """Yield calls that run each lane's calls in order, with the lanes in parallel on worker threads."""
+    """Yield calls that run the lanes at once on worker threads, each lane's calls in order; a single lane's calls themselves."""
     if len(lanes) == 1:
         yield from lanes[0]()
     elif lanes:

@@ -72,8 +72,8 @@ def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: in
         weights: the weights.
         output: the output.
         channels: output channels.
-        axis: the axis of the weights along which they are.
-        narrow: whether LiteRT rounds the product of the first two to float32 here, as it does for layers with a single factor.
+        axis: the axis of the weights along which output channels are.
+        narrow: whether input scale * weight scale is rounded to float32, as in LiteRT's kernels of layers with a single factor.
     """
     scales = weight_scales(weights, channels, axis)
     if len(scales) > 1:
@@ -89,7 +89,7 @@ def ensure_bias_scale(source: Tensor, weights: Tensor, bias: Tensor | None, outp
     """Check that the bias scale is about input scale * weight scale, since the bias is added to raw accumulators.
 
     Raises:
-        EnsureError: it is not.
+        EnsureError: the bias has another scale.
     """
     if bias is None:
         return
@@ -104,7 +104,7 @@ def ensure_symmetric(*tensors: Tensor) -> None:
     """Check that tensors have zero point 0.
 
     Raises:
-        EnsureError: one has.
+        EnsureError: one has another.
     """
     for tensor in tensors:
         if tensor.quantization is not None and tensor.quantization.zero_points.any():
@@ -165,16 +165,16 @@ class QuantizedLayer:
         node: the node.
         source: the activations.
         weights: of type int8, uint8, int4, int2 or int16.
-        bias: int32 or int64, one value per output channel.
+        bias: int32 or int64, one value per output channel; None for no bias.
         output: the output, of a quantized type.
         axis: the axis of the weights along which output channels are.
-        scales: the real factor of each channel.
-        rounding: the scaling of accumulators.
+        scales: the factor of each output channel from accumulators to outputs, float64.
+        rounding: how scaled accumulators are rounded.
         activation: the fused activation.
         zero_point: the weights' zero point; 0 if the kernel ignores it, as LiteRT does for int8 weights of convolutions.
         centred: whether the zero point is subtracted from the activations before the product.
         as_int8: whether the weights' bytes are read as int8 whatever their type, as in LiteRT's convolutions.
-        bound: an upper bound of the sums of products.
+        bound: an upper bound of the sum of the products' magnitudes.
         scratch: the requantizer's scratch memory.
         folds: whether the weights are multiplied with the factors before the product, in place of the result afterwards.
     """

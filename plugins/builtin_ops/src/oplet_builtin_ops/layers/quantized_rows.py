@@ -23,7 +23,7 @@ class QuantizedRows:
     """One quantized FULLY_CONNECTED node.
 
     Args:
-        count: the rows of the input.
+        count: the number of rows of the input.
         activation: the fused activation.
 
     Attributes:

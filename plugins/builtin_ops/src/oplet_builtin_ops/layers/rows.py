@@ -26,9 +26,9 @@ class Rows:
     """Plan of the product of a matrix with weights, made by `prepare` for `bind`.
 
     Attributes:
-        count: the rows of the matrix.
-        depth: the values of a row.
-        filters: the outputs of a row.
+        count: the number of rows of the matrix.
+        depth: the number of values of a row.
+        filters: the number of outputs of a row.
         strips: the strips of rows.
         columns: the rows of a strip in the type to compute in, None if they have that type.
         accumulators: the products of a strip, None if they go directly to the output.
@@ -53,7 +53,7 @@ class Rows:
             source: the matrix.
             matrix: the weights, (depth, filters), of the type to compute in.
             output: (count, filters); receives the products if there are no accumulators.
-            finish: returns the calls that finish a strip, from its products.
+            finish: returns the calls that turn a strip's products into its outputs: bias, activation, requantization.
         """
         for strip in self.strips:
             count = strip.stop - strip.start

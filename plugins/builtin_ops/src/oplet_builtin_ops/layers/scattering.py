@@ -31,7 +31,7 @@ class Scatter:
     Attributes:
         windows: the windows of the convolution whose transpose this is: over the output, one for each input pixel.
         depth: the channels of the input.
-        by_image: whether outputs of two images are never finished together.
+        by_image: whether outputs of two images may not be finished together.
     """
 
     windows: Windows
@@ -101,11 +101,11 @@ class Scatter:
             zero_point: the input's zero point.
             matrix: the weights, (depth, filter height * filter width * channels), of the type to compute in.
             centred: scratch for rows of the input, converted and without zero point; None if the input serves as it is.
-            stamps: scratch of `stamps_shape`.
+            stamps: scratch of `stamps_shape`, for the products of some input pixels with the whole filter.
             sums: scratch of the shape of the padded output; the output itself if there is no padding.
-            block: scratch for `finished` adjacent sums; None to use the output.
+            block: scratch for the sums that are finished together, `finished` values; None to use the output.
             output: (output pixels, channels).
-            finish: returns the calls that finish some output rows, from their sums.
+            finish: returns the calls that turn sums into outputs: bias, activation, requantization.
         """
         if not output.size:
             return

@@ -110,7 +110,7 @@ def _walk(order: list[int], levels: list[DimensionMetadata], extents: list[int],
 
 
 def _compressed(depth: int, level: DimensionMetadata, parents: int, extent: int) -> tuple[Indices, Indices]:
-    """Decode a compressed (CSR) level: return the number of children of each parent, and the children's coordinates."""
+    """Decode a compressed (CSR) level: return the number of children of each parent, and the children's positions."""
     segments, indices = (_vector(union) for union in (level.array_segments, level.array_indices))
     ensure(
         len(segments) == parents + 1,

@@ -37,11 +37,11 @@ REDUCIBLE_TYPES = (
 
 
 class WindowAxis(NamedTuple):
-    """The windows along one axis: size, taps, stride, dilation.
+    """The windows along one axis.
 
     Attributes:
         size: the size of the input along the axis.
-        taps: the values of a window.
+        taps: the number of values of a window.
         stride: the distance between windows.
         dilation: the distance between taps.
     """
@@ -67,7 +67,7 @@ def ensure_reducible(source: Tensor, initial: Tensor, output: Tensor) -> None:
     """Check the operands' types and shapes as LiteRT does.
 
     Raises:
-        EnsureError: LiteRT does not reduce them.
+        EnsureError: LiteRT refuses them, too.
     """
     ensure_type(source, *REDUCIBLE_TYPES)
     ensure_same_type(source, output)

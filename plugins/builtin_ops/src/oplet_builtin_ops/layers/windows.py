@@ -31,7 +31,7 @@ class Rows(NamedTuple):
 
     Attributes:
         padded: the rows of the padded map.
-        source: the rows of the map itself that belong there.
+        source: the rows of the map without padding that belong there.
         top: the number of padding rows before them.
     """
 
@@ -72,8 +72,7 @@ class Windows(Windows2D):
         return padded[:, h.before : h.before + h.size, w.before : w.before + w.size]
 
     def padded_apart(self, strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
-        """Group the strips by which padding is written at once, with the worker thread that writes it; -1 for before threads
-        start.
+        """Group the strips whose padding is written together; return (thread or -1 for before threads start, strips).
 
         Two threads that read the same padded rows both write them, with the same values.
         """
@@ -210,7 +209,7 @@ def shared_strips(windows: Windows, size: int, by_image: bool, lanes: int) -> Se
 
 @lru_cache(maxsize=512)
 def _few_strips(windows: Windows, size: int, by_image: bool, lanes: int) -> Sequence[Strip]:
-    """Do `Windows.strips` with a cache, as layers of a model often have the same windows."""
+    """Return the strips of `Windows.strips` as a tuple, from a cache, as layers of a model often have the same windows."""
     return tuple(windows.strips(size, by_image, lanes))
 
 

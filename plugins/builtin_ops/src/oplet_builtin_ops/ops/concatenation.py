@@ -62,7 +62,7 @@ def _rescales(tensor: Tensor, output: Tensor) -> bool:
 
 
 def _table(tensor: Tensor, output: Tensor) -> Array:
-    """Return the table that requantizes each of the 256 values to the output, in LiteRT's float32 arithmetic."""
+    """Return the uint8 table that requantizes each of the 256 uint8 values to the output, in LiteRT's float32 arithmetic."""
     with np.errstate(all="ignore"):
         factor = np.float32(tensor.scale) * (np.float32(1) / np.float32(output.scale))
         real = np.arange(256, dtype=np.float32) * factor + np.float32(-tensor.zero_point) * factor

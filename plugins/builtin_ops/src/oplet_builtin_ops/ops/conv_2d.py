@@ -91,11 +91,11 @@ def bind(context: Context, node: Node) -> Thunk:
 def _matrices(
     node: Node, products: Products, rows: Callable[[], Array], dtype: np.dtype, weights: Tensor, *, scaled: bool = False
 ) -> Array:
-    """Return the weights as matrices for the product, cached if constant; the input's shape decides their layout.
+    """Return the weights as one matrix for each group, cached if constant; the input's shape decides their layout.
 
     Args:
         rows: returns the weights; it is called only where they are not made yet.
-        scaled: whether the weights are multiplied with the factors, see `QuantizedLayer.fold`.
+        scaled: whether they come multiplied with the output factors, as `QuantizedLayer.fold` decides.
     """
     groups = products.groups
 

@@ -100,7 +100,10 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _factors(table: Tensor) -> Array:
-    """Return the table's scales as a column: one per row, or one for all."""
+    """Return the table's scales: a column with one per row or one for all, or a row of them for each row of blocks.
+
+    They are 0 if the table has none.
+    """
     quantization = table.quantization
     if quantization is None or not len(quantization.scales):
         return np.zeros((1, 1))

@@ -61,7 +61,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _runs(indices: Array, sizes: Sequence[int]) -> tuple[Array, list[int]]:
-    """Return the start of each run of rows with the same bucket, and the runs' bucket numbers."""
+    """Return the start of each run of lookups for the same output row (bucket), and the buckets' numbers."""
     buckets = np.zeros(len(indices), np.int64)
     for column, size in enumerate(sizes):
         buckets *= size
@@ -73,7 +73,19 @@ def _runs(indices: Array, sizes: Sequence[int]) -> tuple[Array, list[int]]:
 def _combine(
     sums: Array, values: Array, rows: Array, starts: Array, buckets: Sequence[int], weights: Array, combiner: CombinerType
 ) -> None:
-    """Accumulate rows into their bucket in order, and divide by the combiner's norm (mean, sqrtn) after a bucket's last row."""
+    """Add the weighted rows of each run to its output row (bucket), and divide it by the combiner's norm.
+
+    The norm is the sum of the weights for a mean, and the square root of the sum of their squares for sqrtn.
+
+    Args:
+        sums: the output, one row for each bucket; buckets outside of it are left out.
+        values: the rows of the table.
+        rows: the number of the row of each lookup.
+        starts: the first lookup of each run.
+        buckets: the bucket of each run.
+        weights: the weight of each lookup.
+        combiner: the norm.
+    """
     with np.errstate(all="ignore"):
         totals = np.add.reduceat(values.take(rows, 0) * weights[:, None], starts)
         if combiner == CombinerType.MEAN:

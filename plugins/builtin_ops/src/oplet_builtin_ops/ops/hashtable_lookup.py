@@ -50,7 +50,7 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
 
 
 def _search_sorted(keys: Array, wanted: Array) -> Array:
-    """Do `_search` for sorted, unique keys, for which any binary search finds the same key."""
+    """Return for each wanted key its position among sorted, unique keys, or -1."""
     rows = keys.searchsorted(wanted)
     rows[keys.take(rows, mode="clip") != wanted] = -1
     return rows

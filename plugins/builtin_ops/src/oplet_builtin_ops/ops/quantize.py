@@ -187,7 +187,7 @@ def _bind_few(
     steps: NDArray[np.float32],
     whole: NDArray[Any],
 ) -> Thunk:
-    """Do as `_bind_reals` with fewer numpy calls, one of which is slow for many values."""
+    """Return a function that quantizes a few values, with fewer numpy calls, one of which would be slow for many."""
     halves = np.empty(values.shape, np.float32)
 
     def run() -> None:

@@ -105,7 +105,7 @@ def _fold(factors: NDArray[np.int64], multiplier: int, shift: int) -> NDArray[np
 
 
 def _fold_one_by_one(factors: NDArray[np.int64], multiplier: int, shift: int) -> NDArray[np.int64]:
-    """Do `_fold` with Python integers, which is faster for few columns."""
+    """Return what `_fold` returns, computed with Python integers, which is faster for few columns."""
     scale, amount = single_rounding(multiplier, shift)
     half = (1 << amount) >> 1
     products = []

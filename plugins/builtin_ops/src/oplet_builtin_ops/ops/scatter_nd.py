@@ -95,8 +95,8 @@ def _add(target: Array, rows: Array, slices: Array, owner: Array, left: Array) -
         target: the output.
         rows: the row of each slice.
         slices: the slices.
-        owner: scratch, as long as the target.
-        left: the numbers of the slices.
+        owner: scratch, one integer for each row of the target.
+        left: the numbers of the slices that are added, ascending.
     """
     for _ in range(_ROUNDS):
         here = rows[left]

@@ -26,10 +26,10 @@ class Plan:
     Attributes:
         left: the batch axis, the spatial axes and the channel axis of the maps.
         right: the spatial axes of the filters, their channel axis, and the axis of filters.
-        result: as `left`, for the output.
-        paddings: of the maps, along `left`.
-        reversals: whether filters are reversed, along `right`.
-        work: the convolution of one group of the batch.
+        result: the batch axis, the spatial axes and the channel axis of the output.
+        paddings: the padding of the maps along each axis of `left`.
+        reversals: a slice for each axis of `right`, backwards where filters are reversed.
+        work: the convolution of one group of the batch, by axes in the usual order.
         batch_groups: the number of such groups, each with its own filters.
     """
 

@@ -53,7 +53,7 @@ def _order(values: Array, axis: int, ascends: bool) -> Array:
 
 
 def _order_by(body: Body, tensors: list[Array], axis: int) -> Array:
-    """Do as `_order`, by running a comparator body."""
+    """Return the order along an axis in which a comparator body sorts the tensors' values."""
     turned = [np.moveaxis(tensor, axis, -1) for tensor in tensors]
     rows = [tensor.reshape(-1, tensor.shape[-1]) if tensor.size else tensor.reshape(0, 0) for tensor in turned]
     order = sorted_order(body, rows)

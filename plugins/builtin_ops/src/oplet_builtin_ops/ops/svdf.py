@@ -112,7 +112,7 @@ def bind(context: Context, node: Node) -> Thunk:
 def _shift_calls(state: Array) -> list[Call]:
     """Return numpy calls that shift each filter's state by one step, dropping the oldest.
 
-    The position at the end is written next, so that a flat copy, which moves values into the neighbouring row, is correct.
+    All states are moved by one flat copy. It puts the next filter's first value at each end, where the new value is written next.
     """
     flat = state.reshape(-1)
     return [(np.copyto, (flat[:-1], flat[1:]))]

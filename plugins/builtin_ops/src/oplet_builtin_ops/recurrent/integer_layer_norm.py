@@ -36,7 +36,7 @@ def _shift_left_saturating(a: int, amount: int) -> int:
 
 
 def inverse_square_root(x: int) -> tuple[int, int]:
-    """Compute 1 / sqrt(x) of an int32 by five Newton steps; return (multiplier, shift)."""
+    """Compute 1 / sqrt(x) of an int32 as multiplier * 2**(shift - 31), by five Newton steps; return (multiplier, shift)."""
     if x <= 1:
         return 2**31 - 1, 0
     shift = 11
@@ -62,10 +62,11 @@ class IntegerLayerNorm:
     """Parameters of the layer normalization of one gate.
 
     Attributes:
-        coefficients: int16, one per cell, as int64.
-        bias: int32, one per cell, as int64.
-        multiplier, shift: of the coefficients' scale.
-        guard: the variance in place of zero.
+        coefficients: one per cell: int16 values, as int64.
+        bias: one per cell: int32 values, as int64.
+        multiplier: the coefficients' scale is multiplier * 2**(shift - 31).
+        shift: the exponent of that product.
+        guard: the variance that is used where it is below 1.
     """
 
     coefficients: Array

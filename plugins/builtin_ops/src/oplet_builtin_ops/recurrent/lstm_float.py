@@ -75,8 +75,8 @@ class FloatLstm:
     Args:
         context: the node's context.
         node: the node.
-        lstm: its tensors.
-        settings: its options.
+        lstm: the tensors of the LSTM.
+        settings: the options of the LSTM.
         layout: the layout of the sequence in its tensors.
     """
 

@@ -34,7 +34,7 @@ _ORDER: Final = {"input": 0, "forget": 1, "cell": 2, "output": 3}
 
 
 def effective_scale(a: float, b: float, c: float) -> tuple[int, int]:
-    """Return a * b / c, computed in float32, as (multiplier, shift)."""
+    """Return a * b / c, computed in float32, as (multiplier, shift): multiplier * 2**(shift - 31)."""
     with np.errstate(all="ignore"):
         return quantize_multiplier(float(np.float32(a) * np.float32(b) / np.float32(c)))
 
@@ -204,8 +204,9 @@ class IntegerLstm:
         return calls
 
     def _peephole(self, weights: Array) -> Array:
-        """Return peephole weights as (batches, cells), laid out as LiteRT reads them: with fewer outputs than cells, only
-        `outputs` weights per batch.
+        """Return peephole weights as (batches, cells), in the order in which LiteRT reads them.
+
+        With fewer outputs than cells, the first `outputs` weights are repeated for each batch, without gaps; zeros fill the rest.
         """
         batches, cells, outputs = self.layout.batches, self.lstm.cells, self.lstm.outputs
         if outputs >= cells:

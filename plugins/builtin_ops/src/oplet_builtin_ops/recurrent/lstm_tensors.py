@@ -24,7 +24,7 @@ _NAMES = ("input", "forget", "cell", "output")
 
 @dataclass(frozen=True)
 class LstmSettings:
-    """The options that all LSTM ops share: activation, clips, layout.
+    """The options that all LSTM ops share.
 
     Attributes:
         activation: the activation of the cell gate and of the state for the output.
@@ -78,10 +78,10 @@ class LstmTensors:
     Attributes:
         input: the input gate; None where it is 1 - forget gate (CIFG).
         forget, cell, output: the other gates.
-        projection: weights, (outputs, cells); None where the outputs are the cells.
+        projection: weights, (outputs, cells); None if there is no projection and there are as many outputs as cells.
         projection_bias: (outputs,); None for none.
-        output_state: variable, (batches, outputs).
-        cell_state: variable, (batches, cells).
+        output_state: variable tensor of the last outputs, (batches, outputs).
+        cell_state: variable tensor of the cells' values, (batches, cells).
     """
 
     input: Gate | None
@@ -129,11 +129,11 @@ class LstmTensors:
         """Raise an error if a tensor has the wrong shape or type.
 
         Args:
-            depth: of the input.
-            batches: of the input.
+            depth: the number of features of the input.
+            batches: the number of sequences of the input.
             integer: whether activations are int8, which makes biases int32, and peephole and norm weights int16.
             diagonal: whether recurrent weights may be diagonal matrices, stored as float32 vectors.
-            auxiliary_depth: of the second input, if there is one.
+            auxiliary_depth: the number of features of the second input, if there is one.
         """
         weights = self.forget.inputs.type
         ensure_type(self.forget.inputs, *((TensorType.INT8,) if integer else _WEIGHTS))
@@ -184,7 +184,7 @@ def ensure_dense(node: Node) -> None:
     """Check that weights are not sparse, as LiteRT does not support that for this op.
 
     Raises:
-        EnsureError: they are.
+        EnsureError: some are.
     """
     for tensor in node.inputs:
         ensure(tensor is None or tensor.sparsity is None, f"{tensor} is stored sparse, which this kind of LSTM does not read.")

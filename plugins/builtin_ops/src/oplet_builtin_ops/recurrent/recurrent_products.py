@@ -28,7 +28,7 @@ def stacked(node: Node, tensors: Sequence[Tensor], dtype: np.dtype[Any] | None =
     """Concatenate several tensors along the first axis; cached if they are constant.
 
     Args:
-        dtype: what to convert them to.
+        dtype: the type of the result; None for that of the tensors.
     """
 
     def join() -> Array:
@@ -53,7 +53,7 @@ class Product:
         context: the node's context.
         node: the node.
         weights: matrices of equal depth and type, one per gate.
-        count: the rows of activations.
+        count: the number of rows of activations.
         asymmetric: whether activations are quantized with a zero point, if the weights are integers.
     """
 

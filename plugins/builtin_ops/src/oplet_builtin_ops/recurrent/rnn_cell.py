@@ -28,7 +28,7 @@ class RnnTensors:
         inputs: weights, (units, input depth).
         recurrent: weights, (units, units).
         bias: (units,).
-        state: variable, (batches, units).
+        state: variable tensor of the last outputs, (batches, units).
         auxiliary: weights of a second input, (units, its depth); None for none.
     """
 

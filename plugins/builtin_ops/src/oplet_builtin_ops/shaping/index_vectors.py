@@ -25,5 +25,5 @@ def ensure_index_vectors(indices: Tensor, axis: int, length: int) -> Shape:
 
 
 def index_vectors(indices: Array, axis: int) -> Array:
-    """Return a view of the indices with the vectors' components on the last axis."""
+    """Return a view of the indices whose last axis holds the components of each vector."""
     return indices[..., None] if axis == indices.ndim else np.moveaxis(indices, axis, -1)

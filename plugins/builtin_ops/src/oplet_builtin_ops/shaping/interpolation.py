@@ -54,7 +54,7 @@ class Neighbours(NamedTuple):
         upper: the position of the upper neighbour.
         fraction: the distance from the lower neighbour, 0 to `one`.
         one: the distance between two neighbours.
-        blocks: the products that interpolate, by the character of their type, once they were used.
+        blocks: the small matrices that interpolate, by the character of their type; they are made when they are first used.
     """
 
     lower: Array
@@ -178,7 +178,7 @@ def interpolate(source: Array, between: Array, target: Array, down: Neighbours, 
 
 
 def mend(source: Array, output: Array, down: Neighbours, across: Neighbours) -> None:
-    """Recompute, in the reference kernel's order, the outputs that infinite or NaN inputs made NaN.
+    """Recompute the rows of outputs that are not all finite, in the reference kernel's order, without products with 0.
 
     Args:
         source: float32, (batches, height, width, channels).

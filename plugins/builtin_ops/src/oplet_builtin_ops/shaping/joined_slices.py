@@ -36,7 +36,7 @@ class JoinedSlices(NamedTuple):
 
 
 def slices_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
-    """Return the producers that are SLICE nodes of run-time shape, if all slice the same tensor; these can be fused."""
+    """Return the producers that are fused: the SLICE nodes of run-time shape if all slice the same tensor, else none."""
     found = [maker for maker in makers if maker.op is BuiltinOperator.SLICE and _is_dynamic(maker)]
     return found if len({id(maker.inputs[0]) for maker in found}) == 1 else ()
 
@@ -52,7 +52,11 @@ def _is_dynamic(node: Node) -> bool:
 
 
 def prepare_joined(context: Context, node: Node) -> None:
-    """Prepare a CONCATENATION with fused slices; refuse if it cannot be, and the node is prepared unfused."""
+    """Prepare a CONCATENATION with fused slices.
+
+    Raises:
+        EnsureError: they cannot be fused; the runtime then prepares the node by itself.
+    """
     makers = {slice_.outputs[0]: slice_ for slice_ in node.absorbed}
     source, output = node.absorbed[0].inputs[0], node.outputs[0]
     options = node.options(ConcatenationOptions)

@@ -21,7 +21,7 @@ _BLOCK = 1 << 15
 def fold_rows(combine: np.ufunc, values: Array, target: Array) -> Thunk:
     """Return a function that reduces each non-empty row of `values` into the contiguous `target`.
 
-    If the target's type is wider, the sum of a few values must be within the values' type.
+    Where rows are short and many, values are combined in their own type even if the target's is wider, and must not overflow it.
     """
     length = values.shape[-1]
     rows, results = values.reshape(-1, length), target.reshape(-1)

@@ -19,7 +19,7 @@ def ensure_update_fits(operand: Tensor, update: Tensor) -> None:
     """Check that an update has the operand's type and rank, and is not larger along any axis.
 
     Raises:
-        EnsureError: it is wrong.
+        EnsureError: one of these does not hold.
     """
     ensure_same_type(operand, update)
     ensure(
@@ -32,7 +32,7 @@ def ensure_scalar_starts(operand: Tensor, starts: Sequence[Tensor]) -> None:
     """Check that start indices are one integer for each axis, all of one type, as in StableHLO.
 
     Raises:
-        EnsureError: they are not.
+        EnsureError: there are more, fewer or other ones.
     """
     ensure(len(starts) == operand.ndim, f"{operand} needs {operand.ndim} start indices, one for each axis, not {len(starts)}.")
     for start in starts:

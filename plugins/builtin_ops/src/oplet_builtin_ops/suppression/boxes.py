@@ -27,8 +27,8 @@ class Boxes:
     """Boxes given by any two opposite corners (y, x, y, x).
 
     Attributes:
-        edges: the upper and left edges, negated, so that the minimum of two boxes is their intersection here too; then the
-            lower and right edges. Each is an array of its own, which numpy reads much faster than columns.
+        edges: the upper and left edges, negated, and the lower and right ones: the minimum of each for two boxes gives their
+            intersection. Each is an array of its own, which numpy reads much faster than columns.
         areas: the areas of the boxes.
 
     Args:
@@ -75,7 +75,7 @@ def choose_in_order(
         boxes: all boxes.
         order: numbers of boxes, the best first.
         limit: the most boxes to select.
-        too_much: the overlaps that suppress the later box.
+        too_much: returns for an array of overlaps where they suppress the later box.
         again: whether a selected box remains a candidate, so that it is selected until the limit is reached unless it overlaps
             itself too much.
     """

@@ -103,11 +103,11 @@ class Leaders:
     """The candidates with the best scores, in descending order.
 
     Attributes:
-        floor: the score of the last of them; all others have less.
+        floor: the score of the last of them; all other candidates have lower ones.
         numbers: their numbers among all candidates.
         scores: their scores.
         boxes: their boxes.
-        total: the number of all candidates.
+        total: the number of all candidates, those that are not among these included.
     """
 
     def __init__(self, corners: Floats, candidates: NDArray[np.intp], scores: Floats, count: int) -> None:
@@ -152,7 +152,7 @@ class Leaders:
 def choose_among_best(
     corners: Floats, candidates: NDArray[np.intp], scores: Floats, limit: int, choose: Callable[[Leaders, int], list[Found]]
 ) -> list[Found]:
-    """Run `choose` on the best candidates, taking in more and more of them until it selected enough."""
+    """Select up to `limit` boxes by `choose` from the best candidates; from four times as many each time it finds too few."""
     count = max(_FEWEST_LEADERS, 3 * limit)
     while limit:
         charge(_LEADER_BYTES * min(count, len(scores)))
@@ -174,7 +174,7 @@ def _choose(leaders: Leaders, limit: int, most_overlap: float) -> list[Found]:
 
 
 def _choose_among_equals(leaders: Leaders, limit: int, most_overlap: float) -> list[Found]:
-    """Do as `_choose`, with a queue that decides the order of boxes of equal score."""
+    """Select boxes of which some have equal scores, by a queue that returns these in LiteRT's order."""
     queue = leaders.queue()
     row_of = leaders.row_of(lambda overlaps: overlaps >= most_overlap)
     suppressed = np.zeros(len(leaders.scores), np.bool_)
@@ -207,7 +207,7 @@ class _Table:
 
 
 class _Chosen:
-    """Do as `_Table`, but on demand: a table would need candidates times `limit` values."""
+    """Score decay factors as in `_Table`, but computed on demand: a table would need candidates times `limit` values."""
 
     def __init__(self, leaders: Leaders, limit: int, rule: Callable[[Floats], Floats]) -> None:
         self._boxes, self._limit, self._rule = leaders.boxes, limit, rule
@@ -229,7 +229,7 @@ class _Distinct:
     """A `PriorityQueue` of entries with distinct scores only; the order of equal ones would depend on heap moves.
 
     Attributes:
-        count: as there; it has no effect here.
+        count: the number of all candidates, which a `PriorityQueue` has too; it has no effect here.
     """
 
     def __init__(self, leaders: Leaders) -> None:

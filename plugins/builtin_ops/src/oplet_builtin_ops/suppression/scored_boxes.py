@@ -34,7 +34,16 @@ def suppress(boxes: Boxes, scores: Array, threshold: float, overlap: float, most
 def fast_suppression(
     boxes: Boxes, scores: Array, threshold: float, overlap: float, most: int, classes: int
 ) -> tuple[Array, Array]:
-    """Suppress by each box's best score over all classes; return the kept boxes and each one's best classes, (boxes, classes)."""
+    """Suppress boxes by their best score over all classes; return those kept and the best classes of each, (boxes, classes).
+
+    Args:
+        boxes: all boxes.
+        scores: (boxes, classes), float32.
+        threshold: boxes of lower scores are dropped.
+        overlap: boxes whose intersection over union with a better one is larger are dropped.
+        most: the most boxes to keep.
+        classes: how many classes to return for each.
+    """
     used = min(classes, scores.shape[1])
     best = np.maximum.reduce(scores, 1)
     if best.size and not np.maximum.reduce(best) <= _INFINITY:  # NaN
@@ -46,7 +55,16 @@ def fast_suppression(
 def regular_suppression(
     boxes: Boxes, scores: Array, threshold: float, overlap: float, most: int, most_per_class: int
 ) -> tuple[Array, Array]:
-    """Suppress within each class separately; return the boxes with the best scores overall and the class of each, (boxes, 1)."""
+    """Suppress boxes of each class by themselves; return the best of those kept and the class of each, (boxes, 1).
+
+    Args:
+        boxes: all boxes.
+        scores: (boxes, classes), float32.
+        threshold: boxes of lower scores are dropped.
+        overlap: boxes whose intersection over union with a better one is larger are dropped.
+        most: the most boxes to keep over all classes.
+        most_per_class: the most boxes to keep of a class.
+    """
     by_class = np.ascontiguousarray(scores.T)
     kept = [suppress(boxes, row, threshold, overlap, min(most_per_class, most)) for row in by_class]
     found, classes = np.concatenate(kept), np.repeat(np.arange(len(kept)), [len(part) for part in kept])

@@ -1,11 +1,12 @@
 """Background compilation in other processes; the numpy kernels serve the nodes meanwhile.
 
-`ready` sees to the kernels that a plan needs: it loads their machine code, or has it compiled. What compiles is a process of its own, since
-numba holds Python's lock: this one stays responsive, and a crash of the compiler is not its own. It stores what it compiles on disk, for
-the next process, and finishes what was asked of it if this process ends before.
+`ready` sees to the kernels that a model's nodes need: it loads their machine code from disk, or has it compiled. The compiler is
+a process of its own, since numba holds the GIL: this process stays responsive, and survives a crash of the compiler. The compiler
+stores what it compiles on disk, for later processes, and finishes the kernels that it was asked for even if this process ends
+before.
 
-OPLET_COMPILE says when kernels are compiled: "background" (or nothing), "first" for in this process, before the model's first answer,
-or "never", where only what is on disk is used.
+The environment variable OPLET_COMPILE says when kernels are compiled: "background" (also if it is empty), "first" for in this
+process, before the model's first answer, or "never", where only machine code that is on disk is used.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _local = threading.local()
 
 
 def mode() -> str:
-    """Return the environment variable OPLET_COMPILE (when to compile), checked.
+    """Return the value of the environment variable OPLET_COMPILE: "background" (also if it is not set), "first" or "never".
 
     Raises:
-        CompileError: it is none of those that there are.
+        CompileError: it has another value.
     """
     value = os.environ.get(VARIABLE, "") or _MODES[0]
     if value not in _MODES:
@@ -37,7 +38,7 @@ def mode() -> str:
 
 
 class _Awaited:
-    """A reusable context manager without a generator's overhead, as it is entered for each node."""
+    """The context manager that `awaited` returns; a class, as a generator's overhead would count: it is entered for each node."""
 
     __slots__ = ("_outer",)
 
@@ -52,15 +53,17 @@ class _Awaited:
 
 
 def awaited() -> _Awaited:
-    """Return a context manager in which `provide` may compile in the background; its value lists the kernels not ready yet."""
+    """Return a context manager within which `provide` may leave kernels to the background compiler; `as` gives the list of these
+    kernels.
+    """
     return _Awaited()
 
 
 def provide(kernel: Kernel) -> None:
-    """Make a kernel ready: load or compile it, or queue it for background compilation.
+    """Make a kernel ready: load it from disk, else queue it for the background compiler (within `awaited`), else compile it now.
 
     Raises:
-        CompileError: it cannot be compiled here.
+        CompileError: it cannot be compiled here, or OPLET_COMPILE is "never" and it is not on disk.
     """
     if kernel.has_entry or kernel.load():
         return

@@ -31,10 +31,11 @@ _word: Any = numba_types.int64
 
 
 def machine_code(kernel: Kernel) -> bytes:
-    """Compile a kernel; return its machine code, prefixed by `IMAGE` (position-independent image) or `OBJECT` (object file).
+    """Compile a kernel; return its machine code behind one byte: `IMAGE` (position-independent code with relocations) or `OBJECT`
+    (ELF file).
 
     Raises:
-        Exception: numba or LLVM refuses it; their classes depend on the version.
+        Exception: numba or LLVM refuses the kernel; the exception's class depends on their versions.
     """
     llvm.initialize_native_asmparser()  # for `dot_bytes`
     kinds, _ = normalize_signature(kernel.signature)
@@ -58,7 +59,11 @@ def _enter(words):  # type: ignore[no-untyped-def]
 
 
 def _object(name: str, compiled: Any, kinds: tuple[Any, ...], enter: Any) -> bytes:
-    """Compile to an object file that exports the functions of `ENTRIES`."""
+    """Return an object file that exports the kernel `compiled`, a numba function of arguments of the types `kinds`, as `ENTRIES`
+    names it.
+
+    `enter` is the numba function that reads the kernel's arguments from int64 slots at an address, and calls the kernel.
+    """
     with global_compiler_lock:
         enter.compile((_word,))
         results: dict[str, Any] = {_ENTER: enter.overloads[(_word,)]}
@@ -78,7 +83,12 @@ def _object(name: str, compiled: Any, kinds: tuple[Any, ...], enter: Any) -> byt
 
 
 def _export(module: Any, symbol: str, context: Any, result: Any) -> None:
-    """Add an exported C function with integer arguments that calls a compiled function and drops its status, always success."""
+    """Add to an LLVM module a C function `symbol` of int64 arguments that calls a compiled numba function and ignores its status
+    code.
+
+    `context` is numba's target context, which knows its calling convention; `result` is numba's compilation result of the
+    function.
+    """
     description, word = result.fndesc, ir.IntType(64)
     called = context.call_conv.get_function_type(description.restype, description.argtypes)
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [word] * len(description.argtypes)), symbol)

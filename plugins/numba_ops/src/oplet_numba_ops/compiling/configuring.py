@@ -24,7 +24,7 @@ _FILE, _NO_FILE = ".numba_config.yaml", ""
 def import_numba() -> None:
     """Import numba so that it never reads settings from the current folder.
 
-    If the program has imported numba before, the settings that it read then stay in force, but for a cache folder that the file
+    If the program has imported numba before, the settings that numba read then stay in force, except a cache folder that they
     named.
 
     Raises:
@@ -43,7 +43,7 @@ def import_numba() -> None:
 
 
 def _close(config: ModuleType) -> None:
-    """Keep an already imported numba from reading the settings file again."""
+    """Keep numba, which is imported already, from reading its settings file again; undo the cache folder that the file named."""
     config._config_fname = _NO_FILE  # type: ignore[attr-defined]
     reloader = getattr(config, "_env_reloader", None)
     taken = getattr(reloader, "old_environ", None)
@@ -57,7 +57,7 @@ def _close(config: ModuleType) -> None:
 
 
 class _Finder:
-    """An import finder for numba's config module only."""
+    """An import finder that gives numba's config module (`numba.core.config`) the loader `_Loader`; it finds no other module."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         spec = PathFinder.find_spec(name, path, target) if name == _MODULE else None
@@ -67,7 +67,9 @@ class _Finder:
 
 
 class _Loader(SourceFileLoader):
-    """An import loader that renames the settings file in numba's config module to one that never exists."""
+    """An import loader that replaces the name of the settings file, in the code of numba's config module, by one that no file
+    has.
+    """
 
     def get_code(self, fullname: str) -> CodeType | None:
         code = super().get_code(fullname)

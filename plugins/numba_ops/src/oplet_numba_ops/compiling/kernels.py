@@ -1,8 +1,8 @@
 """Kernels: a Python function compiled to machine code for one signature.
 
-The machine code is called by its address with all arguments in words of memory (`Kernel.entry`), which is how the threads of `team`
-call it, or as a Python function (`Kernel.compiled`). It is loaded from disk (`machine_code.storage`) without numba, or else compiled: now,
-by `Kernel.entry`, or by another process (`background`), while numpy serves.
+The machine code is called by its address with all arguments in an array of int64 slots (`Kernel.entry`), which is how the thread
+pool (`threads.team`) calls it, or as a Python function (`Kernel.compiled`). It is loaded from disk (`machine_code.storage`)
+without numba, or else compiled: now, by `Kernel.entry`, or by another process (`background`), while numpy's kernel serves.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ known: weakref.WeakSet[Kernel] = weakref.WeakSet()
 
 @functools.cache
 def _origin() -> str:
-    """Return a string of all that machine code depends on besides the kernel: package sources, numba, Python, processor."""
+    """Return a string of all that machine code depends on besides the kernel: sizes and times of sources, numba, Python,
+    processor.
+    """
     stamps = []
     try:
         for path, _, names in os.walk(package_folder()):
@@ -77,14 +79,16 @@ class Kernel:
     """A function compiled for one signature at first use, cached on disk.
 
     Args:
-        function: Python in the subset that numba compiles; it returns nothing, writes into its arguments, and allocates nothing. Other
-            functions that it calls are `lazy.inlined` or `lazy.emitted`.
+        function: Python in the subset that numba compiles; it returns nothing, writes into its arguments, and allocates nothing.
+            Other functions that it calls are `lazy.inlined` or `lazy.emitted`.
         signature: the types of its arguments in numba's notation, "void(f4[:,::1], f4[::1], i8)"; arrays are contiguous, "[::1]".
         fastmath: the floating-point transformations that the compiler may make: False, True, or a set such as {"contract"}.
-        most_on_disk: the most kernels of the same function with other constants on disk, of which the oldest are removed.
+        most_on_disk: how many kernels of this function, compiled with different constants, the disk cache keeps; the oldest are
+            removed.
 
     Attributes:
-        family: the module, the name and the arguments of the function that made it (`family`), by which another process makes the same.
+        family: module, name and arguments of the function decorated with `family` that made the kernel, by which another process
+            makes the same one; None if the kernel is a module's global.
     """
 
     def __init__(
@@ -117,7 +121,7 @@ class Kernel:
 
     @property
     def has_entry(self) -> bool:
-        """Whether `entry` is ready, without compiling or loading."""
+        """Whether the machine code is loaded, so that `entry` returns at once."""
         return self._entry is not None
 
     @property
@@ -126,7 +130,9 @@ class Kernel:
         return self._error
 
     def load(self) -> bool:
-        """Try to load the machine code from the disk cache (once); return whether `entry` is ready without compiling."""
+        """Try to load the machine code from the disk cache, in the first call only; return whether it is loaded, so that nothing
+        must compile.
+        """
         if self._entry is None and not self._looked_for:
             with _LOCK:
                 self._looked_for = True
@@ -139,7 +145,7 @@ class Kernel:
         """Return the loaded machine code with its address; it is compiled first if it is not in the disk cache.
 
         Raises:
-            CompileError: numba or LLVM refuses it; a warning says so, once.
+            CompileError: numba or LLVM refuses the kernel; a warning is logged, once.
         """
         if self._entry is None:
             if self._error:
@@ -155,7 +161,7 @@ class Kernel:
         """Return the machine code as a Python function of the kernel's arguments, which releases the GIL.
 
         Raises:
-            CompileError: as for `entry`.
+            CompileError: numba or LLVM refuses the kernel.
         """
         if self._compiled is None:
             self._compiled = self.entry().function()
@@ -167,17 +173,17 @@ class Kernel:
         A call takes a third of a microsecond less than one of several arguments.
 
         Raises:
-            CompileError: as for `entry`.
+            CompileError: numba or LLVM refuses the kernel.
         """
         if self._by_words is None:
             self._by_words = self.entry().by_words()
         return self._by_words
 
     def made(self) -> bytes:
-        """Compile the kernel, store it in the disk cache, and return the bytes that `adopt` takes.
+        """Compile the kernel, store its machine code in the disk cache, and return it as the bytes that `adopt` loads.
 
         Raises:
-            CompileError: numba or LLVM refuses it.
+            CompileError: numba or LLVM refuses the kernel.
         """
         from oplet_numba_ops.compiling.compiler import machine_code
 
@@ -201,7 +207,9 @@ class Kernel:
                 raise CompileError(self._error)
 
     def fail(self, reason: str) -> None:
-        """Record, and warn once, that the kernel cannot be compiled."""
+        """Record that the kernel cannot be compiled, and why, and log a warning the first time; numpy's kernel then serves the
+        nodes.
+        """
         if not self._error:
             self._error = reason[:400]
             _logger().warning(
@@ -222,12 +230,12 @@ class Entry:
     """Loaded machine code with the C signature void(int64_t *slots).
 
     Args:
-        addresses: the addresses of its functions, by their names in `ENTRIES`.
-        signature: the types of its arguments. An array takes one word for its address and one for each dimension, a number one word,
-            floats as float64.
+        addresses: the addresses of the kernel's functions in memory, by their names in `ENTRIES`.
+        signature: the types of its arguments, in numba's notation. An array takes one slot for its address and one for each
+            length, a number one slot, as int64 or as the bits of a float64.
 
     Attributes:
-        address: the address of the function that takes the address of words.
+        address: the address of the C function that takes the address of the slots.
     """
 
     def __init__(self, addresses: dict[str, int], signature: str) -> None:
@@ -238,7 +246,7 @@ class Entry:
         self._has_arrays = any(ndim for _, ndim in self._kinds)
 
     def function(self) -> Callable[..., Any]:
-        """Return a Python function of the kernel's arguments."""
+        """Return a Python function that takes the kernel's arguments (arrays and numbers) and runs the machine code."""
         if self._direct:
             return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(self._kinds))(self._direct)
         call = self.by_words()
@@ -250,15 +258,14 @@ class Entry:
         return run
 
     def by_words(self) -> Callable[[int], None]:
-        """Return a Python function of the address of the int64 argument slots."""
+        """Return a Python function that takes the address of the packed int64 argument slots and runs the machine code."""
         return ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.address)
 
     def pack(self, arguments: Sequence[Any]) -> list[int]:
-        """Pack arguments into int64 slots (arrays as address and shape); the caller keeps arrays alive. Read-only arrays are
-        accepted.
+        """Return the arguments as int64 slots (see the class); arrays may be read-only, and the caller keeps them alive.
 
         Raises:
-            TypeError: an argument has another type than the kernel's.
+            TypeError: there are too many or too few arguments, or an array is not contiguous or not of the kernel's type.
         """
         if len(arguments) != len(self._kinds):
             raise TypeError(f"The kernel takes {len(self._kinds)} arguments, not {len(arguments)}.")
@@ -295,9 +302,10 @@ def kernel(signature: str, fastmath: bool | set[str] = False) -> Callable[[Calla
 
 
 def family(make: Callable[..., Kernel]) -> Callable[..., Kernel]:
-    """Decorate a function that makes a kernel from constants: results are cached, and a compile process can make the same one.
+    """Decorate a function that makes a kernel from constants, as there is one kernel for each: results are cached.
 
-    The constants are numbers, strings and bools, by position.
+    The constants are numbers, strings and bools, by position; with them and the function's name another process makes the same
+    kernel.
     """
 
     @functools.cache

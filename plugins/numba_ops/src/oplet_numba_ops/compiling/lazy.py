@@ -1,7 +1,7 @@
 """Lazy references to functions that kernels call: numba is imported when a kernel is compiled, not when one is loaded.
 
-Kernels call functions in Python (`inlined`) and functions that emit LLVM instructions (`emitted`). Both are placeholders that
-`resolved` replaces by numba's objects.
+Kernels call functions in Python (`inlined`) and functions that emit LLVM instructions (`emitted`). Both are placeholders, which
+`resolved` replaces by numba's functions and intrinsics when a kernel is compiled.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["emitted", "inlined", "resolved"]
 
 
 class _Emitted:
-    """Placeholder of an intrinsic in a module of `emitting`, by its path "module:name"."""
+    """Placeholder of a numba intrinsic, by the name of its module in `compiling.emitting` and its own: "module:name"."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -56,7 +56,7 @@ def emitted(path: str) -> Any:
 
 
 def inlined(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator for functions that kernels call; they are compiled into their callers.
+    """Return a decorator for functions that kernels call; they stay Python functions until a kernel that calls them is compiled.
 
     Args:
         options: options of `numba.njit`.
@@ -65,7 +65,9 @@ def inlined(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def resolved(function: Callable[..., Any]) -> types.FunctionType:
-    """Return a copy of the function whose globals and closure hold numba's objects in place of placeholders."""
+    """Return a copy of a Python function whose globals and closure hold numba's functions and intrinsics in place of
+    placeholders.
+    """
     code: types.CodeType = function.__code__
     names: dict[str, Any] = dict(function.__globals__)
     for name in _names(code):

@@ -1,4 +1,4 @@
-"""Arrays whose raw addresses are passed to kernels."""
+"""Arrays whose raw addresses are passed to kernels: allocation, flat views, and views of memory at an address."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ _LARGE = 1 << 15
 
 
 def aligned(shape: Sequence[int], dtype: DTypeLike, *, zeroed: bool = True) -> Array:
-    """Allocate a cache-line-aligned array with padding, so that vector loads may read past its end to the cache line's.
+    """Allocate an array aligned to a cache line (64 bytes), with spare bytes behind it, so that vector loads may read past its
+    end.
 
     Args:
         shape: its shape.
         dtype: its type.
-        zeroed: whether the values are 0; otherwise those of a large one are undefined, for a caller that writes them all.
+        zeroed: whether the values are 0; if not, those of an array of 32 KiB or more are undefined, for a caller that writes them
+            all.
     """
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
@@ -56,6 +58,6 @@ def flat(array: Array) -> Array:
 
 
 def words_at(where: int, count: int) -> Array:
-    """Return an int64 view of `count` words of memory at an address."""
+    """Return a view, as an int64 array, of `count` words of memory from the address `where` on."""
     memory: Any = (ctypes.c_int64 * count).from_address(where)
     return np.frombuffer(memory, np.int64)

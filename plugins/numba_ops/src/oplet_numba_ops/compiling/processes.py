@@ -33,7 +33,7 @@ _MODULES = ("oplet", "oplet_builtin_ops", __name__.partition(".")[0], "numpy", "
 
 
 class Compilers:
-    """The pool of compile processes, each driven by a thread, and the queue of kernels."""
+    """The pool of compile processes, each driven by a thread of this process, and the queue of kernels to compile."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -45,7 +45,7 @@ class Compilers:
         self._folders = _folders()
 
     def want(self, kernel: Kernel) -> bool:
-        """Queue a kernel for compilation; return False if no process can be started."""
+        """Queue a kernel for compilation; return False if no compile process can be started here."""
         if self._folders is None:
             return False
         with self._changed:
@@ -71,8 +71,10 @@ class Compilers:
                 checkpoint()
 
     def _lead(self) -> None:
-        """Run one thread's loop: start a compile process, feed it kernels until the queue stays empty for a while; restart it
-        once if it dies.
+        """Run the loop of one thread: start a compile process and feed it kernels, until the queue has been empty for two
+        seconds.
+
+        If the process dies, another one is started for the kernels that are left.
         """
         while self._has_work():
             # No `TemporaryDirectory`: the end of this process would remove it before the process that compiles is started in it.
@@ -113,7 +115,7 @@ class Compilers:
             return bool(self._waiting) or self._changed.wait_for(lambda: bool(self._waiting), _IDLE)
 
     def _next(self, child: _Child) -> bool:
-        """Compile the next queued kernel in the process; return False if the process died."""
+        """Have the process compile the next queued kernel, and load the result; return False if the process died."""
         with self._changed:
             if not self._waiting:  # another leader has it
                 return True
@@ -142,7 +144,9 @@ class Compilers:
             kernel.fail(reason)
 
     def leave(self) -> None:
-        """At exit: hand the queue to a running process, which compiles it into the disk cache and then ends."""
+        """At the exit of this process: hand the queue to a compile process that runs, which compiles it into the disk cache and
+        then ends.
+        """
         with self._changed:
             self._leaving = True
             self._changed.wait_for(lambda: self._children or not self._waiting or not self._leaders, _START_SECONDS)
@@ -151,7 +155,7 @@ class Compilers:
 
 
 class _Child:
-    """One child process that compiles kernels one by one."""
+    """A compile process, to which this process sends one kernel after the other."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -161,10 +165,10 @@ class _Child:
         return self._process.poll() is None
 
     def answer(self) -> bytes:
-        """Return the compiled bytes for `Kernel.adopt` of the requested kernel.
+        """Wait for the machine code of the kernel that was asked for; return the bytes that `Kernel.adopt` loads.
 
         Raises:
-            CompileError: it cannot be compiled, or the process ended.
+            CompileError: the kernel cannot be compiled, or the process ended, or was ended as it took five minutes.
         """
         timer = threading.Timer(_LONGEST, self._process.kill)
         timer.daemon = True
@@ -183,7 +187,7 @@ class _Child:
         return base64.b64decode(found["code"])
 
     def ask(self, kernel: Kernel) -> None:
-        """Send a request to compile a kernel, without waiting."""
+        """Send the process a request to compile a kernel, without waiting for the answer."""
         request = {"name": kernel.name, "module": kernel.function.__module__, "family": kernel.family}
         with suppress(OSError, ValueError):  # it has ended
             if self._process.stdin is not None:
@@ -191,7 +195,7 @@ class _Child:
                 self._process.stdin.flush()
 
     def end(self) -> None:
-        """Close its input, on which the process ends, and wait for it."""
+        """Close the process's input, at which it ends, and wait for that, two seconds at most."""
         with suppress(OSError, ValueError, subprocess.TimeoutExpired):
             if self._process.stdin is not None:
                 self._process.stdin.close()
@@ -199,7 +203,7 @@ class _Child:
 
 
 def _folders() -> list[str] | None:
-    """Return the sys.path folders that a compile process needs; None if `sys.executable` may not be a Python."""
+    """Return the folders that a compile process needs in its sys.path; None if `sys.executable` may be no Python interpreter."""
     if getattr(sys, "frozen", False) or not os.path.basename(sys.executable or "").lower().startswith(("python", "pypy")):
         return None
     found: list[str] = []

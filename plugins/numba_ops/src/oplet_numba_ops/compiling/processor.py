@@ -1,4 +1,6 @@
-"""Processor features that kernel layouts depend on, and the processor's identity, part of the cache key."""
+"""Processor features on which the layouts of kernels' data depend, and the processor's identity (a part of the disk cache's
+keys).
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ _MOST = 16
 
 @functools.cache
 def identity() -> str:
-    """Return a hash of the processor and of numba's CPU settings; based on LLVM's detection where the system gives no
-    description.
+    """Return a hash of the processor's description and of numba's CPU settings (NUMBA_CPU_NAME, NUMBA_CPU_FEATURES).
+
+    Where the system gives no description, the features that LLVM detects stand in for it.
     """
     told = [os.environ.get("NUMBA_CPU_NAME", ""), os.environ.get("NUMBA_CPU_FEATURES", "")]
     text = "\n".join([platform.machine(), *told, description() or json.dumps(_measured(), sort_keys=True)])
@@ -53,13 +56,16 @@ def _features() -> dict[str, bool]:
 
 
 def has_byte_products() -> bool:
-    """Return whether the processor has dot products of 64 bytes at a time (AVX-512 VNNI)."""
+    """Return whether the processor has dot products of bytes, 64 at a time (AVX-512 VNNI)."""
     features = _features()
     return bool(features.get("avx512vnni") and features.get("avx512bw") and features.get("avx512vl"))
 
 
 def tile_rows() -> dict[int, int]:
-    """Return the rows (windows) of a register tile by its number of filter vectors, so that all accumulators stay in registers."""
+    """Return how many rows (convolution windows) a tile of a matrix product has, by its number of vectors of 16 filters.
+
+    So many sums just stay in the processor's registers. The keys are the numbers of vectors that tiles may have.
+    """
     if _features().get("avx512f"):
         return {4: 6, 3: 8, 2: 10, 1: 12}
     return {1: 6}  # twelve of sixteen registers of 256 bits; a panel of two vectors would need more of them for its filters

@@ -1,4 +1,4 @@
-"""Runs a node on its numpy kernel until its compiled kernels are ready."""
+"""Runs a node by numpy's kernel until its compiled kernels are ready (tiered execution)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ Bind = Callable[[], Thunk]
 
 
 class Replaced(NamedTuple):
-    """A node that runs on the numpy kernel until its compiled kernels are ready.
+    """A node that numpy's kernel runs until its compiled kernels are ready.
 
     Attributes:
-        twins: the nodes that numpy's kernels have prepared and run, in this order: those that the node absorbs, and its own twin.
-        missing: the compiled kernels that are not there yet.
-        bind: binds the node to them.
+        twins: the nodes that numpy's kernels have prepared and run, in this order: the nodes that are fused into this one, then a
+            second node with the same tensors as this one.
+        missing: the compiled kernels that are not ready yet.
+        bind: returns the function that runs the node by the compiled kernels.
     """
 
     twins: Sequence[Node]
@@ -33,11 +34,12 @@ class Replaced(NamedTuple):
 
 
 class _ForNow:
-    """The numpy kernel's function while compilation runs: an `oplet.Improving`, which the runtime replaces later.
+    """The function that runs a node by numpy's kernel while others compile: an `oplet.Improving`, which the runtime replaces
+    later.
 
     Args:
-        thunk: the numpy kernel's function.
-        replaced: the node.
+        thunk: the function that runs numpy's kernel.
+        replaced: the node, and what is to replace that function.
     """
 
     def __init__(self, thunk: Thunk, replaced: Replaced) -> None:
@@ -69,7 +71,9 @@ class _ForNow:
 
 
 def replaceable(context: Context, replaced: Replaced) -> Thunk:
-    """Return the numpy kernel's function, which tells the runtime when the compiled kernels are ready."""
+    """Return a function that runs the node by numpy's kernel, and that gives the runtime the compiled one once its kernels are
+    ready.
+    """
     thunks = [_bound(context, twin) for twin in replaced.twins]
     return _ForNow(thunks[0] if len(thunks) == 1 else partial(in_turn, thunks), replaced)
 

@@ -1,7 +1,8 @@
-"""The compile process: one request per line on stdin, one answer per line on stdout.
+"""The compile process: one request per line on stdin, one answer per line on stdout, both JSON.
 
-A request names a kernel, the module of its function, and the function that makes it, if it is one of a family. The answer is its
-machine code, or the reason why it could not be compiled. The process ends when its input does.
+A request names a kernel, the module of its function, and, for one of a family (kernels made by a function from constants), that
+function and the constants. The answer is the kernel's machine code, or the reason why it could not be compiled. The process ends
+when its input ends.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _NICENESS = 5
 
 
 def main() -> None:
-    """Answer requests until stdin ends."""
+    """Read requests from stdin and write an answer to each, until stdin ends."""
     # The empty folder that it was started in goes with the process that asked; numba compiles arrays only where there is a current folder.
     empty = ""
     with suppress(OSError):  # it may be gone already
@@ -61,7 +62,7 @@ def _found(request: dict[str, Any]) -> Kernel:
     """Find or build the kernel that a request names.
 
     Raises:
-        CompileError: there is none here.
+        CompileError: the named module has no such kernel, e.g. as the sources have changed.
     """
     importlib.import_module(request["module"])
     if request["family"] is not None:

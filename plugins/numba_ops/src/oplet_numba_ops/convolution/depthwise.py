@@ -1,4 +1,4 @@
-"""Planning of depthwise convolutions: layouts, and the parts for threads, for the kernels of `taps`."""
+"""Planning of depthwise convolutions: the layouts of data, and the parts of the work for threads, for the kernels of `taps`."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ def plan_depthwise(
     finish: Finishing,
     pad: float,
 ) -> Bind:
-    """Plan a depthwise convolution with constant weights: lay it out, request scratch memory, compile its kernel.
+    """Plan a depthwise convolution with constant weights: pack the weights, request scratch memory, compile its kernel.
 
     Args:
         context: the kernel's context.
         node: the node.
-        source: the map: the node's input, or that of a PAD that it absorbs.
+        source: the map that is convolved: the node's input, or that of a PAD that is fused into the node.
         windows: the windows over the map, which has as many channels as the output.
         multiplier: output channels of each input channel.
         taps: returns the weights, (height, width, channels).
-        finish: the output stage.
-        pad: the value of the padding.
+        finish: the output stage: what becomes of the sums (bias, rescaling, clamp).
+        pad: the value of the padding, in the numbers of the input.
     """
     output = node.outputs[0]
     h, w, columns = windows.height, windows.width, windows.channels

@@ -1,7 +1,8 @@
 """Direct convolution for small layers: each output is accumulated over the filter taps, channels innermost, and finished at once.
 
-They serve the layers that `products` does not: float activations with integer weights, 16-bit activations, channels in groups, and
-transposed convolutions. For large ones numpy's matrix products are faster. Sums of integers are exact, so that results equal numpy's.
+These kernels serve the layers that the tiled products of `products` do not: float activations with integer weights, 16-bit
+activations, channels in groups, and transposed convolutions. For large ones numpy's matrix products are faster. Sums of integers
+are exact, so that results equal numpy's.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Geometry(NamedTuple):
         depth: the channels of a group of the input.
         groups: the groups of channels.
         filters: the channels of the output.
-        transposed: whether this is the transpose of that convolution.
+        transposed: whether the layer is the transpose of the convolution that the other attributes describe.
     """
 
     batch: int
@@ -67,7 +68,7 @@ class Geometry(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """Return the layer's cost in units of loop steps, compared with `_MOST_STEPS`."""
+        """Return the layer's cost in steps of the innermost loop: one input value times the weights of eight output channels."""
         pixels = self.batch * self.height.out * self.width.out
         taps = self.height.filter * self.width.filter * self.groups
         return pixels * taps * (self.depth + _TAP) * (1 + (self.filters // self.groups - 1) // _PANEL)
@@ -79,7 +80,7 @@ class Geometry(NamedTuple):
 
     @property
     def words(self) -> tuple[int, ...]:
-        """Return the sizes as integer kernel arguments."""
+        """Return sizes, strides, dilations, padding and channels, in the order in which the direct kernel takes them."""
         h, w = self.height, self.width
         read, made = ((h.out, w.out), (h.size, w.size)) if self.transposed else ((h.size, w.size), (h.out, w.out))
         axes = (h.filter, w.filter, h.stride, w.stride, h.dilation, w.dilation, h.before, w.before)
@@ -88,7 +89,9 @@ class Geometry(NamedTuple):
 
 @_inlined
 def _first(out, stride, before, dilation, transposed):  # type: ignore[no-untyped-def]
-    """Return an output's first filter tap along an axis, the tap step, the input position of that tap, and the position step."""
+    """Return, for the output position `out` along an axis: its first filter tap, the step to its next tap, the input position of
+    the first tap, and the step from there to that of the next.
+    """
     if transposed:
         return (out + before) % stride, stride, (out + before) // stride, -1
     return 0, 1, out * stride - before, dilation
@@ -135,11 +138,18 @@ def _finish_floats(sums, filters, image, table, scales, out, at, zero, low, high
 
 @family
 def direct_kernel(source: str, sums: str, table: str, output: str) -> Kernel:
-    """Build the direct kernel for the given element types, in numba's names.
+    """Build the direct kernel for the given element types, in numba's names ("i1", "f4").
 
-    Weights are by panel of `_PANEL` of a group's output channels, then by tap, by the input's channel, and by channel of the panel. A table
-    of float32 holds the channels' scales, for sums of integers, and biases; one of float64 holds offsets and factors, for a product that is
-    rounded once; one of int64 holds `WORDS` numbers for each channel.
+    Weights are ordered by group of channels, panel (eight of a group's output channels), tap, input channel, and channel of the
+    panel.
+
+    Args:
+        source: the type of the activations.
+        sums: the float type in which products are summed.
+        table: the type of the output stage's table: "f4" has the channels' scales, for sums of integers, and biases; "f8" has
+            offsets and factors, for a product that is rounded once; "i8" has `WORDS` numbers of `fixed_point.scaling_table` for
+            each channel.
+        output: the type of the outputs.
     """
     kind = {"f4": np.float32, "f8": np.float64}[sums]
     finish = {"i8": _finish_quantized, "f8": _finish_rounded, "f4": _finish_floats if source == "f4" else _finish_hybrid}[table]
@@ -194,7 +204,7 @@ def direct_kernel(source: str, sums: str, table: str, output: str) -> Kernel:
 
 
 def plan_direct_layer(context: Context, node: Node, geometry: Geometry, layer: QuantizedLayer | HybridLayer) -> Bind:
-    """Plan a small layer with constant integer weights and bias."""
+    """Plan a small layer with constant integer weights and bias; decline a large one (leave it to numpy's kernel)."""
     if isinstance(layer, QuantizedLayer):
         return _plan_quantized(context, node, geometry, layer)
     if layer.block_size or layer.activation not in CLAMPS:
@@ -271,10 +281,12 @@ def plan_direct(
     bias: Tensor | None,
     activation: ActivationFunctionType,
 ) -> Bind:
-    """Plan a small float layer with constant weights and bias.
+    """Plan a small float layer with constant weights and bias; decline a large one (leave it to numpy's kernel).
 
     Args:
+        geometry: the layer's sizes.
         rows: returns the weights, one row per output channel.
+        bias: one value per output channel; None for none.
     """
     if activation not in CLAMPS:
         decline("its activation is not one that it computes.")
@@ -300,7 +312,9 @@ def plan_direct(
 
 
 def _source_place(node: Node) -> int:
-    """Return the input position of the activations, which follow the output shape in TRANSPOSE_CONV."""
+    """Return which of the node's inputs has the activations: the third of TRANSPOSE_CONV (the first is the output's shape), else
+    the first.
+    """
     return 2 if node.op_name == "TRANSPOSE_CONV" else 0
 
 
@@ -312,7 +326,11 @@ def _ensure_small(geometry: Geometry) -> None:
 
 
 def _arranged(context: Context, node: Node, geometry: Geometry, rows: Callable[[], Array], axis: int, kind: Any) -> Array:
-    """Return the weights packed in panels of channels, shared by all interpreters of the model."""
+    """Return the weights in the order that `direct_kernel` reads, as numbers of type `kind`; one array for all interpreters of
+    the model.
+
+    `rows` returns the weights, one row per output channel, which lie along `axis` in the tensor (a part of the cache's key).
+    """
     groups, depth, dtype = geometry.groups, geometry.depth, np.dtype(kind)
     count, taps = geometry.filters // groups, geometry.height.filter * geometry.width.filter
     padded = padded_rows(count, _PANEL)

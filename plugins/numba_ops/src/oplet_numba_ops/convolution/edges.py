@@ -18,18 +18,22 @@ _BYTES = (TensorType.INT8, TensorType.UINT8)
 
 
 def edges(width: int, stride: int, dilation: int, left: int, room: int) -> tuple[int, int]:
-    """Return how many windows at a row's start, and how many at its end, include padding; arguments as in `taps_kernel`."""
+    """Return how many windows at a row's start, and how many at its end, include padding.
+
+    `width` taps at a distance of `dilation` make a window; there are `left` columns of padding before the row, and the last
+    window covers `room` columns that are in memory.
+    """
     missing = max(0, (width - 1) * dilation + 1 - room)
     return -(-left // stride), -(-missing // stride)
 
 
 class Border(NamedTuple):
-    """The border that a fused PAD would add around a map.
+    """The border that a PAD, fused into a convolution, would add around its map.
 
     Attributes:
-        source: the map.
-        top: the rows before it.
-        left: the columns before it.
+        source: the map, without the border.
+        top: the rows of border above the map.
+        left: the columns of border to the left of the map.
     """
 
     source: Tensor
@@ -37,7 +41,9 @@ class Border(NamedTuple):
     left: int
 
     def around(self, windows: Windows2D) -> Windows2D:
-        """Return the windows in coordinates of the unpadded map."""
+        """Return the windows, given over the map with its border, as windows over the map without it, whose padding is larger
+        instead.
+        """
         _, height, width, _ = self.source.shape
         rows = _within(windows.height, height, self.top)
         return Windows2D(windows.batch, rows, _within(windows.width, width, self.left), windows.channels)
@@ -50,8 +56,13 @@ def _within(axis: Axis, size: int, before: int) -> Axis:
 
 
 def border_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
-    """Return the spatial constant PAD that produces a node's input, if it is among `makers` and can be fused into the
-    convolution.
+    """Return, in a list, the PAD among `makers` that can be fused into a convolution; an empty one if there is none.
+
+    It produces the convolution's input, and pads rows and columns by a constant number of zeros (or zero points).
+
+    Args:
+        node: the convolution.
+        makers: the nodes that produce its inputs and that nothing else reads.
     """
     return [
         maker
@@ -80,7 +91,7 @@ def _is_hybrid(node: Node) -> bool:
 
 
 def _is_padded_alike(source: Tensor) -> bool:
-    """Return whether PAD's border equals a convolution's own padding: zeros, or the zero point."""
+    """Return whether a PAD of `source` fills its border as a convolution pads its input: with zeros, or the zero point."""
     return source.type is TensorType.FLOAT32 or (source.type in _BYTES and source.quantization is not None)
 
 

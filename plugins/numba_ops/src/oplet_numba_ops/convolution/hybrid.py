@@ -1,7 +1,7 @@
-"""Hybrid layers: float activations, quantized at run time, times integer weights.
+"""Hybrid layers: float activations, quantized to 8 bits at run time, times integer weights.
 
-With instructions for products of bytes, layers of all sizes are sums of integers; elsewhere a few rows are, whose weights are read once, as
-bytes.
+On processors with dot products of bytes (AVX-512 VNNI), layers of all sizes are computed in integers. On others only layers of up
+to four rows are computed here; they read each weight once, as a byte.
 """
 
 from __future__ import annotations
@@ -56,12 +56,13 @@ def multiplies_bytes(layer: HybridLayer) -> bool:
 
 
 def plan_scaled_tiles(context: Context, node: Node, windows: Windows2D, layer: HybridLayer) -> Bind:
-    """Plan a layer for which `multiplies_bytes` is true, as a tiled product of bytes.
+    """Plan a layer for which `multiplies_bytes` is true, as a tiled product of bytes whose sums are scaled to floats.
 
-    Its results are those of numpy's kernels, but for the order of additions of weights in blocks, which is XNNPACK's.
+    Its results are those of numpy's kernels; with blockwise weights the order of additions is XNNPACK's.
 
     Args:
         windows: the windows over the activations, (batches, rows, columns, channels).
+        layer: the layer's weights and quantization.
     """
     source, output, weights = layer.source, node.outputs[0], layer.weights
     if not windows.count or not weights.size:
@@ -123,17 +124,20 @@ def plan_scaled_tiles(context: Context, node: Node, windows: Windows2D, layer: H
 
 
 def _how(layer: HybridLayer) -> int:
-    """Return the row quantization mode of a layer: symmetric, asymmetric or to even."""
+    """Return how a layer's rows are quantized: SYMMETRIC, AROUND (with a zero point), or TO_EVEN (with one, as XNNPACK does)."""
     return TO_EVEN if layer.even else AROUND if layer.asymmetric else SYMMETRIC
 
 
 def _blocks(rows: int, depth: int, size: int) -> Layout:
-    """Return the layout of rows whose weight blocks are contiguous runs."""
+    """Return the layout of `rows` windows that are rows of `depth` values; each block of `size` weights of one scale is a run."""
     return Layout(depth // size, size, np.arange(0, depth, size, dtype=np.int64), np.arange(rows, dtype=np.int64) * depth)
 
 
 def _scaled_panels(layer: HybridLayer, layout: Layout, vectors: int, packed: bool) -> tuple[Array, Array, Array]:
-    """Pack the weights for `scaled_kernel`: panels, their sums or block scales, and the output table without biases."""
+    """Return the weights as `scaled_kernel` reads them: packed filters, its `marks`, and its `table` without biases.
+
+    `vectors` vectors of filters are packed side by side (a panel); `packed` means that two weights of 4 bits share a byte.
+    """
     integers, channels, size = layer.integers(), layer.channels, layer.block_size
     width = vectors * LANES
     count = -(-channels // width)
@@ -181,7 +185,9 @@ def _rows_kernel(values, weights, scales, factors, bias, output, first, last, lo
 
 
 def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind:
-    """Plan a layer with constant weights; decline many rows, or sums that float32 cannot hold exactly."""
+    """Plan a layer of a few rows with constant weights; decline (leave to numpy's kernel) more than four, or sums that float32
+    cannot hold.
+    """
     weights, output = layer.weights, node.outputs[0]
     units, depth = weights.shape
     if layer.batches > _FEW or not layer.batches or layer.compute != TensorType.FLOAT32 or weights.data.dtype.itemsize != 1:

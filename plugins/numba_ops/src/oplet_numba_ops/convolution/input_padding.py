@@ -47,13 +47,14 @@ def _convert(source, target, first, last, top, left, value):  # type: ignore[no-
 
 @family
 def pad_kernel(source: str) -> Kernel:
-    """Build the padding kernel for maps (batch, rows, values per row), with `top` rows and `left` values of padding before them.
+    """Build the kernel that copies maps (batch, rows, values per row) into larger ones, with a border of one value.
 
-    It fills the rows `first` to `last` of all maps together.
+    The kernel's arguments are the two arrays, `first` and `last` (which rows of all the larger maps to write), `top` (the rows of
+    border above), `left` (the values of border before each row), and the border's value.
 
     Args:
-        source: numba's name of the numbers' type, which are converted to float32; "" for bytes, which are copied with xor
-            `flip`.
+        source: numba's name of the numbers' type, which are converted to float32; "" for bytes, each of which is copied as byte ^
+            `flip`, the kernel's last argument (128 turns int8 into uint8).
     """
     if not source:
         return Kernel(_pad, "void(u1[:,:,::1], u1[:,:,::1], i8, i8, i8, i8, u1, u1)")
@@ -62,6 +63,9 @@ def pad_kernel(source: str) -> Kernel:
 
 @kernel("void(u1[:,:,::1], u1[:,:,::1], i4[::1], i8, i8, i8, i8)")
 def PAD_BATCHES(source, target, values, first, last, top, left):  # type: ignore[no-untyped-def]
-    """Pad byte maps as `pad_kernel` does, with a separate border value for each map of the batch."""
+    """Copy byte maps (batch, rows, values per row) into larger ones, with a border of one value per map (`values`).
+
+    Rows `first` to `last` (exclusive) of all larger maps are written; `top` rows and `left` values of border come before a map.
+    """
     for number in range(first, last):
         _pad_line(source, target, number, top, left, np.uint8(values[number // target.shape[1]]), np.uint8(0))

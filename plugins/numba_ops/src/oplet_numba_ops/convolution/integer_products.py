@@ -23,7 +23,11 @@ _MOST = 1 << 14
 
 @family
 def products_kernel(left: str, right: str, output: str, plain: bool) -> Kernel:
-    """Build the kernel for matrices of these numba types; `plain` if the int32 sums are the outputs."""
+    """Build the kernel for batched products of integer matrices; the first three arguments are numba's names of their types
+    ("i1").
+
+    `plain` means that the outputs are the sums themselves, int32; otherwise these are rescaled, by one factor per column.
+    """
 
     # fmt: off
     def products(  # type: ignore[no-untyped-def]
@@ -55,7 +59,12 @@ def products_kernel(left: str, right: str, output: str, plain: bool) -> Kernel:
 
 
 def matrix_starts(shape: Shape, batches: Shape) -> Array:
-    """Return the flat start position of each batch's matrix, with broadcasting, int64."""
+    """Return at which element each batch's matrix begins, int64; matrices that broadcast over batches begin at the same one.
+
+    Args:
+        shape: the shape of an operand, (batches..., rows, columns).
+        batches: the dimensions before the last two of the result.
+    """
     given = (1,) * (len(batches) + 2 - len(shape)) + shape
     count = math.prod(given[:-2])
     positions = np.arange(count, dtype=np.int64) * (given[-1] * given[-2])
@@ -63,7 +72,7 @@ def matrix_starts(shape: Shape, batches: Shape) -> Array:
 
 
 def plan_integer_products(context: Context, node: Node) -> Bind:
-    """Plan a BATCH_MATMUL node with integer inputs."""
+    """Plan a BATCH_MATMUL node with integer inputs; decline large products, for which numpy's kernel is faster."""
     left, right = node.inputs
     output, product = node.outputs[0], node.prepared
     if not left.size or not right.size or output.size * product.depth > _MOST:

@@ -25,14 +25,14 @@ _ROW_BYTES = 28
 
 
 class Finishing(NamedTuple):
-    """Parameters of a kernel's output stage; see `emitting.vectors.Finish`.
+    """Parameters of a kernel's output stage: what becomes of its sums (bias, rescaling, clamp). See `emitting.vectors.Finish`.
 
     Attributes:
-        bits: the bits of an output.
+        bits: the bits of an output: 32 for floats, 8 or 16 for integers.
         rounding: one of `emitting.rounding`'s constants.
-        table: the values per channel.
-        channels: the entries of a row of the table.
-        bounds: low, high and zero.
+        table: the values per channel, as `Finish` reads them.
+        channels: the entries of a row of the table, more than there are channels.
+        bounds: (smallest output, largest output, zero point).
     """
 
     bits: int
@@ -49,7 +49,9 @@ def _rows(channels: int) -> int:
 def float_finishing(
     node: Node, bias: Tensor | None, channels: int, activation: ActivationFunctionType, times: int = 1
 ) -> Finishing:
-    """Build the float output stage: a constant bias, tiled `times` times over the channels, and a clamp."""
+    """Return the output stage of float sums: a constant bias, repeated `times` times over the channels, and the activation's
+    clamp.
+    """
     rows = _rows(channels)
 
     def make() -> Array:
@@ -65,12 +67,12 @@ def float_finishing(
 
 
 def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[], Array] | None = None) -> Finishing | None:
-    """Build the integer output stage: a constant layer's requantization; None if its numbers are too large.
+    """Return the output stage of integer sums: a constant layer's requantization; None if its numbers are too large for it.
 
     Args:
         layer: the layer's parameters.
         integer: whether sums are int32; else they are float32.
-        added: returns integers to add to the sums of each channel, with `integer`.
+        added: returns one integer per channel to add to its sums, only if `integer`; None for none.
     """
     requantizer = layer.requantizer()
     kind = layer.output.dtype
@@ -107,7 +109,9 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[]
 
 
 def _hairs(requantizer: Requantization) -> Array:
-    """Return half of each channel's smallest product step; added to a product, it avoids ties."""
+    """Return, per channel, half of the smallest difference of two scaled sums; with it added, none lies halfway between two
+    outputs.
+    """
     unit_bits = 15 if requantizer.rounding is Rounding.WIDE else 31
     return np.asarray(np.ldexp(0.5, requantizer.multipliers[1] - unit_bits))
 

@@ -1,4 +1,6 @@
-"""Planning of convolutions as tiled matrix products: layouts of windows and filters, and the steps that compute them."""
+"""Planning of convolutions as tiled matrix products: where windows lie in memory, how filters are packed, and the steps that
+compute.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +49,13 @@ _AT_ONCE = 1 << 24
 
 
 class Layout(NamedTuple):
-    """Where windows lie in memory: each is a set of contiguous runs at fixed offsets.
+    """Where windows lie in memory: each window is `runs` runs of consecutive values, at the same offsets from the window's start.
 
     Attributes:
-        runs: the number of runs of consecutive values that make up a window.
+        runs: the number of runs of a window.
         length: the values of a run.
         offsets: the runs' offsets from the window's start, in bytes.
-        starts: the windows' starts, in bytes.
+        starts: each window's start, in bytes from that of the map.
     """
 
     runs: int
@@ -92,13 +94,18 @@ _few_layouts = lru_cache(maxsize=64)(_lay_out)
 
 @lru_cache(maxsize=256)
 def panel_vectors(filters: int) -> int:
-    """Return how many filter vectors make up a panel so that the fewest lanes are wasted."""
+    """Return how many vectors of 16 filters to pack side by side (a panel), so that few lanes are wasted on `filters` filters."""
     costs = {4: 1.0, 3: 1.0, 2: 1.03, 1: 1.25}
     return min(tile_rows(), key=lambda v: -(-filters // (v * LANES)) * v * costs[v])
 
 
 def _tile(windows: int, vectors: int) -> int:
-    """Return the number of windows per tile, chosen so that few are computed twice, as the last tile is a full one."""
+    """Return how many windows a tile computes together, so that few are computed twice, as the last tile is a full one.
+
+    Args:
+        windows: the number of windows.
+        vectors: the vectors of filters of a panel.
+    """
     most = tile_rows()[vectors]
     if windows > _FEW:
         return most
@@ -106,7 +113,14 @@ def _tile(windows: int, vectors: int) -> int:
 
 
 def panels_of(matrix: Array, layout: Layout, vectors: int, integer: bool) -> Array:
-    """Pack filters (filters, values per window) in the order in which tiles read them: panel, value, filter."""
+    """Pack filters in the order in which tiles read them: (panel, run, step, filter of the panel, value of the step).
+
+    Args:
+        matrix: the filters, (filters, values of a window).
+        layout: the runs of a window.
+        vectors: the vectors of 16 filters of a panel.
+        integer: whether a step is four bytes of int8, as byte dot products take them; otherwise it is one float32.
+    """
     filters = len(matrix)
     width = vectors * LANES
     count = -(-filters // width)
@@ -121,7 +135,9 @@ def panels_of(matrix: Array, layout: Layout, vectors: int, integer: bool) -> Arr
 
 
 def _fill(panels: Array, matrix: Array, runs: int, length: int) -> Array:
-    """Fill panels with the filters, zero-padded after the last one, and return them."""
+    """Write filters (filters, values of a window of `runs` runs of `length`) into `panels`, with zeros after the last; return
+    `panels`.
+    """
     _, _, steps, width, group = panels.shape
     block = max(1, _AT_ONCE // panels[0].nbytes)
     count = len(panels)
@@ -162,7 +178,7 @@ def plan_tiles(
     weights_are: str = "panels",
     after: Callable[[], list[Step]] = list,
 ) -> Bind:
-    """Plan a convolution with constant weights as tiled products: layout, scratch memory, compiled kernels.
+    """Plan a convolution with constant weights as a tiled matrix product: layout, scratch memory, compiled kernels.
 
     Args:
         context: the kernel's context.
@@ -170,13 +186,13 @@ def plan_tiles(
         windows: the windows over the input.
         filters: the number of filters.
         rows: returns the weights, (filters, values of a window).
-        finishing: the output stage.
+        finishing: returns the output stage: what becomes of the sums (bias, rescaling, clamp).
         integer: whether bytes are multiplied; otherwise floats are, and integers are converted to floats.
         pad: the value of the padding.
-        source: the input, if it is not the node's first one.
-        output: the tensor of the outputs, if it is not the node's.
-        weights_are: names what `rows` makes of the weights.
-        after: returns further steps.
+        source: the input; None for the node's first one.
+        output: the tensor of the outputs; None for the node's.
+        weights_are: the key under which the packed weights are cached; callers whose `rows` differ pass different ones.
+        after: returns steps to run after the product.
     """
     source, output = source or node.inputs[0], output or node.outputs[0]
     count = windows.count
@@ -243,14 +259,14 @@ def plan_stamps(
     bias: Tensor | None,
     activation: ActivationFunctionType = ActivationFunctionType.NONE,
 ) -> Bind:
-    """Plan a float TRANSPOSE_CONV without overlap (stride = kernel): a matrix product, then a scatter.
+    """Plan a float TRANSPOSE_CONV without overlap (stride = kernel): a matrix product, whose results are then copied to their
+    places.
 
     Args:
         context: the kernel's context.
         node: the node, with constant weights (filters, height, width, channels) as its second input.
-        source: its maps.
-        bias: its bias, which is constant.
-        activation: its activation.
+        source: the maps to convolve.
+        bias: a constant, one value per filter; None for none.
     """
     if activation not in CLAMPS:
         decline("its activation is not one that it computes.")
@@ -282,8 +298,10 @@ def plan_stamps(
 
 
 def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer: QuantizedLayer, pad: int) -> Bind:
-    """Plan a convolution of integers with constant weights and bias as tiled products; if sums are not exact in a lane, compute
-    it directly when small, else decline.
+    """Plan a convolution of integers with constant weights and bias as a tiled matrix product.
+
+    If the sums may not be exact in 32-bit lanes, a small layer is computed directly (`direct`), and a large one declined (left to
+    numpy's).
 
     Args:
         context: the kernel's context.

@@ -1,4 +1,4 @@
-"""Run-time quantization of float rows, bit for bit as numpy's (`oplet_builtin_ops.layers.hybrid`)."""
+"""Quantization of float rows at run time, bit for bit as the numpy kernels do it (`oplet_builtin_ops.layers.hybrid`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ def _are_finite(values):  # type: ignore[no-untyped-def]
 
 @inlined(error_model="numpy")
 def _scaling(values, how):  # type: ignore[no-untyped-def]
-    """Compute a row's quantization: factor, zero point, lower bound, and scale (NaN for a row with non-finite values)."""
+    """Compute how to quantize a row; return (1 / scale, zero point, lowest integer, scale).
+
+    The scale is NaN if the row has values that are not finite, or a range beyond float32. `how` is SYMMETRIC, AROUND (with a zero
+    point) or TO_EVEN (with one, as XNNPACK computes it).
+    """
     if not _are_finite(values):
         return _ONE, _ZERO, _LEAST, _NAN
     low = min(smallest(values.ctypes.data, values.size), _ZERO)
@@ -65,7 +69,7 @@ def _scaling(values, how):  # type: ignore[no-untyped-def]
 
 @inlined()
 def _whole(value, how):  # type: ignore[no-untyped-def]
-    """Round a float32 to an integer: ties to even, or away from zero, as `how` says."""
+    """Round a float32 to an integer: ties to even if `how` is TO_EVEN, else ties away from zero."""
     if how == TO_EVEN:
         return np.rint(value)
     return np.trunc(value + (-_BELOW_HALF if value < _ZERO else _BELOW_HALF))
@@ -73,7 +77,11 @@ def _whole(value, how):  # type: ignore[no-untyped-def]
 
 @inlined()
 def _quantize(line, integers, how, factor, zero, least, scale, added):  # type: ignore[no-untyped-def]
-    """Write a row as integers minus their zero point, plus `added`; only `added` for a row that cannot be quantized."""
+    """Quantize a float32 row: write each value's integer minus the zero point, plus `added`, into `integers`.
+
+    `how` decides the rounding (SYMMETRIC, AROUND, TO_EVEN), `factor` is 1 / scale, `zero` the zero point, `least` the lowest
+    integer (the largest is 127). If `scale` is NaN, as for rows that are not finite, all integers are `added`.
+    """
     lowest, highest = least - zero, _MOST - zero
     if scale != scale:
         for i in range(line.size):
@@ -88,9 +96,11 @@ def _quantize(line, integers, how, factor, zero, least, scale, added):  # type: 
 
 @kernel("void(f4[:,::1], u1[:,::1], f4[::1], i4[::1], i8, i8, i8)")
 def QUANTIZE_BYTES(values, target, scales, zeros, how, first, last):  # type: ignore[no-untyped-def]
-    """Quantize the rows `first` to `last` to 0 .. 255, 128 more than numpy's int8 values; `zeros` receives their zero points.
+    """Quantize the rows `first` to `last` (exclusive) of float32 `values` to bytes, which are 128 more than numpy's int8 values.
 
-    Rows that hold an infinity or NaN, or whose range is too large for a float, get the scale NaN.
+    `scales` receives the scale of each row, NaN if it holds an infinity or NaN or its range is too large for a float; `zeros`
+    receives its zero point, 128 more than numpy's. `how` is SYMMETRIC, AROUND (with a zero point) or TO_EVEN (with one, as
+    XNNPACK does).
     """
     for row in range(first, last):
         factor, zero, least, scales[row] = _scaling(values[row], how)
@@ -100,7 +110,11 @@ def QUANTIZE_BYTES(values, target, scales, zeros, how, first, last):  # type: ig
 
 @kernel("void(f4[:,::1], i2[:,::1], f4[::1], i8)")
 def QUANTIZE_ROWS(values, target, scales, how):  # type: ignore[no-untyped-def]
-    """Quantize each row to 8 bits minus its zero point; else as `QUANTIZE_BYTES`."""
+    """Quantize each row of float32 `values` to 8 bits; write the integers minus the row's zero point into `target`.
+
+    `scales` receives the scale of each row: NaN, and zeros in `target`, if it holds an infinity or NaN or its range is too large
+    for a float. `how` is SYMMETRIC, AROUND or TO_EVEN.
+    """
     for row in range(values.shape[0]):
         factor, zero, least, scales[row] = _scaling(values[row], how)
         _quantize(values[row], target[row], how, factor, zero, least, scales[row], np.int32(0))

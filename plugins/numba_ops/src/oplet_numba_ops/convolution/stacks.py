@@ -18,10 +18,12 @@ load = emitted("atomics:load")
 
 @family
 def stack_kernel(vectors: int, rows: int) -> Kernel:
-    """Build the kernel for panels of `vectors` filter vectors and tiles of `rows` rows.
+    """Build the kernel for batched float products, whose right matrices are packed in panels of `vectors` vectors of 16 columns.
 
-    It computes the rows `first_row` to `last_row` of the products `first` to `last`. Left and right matrices are at byte offsets, the
-    rows of a left matrix too; `table` is as many zeros as `channels`; `panels` is scratch for a right matrix.
+    It computes a tile of `rows` rows of a panel at a time: the rows `first_row` to `last_row` of the products `first` to `last`
+    (both exclusive). Of its other arguments, `lefts`, `rights` and `row_starts` are byte offsets of the matrices and of a left
+    matrix's rows; `table` is as many zeros as `channels`, the biases that a tile expects; `panels` is scratch for a packed right
+    matrix.
     """
     width = vectors * LANES
     clamped = rounding.CLAMPED

@@ -26,7 +26,9 @@ _of_this_process: set[tuple[Any, ...]] = set()
 
 
 def has_room(resources: dict[Any, Any], arguments: tuple[Any, ...]) -> bool:
-    """Return whether the model may still compile a `taps_kernel` with these arguments (their number is limited); if so, count it.
+    """Return whether one more depthwise kernel may be compiled, as their number is limited, for a model and for the process.
+
+    If so, or if the kernel with these arguments is counted already, it counts as used by the model.
 
     Args:
         resources: the model's `Context.resources`.
@@ -58,7 +60,7 @@ def taps_kernel(
     bits: int,
     rounding: int,
 ) -> Kernel:
-    """Build the kernel of one filter size.
+    """Build the depthwise convolution kernel for one filter size, all of whose taps are unrolled.
 
     Args:
         source_type: numba's name of the input's type.
@@ -68,8 +70,8 @@ def taps_kernel(
         dilation: the dilation along the width.
         before: columns of padding before a row that are not in memory.
         room: columns in memory that the last window covers; the filter's width if none is missing.
-        pixels: the windows that are summed at a time.
-        bits: the bits of an output.
+        pixels: the windows whose sums are kept in registers at a time.
+        bits: the bits of an output: 32 for floats, 8 or 16 for integers.
         rounding: one of `emitting.rounding`'s constants.
     """
 

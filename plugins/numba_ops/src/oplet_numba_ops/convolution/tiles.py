@@ -1,7 +1,7 @@
-"""Tiled matrix product kernels: a tile of windows times a panel of filters stays in registers up to the output.
+"""Tiled matrix product kernels: the sums of a tile (a few windows times a panel of filters) stay in registers up to the output.
 
 Windows are read in place, as runs of consecutive values, without gathering patches (im2col); the output stage is applied before a
-sum leaves its register.
+sum leaves its register. A panel is a few vectors of 16 filters, packed side by side.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ scaled_tile = emitted("tiles:scaled_tile")
 
 @family
 def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: int) -> Kernel:
-    """Build the kernel for panels of `vectors` filter vectors and tiles of `rows` windows.
-
-    It computes windows `first` to `last` and panels `first_panel` to `last_panel`.
+    """Build the kernel of a tiled product: the windows `first` to `last` times the panels `first_panel` to `last_panel` (both
+    exclusive).
 
     Args:
-        vectors: the vectors of a panel.
+        vectors: the vectors of 16 filters of a panel.
         rows: the windows of a tile.
-        integer: whether bytes are multiplied, four to a lane (AVX-512 VNNI), or floats.
-        bits: the bits of an output.
+        integer: whether bytes are multiplied, four to a 32-bit lane (AVX-512 VNNI); otherwise float32 numbers are.
+        bits: the bits of an output: 32 for floats, 8 or 16 for integers.
         rounding: one of `emitting.rounding`'s constants.
     """
     whole = int(integer)
@@ -58,19 +57,21 @@ def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: 
 
 @family
 def scaled_kernel(vectors: int, rows: int, packed: bool, blocked: bool) -> Kernel:
-    """Build the kernel for run-time-quantized activations (bytes 0 to 255) and 8-bit or 4-bit weights.
+    """Build the kernel of a tiled product of run-time-quantized activations (bytes 0 to 255) and weights of 8 or 4 bits.
 
-    It computes windows `first` to `last` and panels `first_panel` to `last_panel`; four products to a lane (AVX-512 VNNI). The sum of a
-    window and a filter, less the activations' zero point times the filter's sum, is exact. It is multiplied with the product of the
-    scales of the window's batch (`factors`; `zeros` are the zero points; `per` windows make a batch) and of the filter. The table has
-    three rows: the filters' scales, biases, and sums, which are int32.
+    It computes the windows `first` to `last` and the panels `first_panel` to `last_panel` (both exclusive), four byte products to
+    a 32-bit lane (AVX-512 VNNI). The sum of a window and a filter, less the activations' zero point times the filter's sum, is
+    exact. It is multiplied with the scale of the window's batch (`factors`, with zero points in `zeros`; `per` windows make a
+    batch) times that of the filter. `table` has three rows: the filters' scales, biases, and sums, which are int32.
 
     Args:
-        vectors: the vectors of a panel.
+        vectors: the vectors of 16 filters of a panel.
         rows: the windows of a tile.
-        packed: whether a byte of weights holds two of 4 bits: the lower belongs to the first four of eight values.
-        blocked: whether each run of packed weights has scales of its own: `marks` has for each run and filter the upper half of a float32,
-            a sixteenth of the scale, over the sum of the filter's weights.
+        packed: whether a byte of weights holds two of 4 bits: of eight consecutive values, the lower halves of four bytes are the
+            first four.
+        blocked: whether each run of packed weights (a block) has scales of its own. Then `marks` holds a 32-bit word for each run
+            and filter: in its upper half that of a float32, a sixteenth of the scale; in its lower half the int16 sum of the
+            weights.
     """
     two, several = int(packed), int(blocked)
     width = vectors * LANES

@@ -1,3 +1,3 @@
-"""Unary and binary elementwise kernels, and means over adjacent axes. Modules are grouped by how they walk the arrays, not by
-what they compute.
+"""Unary and binary elementwise kernels, and means over adjacent axes. Modules are grouped by how their loops walk over the
+arrays, not by what they compute.
 """

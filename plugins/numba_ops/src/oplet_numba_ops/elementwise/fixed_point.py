@@ -1,7 +1,8 @@
 """Fixed-point rescaling with both of the format's roundings, as one multiplication and one shift.
 
-The two roundings divide by 2**31 and then by 2**s, each by adding a half and shifting. Nested floors of integer divisions are the
-floor of one division, so both halves can be added at once. The second half is one less below zero, where halves go down.
+The format (.tflite's quantization) divides by 2**31 and then by 2**s, each time by adding a half and shifting. Nested floors of
+integer divisions are the floor of one division, so both halves can be added at once. The second half is one less for values below
+zero, which are rounded down if they lie halfway.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ WORDS = 6
 
 
 def scaling(multiplier: int, shift: int, left_shift: int = 0) -> tuple[int, ...]:
-    """Return the constants for `scaled` that rescale by multiplier * 2**(shift + left_shift - 31).
+    """Return the constants with which `scaled` multiplies a value by multiplier * 2**(shift + left_shift - 31).
 
     Args:
         multiplier: the fixed-point multiplier, 31 bits.
         shift: the exponent; positive to the left.
-        left_shift: how far values are shifted left before they are multiplied.
+        left_shift: how many bits further to the left.
     """
     left, right = left_shift + max(shift, 0), max(-shift, 0)
     half = (1 << (right - 1)) << 31 if right else 0
@@ -41,12 +42,22 @@ _inlined: Callable[..., Any] = inlined(error_model="numpy", inline="always")
 
 @_inlined
 def scaled(value: Any, multiplier: Any, left: Any, half: Any, below: Any, right: Any) -> Any:
-    """Rescale an int32 value (widened to int64) by the constants of `scaling`."""
+    """Rescale an int32 value (widened to int64) by the constants that `scaling` returns, which are the other arguments in that
+    order.
+    """
     return (((value * multiplier) << left) + half + ((value >> 63) & below)) >> right
 
 
 def scaling_table(requantizer: Requantization, kind: np.dtype[Any]) -> Array | None:
-    """Return a table with each channel's offset slot and rescaling constants; None if numbers are too large."""
+    """Return a table of what rescales the sums of each channel; None if its numbers are too large for it.
+
+    A row is (0, factor) in float64 for layers that round once in floats, else (0, the constants of `scaled`...) in int64; the
+    caller puts the channel's offset (bias) in place of the 0.
+
+    Args:
+        requantizer: the layer's requantization.
+        kind: the type of the outputs.
+    """
     if not requantizer.fits(kind) or requantizer.rounding is Rounding.UP:
         return None
     if requantizer.rounding is Rounding.FLOAT:

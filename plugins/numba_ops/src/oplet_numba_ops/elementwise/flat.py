@@ -1,4 +1,6 @@
-"""Kernels over flat arrays or rows, which are divided among threads as slices."""
+"""Kernels over flat arrays or rows, which are divided among threads as slices, and the expansion of operands that broadcast
+irregularly.
+"""
 
 from __future__ import annotations
 
@@ -38,17 +40,19 @@ def plan_flat(
     bits: Any = None,
     over: Kernel | None = None,
 ) -> Bind:
-    """Plan a kernel of one-dimensional arrays: compile it, and call it on slices of the tensors plus the constants.
+    """Plan a kernel of one-dimensional arrays: make it ready, and call it on slices of the tensors, one for each part, plus the
+    constants.
 
     Args:
         context: the kernel's context.
         kernel: the kernel.
-        tensors: the tensors, inputs first.
+        tensors: the tensors, inputs first, all of one size.
         constants: further arguments of the kernel.
         columns: slices have a multiple of so many elements.
-        worth: the least elements of a part.
-        bits: the type in which kernels see all tensors, if it is not their own.
-        over: the kernel for an output in the first tensor's memory, which has no argument for that tensor.
+        worth: the least elements of a slice that is worth a thread's while.
+        bits: the dtype as which kernels see all tensors ("u1"); None for their own.
+        over: the kernel to call if the output is in the first tensor's memory; it does not take that tensor. None if this never
+            is so.
     """
     ready(kernel, *([] if over is None else [over]))
     size = tensors[0].size
@@ -67,8 +71,10 @@ def plan_flat(
 
 
 def tabled(context: Context, node: Node) -> tuple[Operands, Callable[[], list[Step]]] | tuple[None, None]:
-    """Return the operands of a small node with those that broadcast irregularly expanded to the output's shape, and a function
-    for the steps that expand them; (None, None) if not possible.
+    """Return the operands of a small binary node, of which those that broadcast irregularly are copied into the output's shape.
+
+    With the operands (see `Operands`) comes a function that returns the steps that make these copies, to run first; (None, None)
+    if the output is empty or too large, or if an operand has more axes, or other numbers, than the copying kernel takes.
     """
     output = node.outputs[0]
     if not 0 < output.size <= _TABLE or output.ndim > AXES or any(tensor.dtype.itemsize not in SIZES for tensor in node.inputs):

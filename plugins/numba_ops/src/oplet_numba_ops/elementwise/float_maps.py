@@ -1,4 +1,4 @@
-"""Maps from float32 to float32, and to and from quantized numbers, element by element."""
+"""Maps from float32 to float32 (HARD_SWISH, clamps), and to and from quantized numbers, element by element."""
 
 from __future__ import annotations
 
@@ -38,28 +38,30 @@ def _clamped(value, low, high):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1])")
 def HARD_SWISH(x, out):  # type: ignore[no-untyped-def]
-    """Compute x * min(max(x + 3, 0), 6) / 6; NaN stays NaN."""
+    """Compute out = x * min(max(x + 3, 0), 6) / 6 element by element; NaN stays NaN."""
     for i in range(out.size):
         out[i] = _hard_swish(x[i])
 
 
 @kernel("void(f4[::1])")
 def HARD_SWISH_OVER(out):  # type: ignore[no-untyped-def]
-    """Compute HARD_SWISH in place."""
+    """Compute out = out * min(max(out + 3, 0), 6) / 6 in place."""
     for i in range(out.size):
         out[i] = _hard_swish(out[i])
 
 
 @kernel("void(f4[::1], f4[::1], f4, f4)")
 def CLAMP(x, out, low, high):  # type: ignore[no-untyped-def]
-    """Compute min(max(x, low), high); NaN stays NaN, and a zero takes the bound's sign, as in numpy."""
+    """Compute out = min(max(x, low), high) element by element; NaN stays NaN, and a zero takes the sign of a bound that is 0, as
+    in numpy.
+    """
     for i in range(out.size):
         out[i] = _clamped(x[i], low, high)
 
 
 @kernel("void(f4[::1], f4, f4)")
 def CLAMP_OVER(out, low, high):  # type: ignore[no-untyped-def]
-    """Compute CLAMP in place."""
+    """Compute out = min(max(out, low), high) in place."""
     for i in range(out.size):
         out[i] = _clamped(out[i], low, high)
 

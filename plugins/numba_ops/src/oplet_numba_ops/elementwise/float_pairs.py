@@ -171,7 +171,9 @@ def _same_per_column(op, x, y, out, scratch, blocks, rows, columns, advance, low
 
 
 def float_pair_kernel(how: Repetition) -> Kernel:
-    """Return the kernel for a broadcasting pattern."""
+    """Return the kernel for all operations of this module, for a broadcasting pattern: one number of the smaller operand per row,
+    or a row.
+    """
     return _same_per_row if how.per_row else _same_per_column
 
 
@@ -186,18 +188,18 @@ def bind_float_pair(
     threads: int,
     before: Sequence[Step] = (),
 ) -> Thunk:
-    """Return a function that computes `op` on a float pair.
+    """Return a function that computes a binary operation on float32 operands and clamps the results.
 
     Args:
-        op: one of this module's operations.
+        op: ADD, SUBTRACT, SUBTRACT_FROM (y - x), MULTIPLY, PRELU or SQUARED_DIFFERENCE.
         x: the operand of the output's shape; the output may be in its memory.
-        y: the operand that repeats as `how` says.
+        y: the operand that repeats.
         output: the output.
-        how: the broadcasting pattern.
-        low: the lower bound of the clamp.
+        how: how `y` repeats over `x`.
+        low: the lower bound of the clamp; the last two operations do not clamp.
         high: the upper bound of the clamp.
         threads: the threads that share the work.
-        before: steps that come first.
+        before: steps to run first, which write operands.
     """
     large, small, result = flat(x.data), flat(y), flat(output.data)
     parts = []

@@ -1,4 +1,4 @@
-"""MEAN over adjacent axes: row sums times a factor that includes the count, or float sums divided by the count."""
+"""MEAN over adjacent axes: of integers as sums times a factor that includes the count, of floats as sums divided by the count."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _total(x):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1], i8)")
 def MEAN_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
-    """Compute the mean of each float row."""
+    """Compute the mean of each row of `columns` numbers of a flat float32 array."""
     count = np.float32(columns)
     for row in range(out.size):
         out[row] = _total(x[row * columns : (row + 1) * columns]) / count
@@ -40,14 +40,14 @@ def MEAN_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1], i8)")
 def SUM_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
-    """Compute the sum of each float row."""
+    """Compute the sum of each row of `columns` numbers of a flat float32 array."""
     for row in range(out.size):
         out[row] = _total(x[row * columns : (row + 1) * columns])
 
 
 @kernel("void(f4[:,:,::1], f4[:,::1])")
 def MEAN_OF_COLUMNS(x, out):  # type: ignore[no-untyped-def]
-    """Compute the mean over rows of a float array (outer, rows, columns)."""
+    """Compute the mean over the middle axis of a float32 array (outer, rows, columns), adding rows in order."""
     count = np.float32(x.shape[1])
     for outer in range(x.shape[0]):
         target, first = out[outer], x[outer, 0]
@@ -63,7 +63,9 @@ def MEAN_OF_COLUMNS(x, out):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[:,:,::1], f4[:,::1])")
 def MEAN_OF_LONG_COLUMNS(x, out):  # type: ignore[no-untyped-def]
-    """Compute `MEAN_OF_COLUMNS` for many rows, by interleaved partial sums."""
+    """Compute the mean over the middle axis of a float32 array (outer, rows, columns) of many rows, by four interleaved partial
+    sums.
+    """
     for outer in range(x.shape[0]):
         column_means(x[outer].ctypes.data, x.shape[1], x.shape[2], out[outer].ctypes.data)
 
@@ -90,13 +92,13 @@ MEAN = {
 
 
 def plan_scaled_sums(context: Context, node: Node, kernel: Kernel, shape: tuple[int, int, int], constants: Sequence[Any]) -> Bind:
-    """Plan a kernel that sums integers and rescales the sums.
+    """Plan a node whose kernel sums integers over adjacent axes and rescales the sums.
 
     Args:
         context: the kernel's context.
         node: the node.
-        kernel: the kernel, of the arrays of the input and the output, scratch for the sums, and constants.
-        shape: the input as (outer, reduced, inner).
+        kernel: takes the input (outer, reduced, inner), the output (outer, inner), scratch for `inner` sums, and the constants.
+        shape: (outer, reduced, inner): the product of the lengths before, along and after the reduced axes.
         constants: the kernel's last arguments.
     """
     source, output = node.inputs[0], node.outputs[0]

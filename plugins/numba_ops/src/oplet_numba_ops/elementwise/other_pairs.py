@@ -111,7 +111,7 @@ def other_pair_registration(builtin: Registration, op: int, of_integers: int | N
     Args:
         builtin: the numpy kernel's registration.
         op: DIVIDE, LARGER or SMALLER.
-        of_integers: the operation in `plain_pairs`; None where numpy serves integers.
+        of_integers: the same operation on integers, one of `plain_pairs`'s constants; None where numpy's kernel serves integers.
     """
     codes = {} if of_integers is None else {TensorType.UINT8: "u1", **SIGNED}
 

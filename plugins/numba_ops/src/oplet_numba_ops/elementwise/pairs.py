@@ -1,4 +1,4 @@
-"""ADD, SUB and MUL: registrations, and the choice of nodes that compiled loops serve."""
+"""ADD, SUB and MUL: their registrations, and which of float, quantized and plain integer loops serves a node, if any."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def pair_registration(
 
     Args:
         builtin: the numpy kernel's registration.
-        op: the operation in `float_pairs`.
-        exchanged_op: the operation with its operands exchanged.
-        quantized: plans quantized nodes.
-        of_integers: the operation in `plain_pairs`.
+        op: the operation on floats, one of `float_pairs`'s constants.
+        exchanged_op: the operation that gives the same with exchanged operands.
+        quantized: plans nodes of quantized numbers.
+        of_integers: the operation on unquantized integers, one of `plain_pairs`'s constants.
     """
 
     def plan(context: Context, node: Node) -> Bind:
@@ -73,7 +73,7 @@ def pair_registration(
 
 
 def plan_sum(subtracts: bool) -> PlanQuantized:
-    """Return a function that plans quantized nodes of ADD, or of SUB."""
+    """Return a function that plans nodes of ADD, or of SUB if `subtracts`, of quantized numbers."""
 
     def plan(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
         general = node.prepared
@@ -96,7 +96,7 @@ def plan_sum(subtracts: bool) -> PlanQuantized:
 
 
 def plan_product(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
-    """Plan a quantized MUL node."""
+    """Plan a quantized MUL node of the operands `found`; `before` returns steps to run first, which expand operands."""
     large, small, how, exchanged = found
     first, second = (tensor.zero_point for tensor in (node.inputs[::-1] if exchanged else node.inputs))
     output, factors = node.outputs[0], node.prepared

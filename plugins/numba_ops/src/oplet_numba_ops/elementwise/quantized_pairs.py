@@ -113,7 +113,9 @@ _PER_ROW, _PER_COLUMN = _kernels(_per_row), _kernels(_per_column)
 
 
 def quantized_pair_kernel(how: Repetition, type: TensorType) -> Kernel:
-    """Return the kernel for a broadcasting pattern and output type."""
+    """Return the kernel for sums and products of quantized numbers, for a broadcasting pattern and the type of operands and
+    output.
+    """
     return (_PER_ROW if how.per_row else _PER_COLUMN)[type]
 
 
@@ -144,9 +146,13 @@ def bind_quantized_sum(
     """Return a function that computes quantized ADD or SUB.
 
     Args:
-        constants: for each operand its zero point, its `scaling` and 0, or -1 if it is to be subtracted; then those of a product
-            from the third on.
-        before: steps that come first.
+        x: the operand of the output's shape.
+        y: the operand that repeats.
+        how: how `y` repeats over `x`.
+        constants: for `x` and for `y` the zero point, the numbers that `fixed_point.scaling` returns, and 0, or -1 for the one
+            that is subtracted; then for the sum the numbers of `scaling`, the output's zero point, and its lowest and highest
+            value.
+        before: steps to run first, which expand operands.
     """
     return _bind(False, x, y, output, how, constants, threads, before)
 
@@ -157,7 +163,11 @@ def bind_quantized_product(
     """Return a function that computes quantized MUL.
 
     Args:
-        constants: the zero points of the operands, the `scaling` of their product, the output's zero point and its bounds.
-        before: steps that come first.
+        x: the operand of the output's shape.
+        y: the operand that repeats.
+        how: how `y` repeats over `x`.
+        constants: the zero points of `x` and `y`, the numbers that `fixed_point.scaling` returns for their product, the output's
+            zero point, and its lowest and highest value.
+        before: steps to run first, which expand operands.
     """
     return _bind(True, x, y, output, how, constants, threads, before)

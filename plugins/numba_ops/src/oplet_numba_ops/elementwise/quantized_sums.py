@@ -11,7 +11,10 @@ __all__ = ["PRODUCT", "REAL_SUM"]
 
 
 def _real_sum(x, out, sums, scale, bias, zero, low, high):  # type: ignore[no-untyped-def]
-    """Sum, rescale in float32 and round ties away from zero; `sums` is scratch of `inner` numbers."""
+    """Sum integers (outer, reduced, inner) over the middle axis, rescale in float32, and round with ties away from zero.
+
+    An output is round(sum * scale + bias) + zero, clamped to `low` and `high`; `sums` is scratch of `inner` int32.
+    """
     for outer in range(x.shape[0]):
         for i in range(sums.size):
             sums[i] = 0
@@ -27,7 +30,11 @@ def _real_sum(x, out, sums, scale, bias, zero, low, high):  # type: ignore[no-un
 
 
 def _product(x, out, offset, scale, half, amount, zero, low, high):  # type: ignore[no-untyped-def]
-    """Multiply, rescaling after each factor but the first, and once more at the end."""
+    """Multiply integers (outer, reduced, inner), less `offset`, over the middle axis, rescaling after each factor but the first,
+    and at the end.
+
+    To rescale is (value * scale + half) >> amount; an output is the product plus `zero`, clamped to `low` and `high`.
+    """
     for outer in range(x.shape[0]):
         for i in range(x.shape[2]):
             total = np.int64(x[outer, 0, i]) - offset

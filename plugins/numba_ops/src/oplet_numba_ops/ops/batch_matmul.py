@@ -23,7 +23,9 @@ _WORTH = 100_000
 
 
 def _starts(tensor: Tensor, batches: Shape) -> Array:
-    """Return the byte offset of each batch's matrix, with broadcasting."""
+    """Return the byte offset at which each batch's float32 matrix begins; a matrix that broadcasts over batches is at the same
+    one in all.
+    """
     return matrix_starts(tensor.shape, batches) * 4
 
 

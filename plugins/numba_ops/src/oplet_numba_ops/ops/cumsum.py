@@ -1,4 +1,4 @@
-"""CUMSUM, compiled: along a constant axis."""
+"""CUMSUM, compiled, along a constant axis."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def plan(context: Context, node: Node) -> Bind:
 
 
 def _plan_rows(context: Context, node: Node, columns: int) -> Bind:
-    """Plan the mean of float rows."""
+    """Plan the mean of float32 over the last axes, whose product of lengths is `columns`."""
     source, output = node.inputs[0], node.outputs[0]
     ready(MEAN_OF_ROWS)
     ranges = cut(output.size, source.size // WORTH_VALUES, context.num_threads)
@@ -59,7 +59,7 @@ def _plan_rows(context: Context, node: Node, columns: int) -> Bind:
 
 
 def _plan_columns(context: Context, node: Node, outer: int, count: int, inner: int) -> Bind:
-    """Plan the mean of float columns."""
+    """Plan the mean of float32 (outer, count, inner) over the middle axis; decline what numpy's kernel computes as fast."""
     source, output = node.inputs[0], node.outputs[0]
     if outer > 1 and inner < LANES:
         decline("numpy is as fast for a few columns at a time.")
@@ -79,10 +79,12 @@ def _plan_columns(context: Context, node: Node, outer: int, count: int, inner: i
 
 
 def _plan_blocks(context: Context, node: Node, shape: tuple[int, int, int, int]) -> Bind:
-    """Plan the mean of long float columns as a mean of block means, so that threads share it; the same for any number of threads.
+    """Plan the mean of long float32 columns as a mean of means of blocks, so that threads share it.
+
+    The blocks do not depend on the number of threads, and so the results do not either.
 
     Args:
-        shape: the means, the blocks of each, a block's rows and columns.
+        shape: (outer, blocks of a column, rows of a block, inner): the input, whose second and third axes are averaged.
     """
     source, output = node.inputs[0], node.outputs[0]
     outer, blocks, rows, inner = shape

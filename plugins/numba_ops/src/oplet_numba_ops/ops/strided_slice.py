@@ -73,7 +73,7 @@ def plan(context: Context, node: Node) -> Bind:
 
 
 def _strides(shape: Shape, nbytes: int) -> list[int]:
-    """Return the byte strides of a C-contiguous array."""
+    """Return the byte strides of a C-contiguous array of this shape whose elements have `nbytes` bytes."""
     return [nbytes * prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 

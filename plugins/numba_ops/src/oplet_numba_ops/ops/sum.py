@@ -50,7 +50,10 @@ def _plan_rows(context: Context, node: Node, columns: int) -> Bind:
 
 
 def _plan_quantized(context: Context, node: Node, outer: int, count: int, inner: int) -> Bind:
-    """Plan rescaled sums with the numpy kernel's factor: uint8 in fixed point, other types in float32."""
+    """Plan sums of quantized numbers (outer, count, inner) over the middle axis, rescaled with the numpy kernel's factor.
+
+    uint8 is rescaled in fixed point, other types in float32.
+    """
     source, output = node.inputs[0], node.outputs[0]
     bounds = quantized_range(output.type)
     constants: tuple[float, ...]

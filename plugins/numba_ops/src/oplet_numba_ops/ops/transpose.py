@@ -25,7 +25,7 @@ _FEW = 4
 
 
 def _axes(shape: tuple[int, ...], perm: list[int]) -> list[tuple[int, int]]:
-    """Return (length, input stride) of each output axis, with axes that stay adjacent merged."""
+    """Return (length, stride in the input, in elements) of each output axis; axes that stay neighbours are merged into one."""
     axes: list[tuple[int, int]] = []
     for axis in perm:
         length, stride = shape[axis], prod(shape[axis + 1 :])

@@ -1,1 +1,3 @@
-"""MAX_POOL_2D and AVERAGE_POOL_2D. `pools` plans the nodes, `windows` has the kernels."""
+"""MAX_POOL_2D and AVERAGE_POOL_2D. `pools` decides which nodes compiled loops serve and divides their work, `windows` has the
+kernels.
+"""

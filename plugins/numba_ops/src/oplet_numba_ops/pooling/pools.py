@@ -77,13 +77,17 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
 
 
 def _blocks(rows: Axis, columns: Axis) -> int:
-    """Return into how many row blocks a global average pool is divided, independent of the thread count; 1 for other pools."""
+    """Return into how many blocks of rows to divide a global average pool, whatever the number of threads; 1 for other pools."""
     whole = all(axis.out == 1 and axis.filter == axis.size for axis in (rows, columns))
     return next((count for count in (8, 4) if rows.size % count == 0), 1) if whole else 1
 
 
 def _plan_whole(context: Context, node: Node, blocks: int, bounds: tuple[Any, Any]) -> Bind:
-    """Plan a global average pool as an average of row-block averages, so that each thread reads contiguous memory."""
+    """Plan a global average pool as an average of averages of `blocks` blocks of rows, so that each thread reads contiguous
+    memory.
+
+    `bounds` are the lower and upper bound of the fused activation.
+    """
     source, output = node.inputs[0], node.outputs[0]
     batch, height, width, channels = source.shape
     ranges = cut(batch * blocks, source.size // WORTH_VALUES, context.num_threads)

@@ -11,11 +11,12 @@ __all__ = ["output_places"]
 
 
 def output_places(node: Node, rows: int, forward_size: int, merged: bool) -> Callable[[], Sequence[tuple[Array, int]]]:
-    """Return a function that gives, for each direction, the output as rows and the first column to write.
+    """Return a function that gives, for each direction, its output as a table of rows, and the first column that the direction
+    writes.
 
     Args:
-        rows: the steps of all batches.
-        forward_size: the numbers of a row that the forward direction writes.
+        rows: the number of rows: time steps times batches.
+        forward_size: how many numbers of a row the forward direction writes.
         merged: whether both directions write to one output, side by side.
     """
 

@@ -36,18 +36,19 @@ Direction = Callable[[Array, int], tuple[list[Call], list[Step]]]
 
 
 class Cell(NamedTuple):
-    """One cell in one direction: its products, tensors and kernel.
+    """A recurrent cell that runs over a sequence in one direction: its matrix products, tensors and kernels.
 
     Attributes:
-        layout: the layout of the sequence.
-        inputs, recurrent: its products with the inputs, and with its state.
-        auxiliary: its product with a second input; None for none.
-        biases: of the gates, one after the other; None where they come after the sums.
-        states: what a step reads and writes, the outputs first.
-        kernels: the steps, by whether the weights are int8.
-        more: returns what the steps take after the weights, and what after the gates.
-        backward: whether it runs from the last step to the first.
-        passes: how many times it runs the sequence.
+        layout: the layout of the sequence in its tensors.
+        inputs, recurrent: the products of the weights with the inputs, and with the cell's last output.
+        auxiliary: the product with a second input; None if there is none.
+        biases: those of the gates, one after the other, which are added to the inputs' product; None where the kernel adds them
+            later.
+        states: the state tensors that a step reads and writes, the outputs first.
+        kernels: the kernels that run time steps: with float weights (False), and with int8 weights (True).
+        more: returns the kernel's further arguments: those that follow the weights, and those that follow the gates.
+        backward: whether the cell runs from the last step to the first.
+        passes: how many times it runs over the sequence.
     """
 
     layout: Layout
@@ -63,17 +64,24 @@ class Cell(NamedTuple):
 
 
 def product_arguments(node: Node, product: Product, quantized: Tensor | None) -> tuple[Any, ...]:
-    """Return the kernel arguments for multiplying a row by a product's weights, float or hybrid."""
+    """Return a product's weights as kernel arguments: (weights,), or with scales, scratch and `asymmetric` where they are int8.
+
+    Args:
+        node: the node, whose cache keeps the weights.
+        product: the product.
+        quantized: memory for the quantized row; None if the weights are floats.
+    """
     weights = stacked(node, product.weights)
     return (weights,) if quantized is None else (weights, product.scales, quantized.data, int(product.asymmetric))
 
 
 def plan_direction(context: Context, node: Node, cell: Cell, source: Tensor, second: Tensor | None = None) -> Direction:
-    """Plan a cell in one direction; decline many batches or long rows.
+    """Plan a cell in one direction; decline (leave to numpy's kernel) many batches or long rows.
 
     Args:
+        cell: the cell.
         source: the input.
-        second: the second input, where the cell has weights for one.
+        second: the second input, where the cell has weights for one; else None.
     """
     layout, inputs, recurrent = cell.layout, cell.inputs, cell.recurrent
     hybrid, columns = recurrent.hybrid, recurrent.columns
@@ -124,10 +132,11 @@ def plan_direction(context: Context, node: Node, cell: Cell, source: Tensor, sec
 
 
 def bind_directions(context: Context, directions: Sequence[Direction], places: Callable[[], Sequence[tuple[Array, int]]]) -> Bind:
-    """Return the bind function of a node with one or two directions.
+    """Return the function that `bind` calls for a node with one or two directions: it returns the one that runs the node.
 
     Args:
-        places: returns the output of each direction, as rows, and the column of its first number.
+        directions: the planned directions.
+        places: returns for each direction its output as a table of rows, and the first column that it writes.
     """
 
     def bind() -> Thunk:

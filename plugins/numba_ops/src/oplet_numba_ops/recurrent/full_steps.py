@@ -1,4 +1,6 @@
-"""Time steps of LSTM cells with peepholes, layer normalization or projection, for all batches; rows ordered as in `steps`."""
+"""Time steps of LSTM cells with peepholes, layer normalization or projection, for all batches; rows are ordered as `steps`
+explains.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False)
 
 @_inlined
 def _normalize(values, coefficients, bias):  # type: ignore[no-untyped-def]
-    """Layer-normalize in place."""
+    """Layer-normalize `values` in place: subtract the mean, divide by the deviation, multiply by `coefficients`, add `bias`."""
     share = _ONE / np.float32(values.size)
     mean = _ZERO
     for i in range(values.size):
@@ -47,12 +49,19 @@ def _activated(value, activation, low, high):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _full_lstm(gates, state, peepholes, coefficients, biases, activation, low, high, clip):  # type: ignore[no-untyped-def]
-    """Compute one step of one batch as `steps._lstm` does, with peepholes and normalization; the output gate becomes the output
-    before projection.
+    """Compute one LSTM step of one batch, with peepholes and layer normalization.
 
     Args:
-        peepholes: of the gates but that of the cell, in their order; no rows for none.
-        coefficients: of the normalization of each gate; no rows for none.
+        gates: the gates' sums, in the order input (absent if it is 1 - forget), forget, output, cell; the output gate's place
+            receives the output, before a projection.
+        state: the cell state, which is updated.
+        peepholes: a row of weights for each gate but the cell gate, in that order; no rows if there are none.
+        coefficients: a row for each gate, of the normalization; no rows if there is none.
+        biases: a row for each gate, added after the normalization.
+        activation: that of the cell gate and of the state for the output: TANH, LEFT_OUT (none) or BOUNDED.
+        low: the lower bound, if BOUNDED.
+        high: the upper bound, if BOUNDED.
+        clip: the bound of the cell state's magnitude; 0 for none.
     """
     cells = state.size
     count = gates.size // cells
@@ -89,7 +98,7 @@ def _full_lstm(gates, state, peepholes, coefficients, biases, activation, low, h
 
 @_inlined
 def _shift(values, bias, clip):  # type: ignore[no-untyped-def]
-    """Add the projection bias, if any, and clip the sums."""
+    """Add the projection's bias to `values` unless it is empty; clamp them to [-clip, clip] unless `clip` is 0; in place."""
     for i in range(values.size):
         value = values[i] + bias[i] if bias.size else values[i]
         values[i] = clamped(value, -clip, clip) if clip > _ZERO else value

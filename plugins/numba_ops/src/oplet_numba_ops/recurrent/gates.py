@@ -1,4 +1,4 @@
-"""Sigmoid and tanh in float32 for slices in place, for recurrent cells; accurate to a few ulps."""
+"""Sigmoid and tanh of float32 slices in place, for the gates of recurrent cells; accurate to a few units in the last place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Float LSTM cells, compiled: which nodes the compiled steps serve."""
+"""Float LSTM cells, compiled: their description as a `Cell`, and which nodes the compiled steps serve."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ __all__ = ["lstm_cell", "plan_lstm"]
 
 
 def plan_lstm(context: Context, node: Node) -> Bind:
-    """Plan an LSTM node; decline diagonal weights and uncommon activations."""
+    """Plan an LSTM node; decline (leave to numpy's kernel) weights that are no constants or are diagonal, and uncommon
+    activations.
+    """
     if not isinstance(node.prepared, FloatLstm):
         decline("it is no cell of floats.")
     cell, output = lstm_cell(context, node, node.prepared), node.outputs[0]
@@ -33,7 +35,11 @@ def plan_lstm(context: Context, node: Node) -> Bind:
 
 
 def lstm_cell(context: Context, node: Node, prepared: FloatLstm, backward: bool = False) -> Cell:
-    """Describe an LSTM in one direction as a `Cell`, whose kernels are compiled when it is planned."""
+    """Describe an LSTM in one direction as a `Cell`; decline weights that are no constants or are diagonal, and uncommon
+    activations.
+
+    `prepared` is what the numpy kernel has prepared; `backward` means from the last step to the first.
+    """
     lstm, settings, recurrent = prepared.lstm, prepared.settings, prepared.recurrent
     if not isinstance(recurrent, Product) or not all_constant(list(lstm.constants())):
         decline("its weights are no constants, or diagonal matrices.")
@@ -67,7 +73,10 @@ def lstm_cell(context: Context, node: Node, prepared: FloatLstm, backward: bool 
 
 
 def _projection(node: Node, prepared: FloatLstm, quantized: Tensor | None) -> tuple[Any, ...]:
-    """Return the projection's kernel arguments and its bias, or zeros."""
+    """Return the kernel arguments of the projection, all empty if there is none, and zeros as what is added to its product.
+
+    `quantized` is memory for the quantized row; None if the weights are floats.
+    """
     nothing: Array = np.zeros(prepared.lstm.outputs, np.float32)
     if prepared.projection is not None:
         return *product_arguments(node, prepared.projection, quantized)[:3], nothing

@@ -1,4 +1,4 @@
-"""Float RNN cells, compiled: which nodes the compiled steps serve."""
+"""Float RNN cells, compiled: their description as a `Cell`, and which nodes the compiled steps serve."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["plan_rnn", "rnn_cell"]
 
 
 def plan_rnn(context: Context, node: Node) -> Bind:
-    """Plan an RNN node; decline uncommon activations."""
+    """Plan an RNN node; decline (leave to numpy's kernel) weights that are no constants, and uncommon activations."""
     cell, output = rnn_cell(node.prepared), node.outputs[0]
     direction = plan_direction(context, node, cell, node.inputs[0])
     rows = cell.layout.steps * cell.layout.batches
@@ -23,7 +23,10 @@ def plan_rnn(context: Context, node: Node) -> Bind:
 
 
 def rnn_cell(prepared: RnnCell, backward: bool = False, passes: int = 1) -> Cell:
-    """Describe an RNN cell in one direction as a `Cell`."""
+    """Describe an RNN cell in one direction as a `Cell`; decline weights that are no constants, and uncommon activations.
+
+    `prepared` is what the numpy kernel has prepared; `backward` means from the last step to the first, `passes` how many times.
+    """
     tensors, activation = prepared.tensors, prepared.activation
     if not all_constant([tensors.inputs, tensors.recurrent, tensors.bias, tensors.auxiliary]):
         decline("its weights are no constants.")

@@ -64,7 +64,9 @@ def _largest(bits):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _quantize(values, target):  # type: ignore[no-untyped-def]
-    """Quantize a row to -127 .. 127; return the scale, NaN if a value is not finite."""
+    """Quantize a float32 row symmetrically to -127 .. 127 in `target`; return the scale: NaN, and zeros, if a value is not
+    finite.
+    """
     most = _largest(values.view(np.int32))
     if most >= _INFINITE:
         target[:] = 0
@@ -96,7 +98,10 @@ def _range(bits):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _quantize_around(values, target):  # type: ignore[no-untyped-def]
-    """Quantize a row to -128 .. 127 with a zero point, which is subtracted again; return the scale, NaN if a value is not finite."""
+    """Quantize a float32 row to -128 .. 127 with a zero point, and write the integers minus the zero point into `target`.
+
+    Return the scale: NaN, and zeros in `target`, if a value is not finite.
+    """
     least, most = _range(values.view(np.int32))
     if most >= _INFINITE or least <= ~_INFINITE:
         target[:] = 0
@@ -129,7 +134,7 @@ def multiply_floats(row, weights, added, target):  # type: ignore[no-untyped-def
 
 @_inlined
 def multiply_integers(row, weights, scales, added, quantized, asymmetric, target):  # type: ignore[no-untyped-def]
-    """Compute `multiply_floats` with int8 weights, quantizing the row at run time.
+    """Compute target = weights @ row + added with int8 weights, quantizing the row at run time.
 
     Args:
         row: the activations, float32.
@@ -138,7 +143,7 @@ def multiply_integers(row, weights, scales, added, quantized, asymmetric, target
         added: float32, one for each result.
         quantized: int16, memory for the quantized row.
         asymmetric: whether the row is quantized with a zero point.
-        target: float32, the results.
+        target: float32, receives the results.
     """
     scale = _quantize_around(row, quantized) if asymmetric else _quantize(row, quantized)
     for column in range(target.size):

@@ -1,8 +1,9 @@
 """Time steps of recurrent cells for all batches, one call of machine code per step.
 
-The inputs' contributions to the gates, with the bias, are computed before: one row for each batch of each step. Rows are ordered as
-in the sequence's tensors: the row of a step and a batch is `begin + step * step_rows + batch * batch_rows`, where a sequence that runs backwards
-begins at its end. Steps go on counting where the sequence, of `steps` steps, runs several times. Outputs are written from a column on.
+The inputs' contributions to the gates, with the bias, are computed before: one row for each batch of each step. Rows are ordered
+as in the sequence's tensors: the row of a step and a batch is `begin + step * step_rows + batch * batch_rows`, where a sequence
+that runs backwards begins at its end. Where the sequence, of `steps` steps, runs several times, the number of a step goes on
+counting. Outputs are written from the column `column` of their rows on, as another direction may have the columns before it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,11 @@ def copy(source, target):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _lstm(gates, state, hidden, clip):  # type: ignore[no-untyped-def]
-    """Compute one LSTM step of one batch from the gate sums in the order input (absent if 1 - forget), forget, output, cell."""
+    """Compute one LSTM step of one batch: update the cell state `state`, and write the output to `hidden`.
+
+    `gates` are the gates' sums in the order input (absent if it is 1 - forget), forget, output, cell; `clip` bounds the state's
+    magnitude unless it is 0.
+    """
     cells = state.size
     early = gates.size - cells
     sigmoids(gates[:early])
@@ -55,7 +60,9 @@ def _lstm(gates, state, hidden, clip):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _rnn(sums, state, bounded, low, high):  # type: ignore[no-untyped-def]
-    """Compute one RNN step of one batch from its sums; the activation is tanh unless `bounded` (a clamp)."""
+    """Compute one RNN step of one batch: write the activations of `sums` into `state`; a clamp to [low, high] if `bounded`, else
+    tanh.
+    """
     if bounded:
         for i in range(state.size):
             state[i] = clamped(sums[i], low, high)

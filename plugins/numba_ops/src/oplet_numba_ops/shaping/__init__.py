@@ -1,3 +1,3 @@
-"""Kernels that move, resize or select values: borders, transposes, resizing, boxes, searches. They copy raw bits or find
-positions.
+"""Kernels that move, resize or select values, or find positions: borders, transposes, resizing, boxes, searches. Most copy raw
+bits of any type.
 """

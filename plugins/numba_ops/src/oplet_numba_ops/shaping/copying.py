@@ -1,4 +1,4 @@
-"""Strided copies between views of up to five axes, as raw bits of any type."""
+"""Copies between strided views of arrays, of up to five axes, as raw bits of any type."""
 
 from __future__ import annotations
 
@@ -24,7 +24,15 @@ _move = emitted("copying:move")
 
 @kernel(f"void({', '.join(['i8'] * COPY_WORDS)})")
 def COPY(source, target, size, n0, n1, n2, n3, n4, s0, s1, s2, s3, s4, t0, t1, t2, t3, t4):  # type: ignore[no-untyped-def]
-    """Copy numbers of `size` bytes between strided views: axis lengths, then byte strides of source and target."""
+    """Copy numbers between strided views of memory.
+
+    Args:
+        source: the address of the view to read; `target` is that to write.
+        size: the bytes of a number: 1, 2, 4 or 8.
+        n0: the length of the first of five axes; n1 to n4 are those of the others.
+        s0: the byte stride of the source along the first axis; s1 to s4 are those along the others.
+        t0: the byte stride of the target along the first axis; t1 to t4 are those along the others.
+    """
     whole = s4 == size and t4 == size
     turned = t4 == size and s3 == size and (size == 1 or size == 4) and n3 >= 4 and n4 >= 4
     for a in range(n0):
@@ -64,7 +72,11 @@ def COPY(source, target, size, n0, n1, n2, n3, n4, s0, s1, s2, s3, s4, t0, t1, t
 
 
 def copy_arguments(target: Array, source: Array) -> tuple[int, ...] | None:
-    """Return COPY's arguments for copying one array into another of the same shape; None if it does not support them."""
+    """Return the arguments with which COPY copies `source` into `target`.
+
+    None if the two have different shapes or types, if they share memory, or if they have more axes, or other numbers, than COPY
+    takes.
+    """
     size = source.itemsize
     if source.dtype != target.dtype or source.dtype.hasobject or size not in SIZES or source.shape != target.shape:
         return None

@@ -1,4 +1,4 @@
-"""Detection post-processing: boxes are decoded with their anchors, then suppressed by overlap."""
+"""Detection post-processing: boxes are decoded relative to their anchors, then those that overlap a better one are suppressed."""
 
 from __future__ import annotations
 
@@ -31,11 +31,16 @@ def DECODE(  # type: ignore[no-untyped-def]
     """Compute the corners of boxes from centres and sizes relative to anchors.
 
     Args:
-        boxes: centre (y, x) and size (height, width) of each box, relative to its anchor; what follows is not read.
-        anchors: four numbers for each box, as of boxes.
-        y_scale: what the numbers of boxes are divided by; so are the next three.
-        corners: top, left, bottom, right and area of each box.
-        crossed: the number of a box that has its corners on the wrong sides, if there is one.
+        boxes: a row for each box: its centre (y, x) and size (height, width) relative to its anchor; the row's other numbers are
+            not read.
+        anchors: centre (y, x) and size (height, width) of each box's anchor, flat.
+        y_scale: the divisor of the boxes' first number.
+        x_scale: that of the second.
+        height_scale: that of the third.
+        width_scale: that of the fourth.
+        corners: receives top, left, bottom, right and area of each box.
+        crossed: an error flag: receives the number of a box whose top is below its bottom, or its left right of its right; else
+            unchanged.
         first: the first box.
         last: the box after the last one.
     """
@@ -55,14 +60,14 @@ def DECODE(  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[:,::1], i4[:,::1], i8, f4[::1], i8[::1], i8, i8)")
 def BEST(scores, bits, skipped, best, kinds, first, last):  # type: ignore[no-untyped-def]
-    """Find each box's best class, the first of equal scores; NaN only if nothing else.
+    """Find each box's class of the highest score, the first of equal ones; a NaN wins only if all are NaN.
 
     Args:
-        scores: a row of scores for each box.
-        bits: the same memory.
-        skipped: the classes at the beginning of a row that do not count.
-        best: the best score of each box.
-        kinds: its class.
+        scores: a row for each box, one score for each class.
+        bits: the same memory as int32.
+        skipped: how many classes at the beginning of a row do not count (the background).
+        best: receives the highest score of each box.
+        kinds: receives the class of that score, counted after the skipped ones.
         first: the first box.
         last: the box after the last one.
     """
@@ -91,7 +96,10 @@ def BEST(scores, bits, skipped, best, kinds, first, last):  # type: ignore[no-un
 
 @_inlined
 def _sink(scores, heap, hole, size):  # type: ignore[no-untyped-def]
-    """Sift a box down the heap below all better ones; of equal scores the lower number is better."""
+    """Sift the box at the position `hole` of a binary heap down, below all better boxes.
+
+    `heap` holds numbers of boxes, `size` of them; a higher score is better, and of equal scores the lower number.
+    """
     box = heap[hole]
     score = scores[box]
     child = 2 * hole + 1
@@ -112,19 +120,19 @@ def _sink(scores, heap, hole, size):  # type: ignore[no-untyped-def]
 def PICK(  # type: ignore[no-untyped-def]
     corners, scores, threshold, most_overlap, heap, found, most, place, again
 ):
-    """Choose boxes by descending score, skipping those that overlap a chosen one; resumable between checkpoints.
+    """Choose boxes by descending score, skipping those that overlap a chosen one; do a bounded part of the work in each call.
 
     Args:
-        corners: as of DECODE.
+        corners: top, left, bottom, right and area of each box.
         scores: a score for each box.
         threshold: boxes of lower scores are dropped.
-        most_overlap: a box that overlaps a chosen one by more is dropped.
-        heap: scratch, one for each box.
-        found: the chosen boxes.
+        most_overlap: a box whose intersection over union with a chosen one is larger is dropped.
+        heap: scratch, one number for each box.
+        found: receives the numbers of the chosen boxes.
         most: the most boxes to choose.
-        place: the number of boxes in the heap and of those that were chosen. The work is done when the first is 0; otherwise the
-            function is to be called again.
-        again: whether to go on from there.
+        place: receives the number of boxes that are left, and that of the chosen ones. The work is done when the first is 0;
+            otherwise the function is to be called again, with the same arguments.
+        again: whether this call goes on where the last one stopped.
     """
     left = _COMPARISONS
     size, chosen = place[0], place[1]

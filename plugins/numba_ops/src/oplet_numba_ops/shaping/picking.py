@@ -1,4 +1,4 @@
-"""GATHER_ND, SCATTER_ND and ONE_HOT: indices are checked as they are read."""
+"""GATHER_ND, SCATTER_ND and ONE_HOT: kernels that check each index as they read it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ __all__ = ["one_hot_kernel", "pick_kernel", "scatter_kernel"]
 
 @inlined(error_model="numpy", boundscheck=False)
 def _position(indices, row, depth, bounds, strides):  # type: ignore[no-untyped-def]
-    """Return the flat position of an index vector's slice; -1 if an index is out of bounds."""
+    """Return the position of the first element of the slice that the index vector `row` selects; -1 if an index is out of bounds.
+
+    Vectors have `depth` indices; `bounds` and `strides` are the lengths and strides (in elements) of the axes that they index.
+    """
     position = 0
     for axis in range(depth):
         index = indices[row * depth + axis]
@@ -22,11 +25,13 @@ def _position(indices, row, depth, bounds, strides):  # type: ignore[no-untyped-
 
 @family
 def pick_kernel(index: str, value: str) -> Kernel:
-    """Build the GATHER_ND kernel: copy `count` slices of `size` numbers; `failed` is set to 1 at an out-of-bounds index.
+    """Build the GATHER_ND kernel: it copies `count` slices of `size` numbers each.
+
+    If an index is out of bounds, the kernel sets its argument `failed` to 1 and stops.
 
     Args:
-        index: numba's name of the type of indices.
-        value: that of unsigned numbers as large as the values.
+        index: numba's name of the type of indices ("i4").
+        value: numba's name of the unsigned type whose size the values have ("u4").
     """
 
     def pick(source, indices, out, bounds, strides, failed, count, depth, size):  # type: ignore[no-untyped-def]
@@ -44,7 +49,14 @@ def pick_kernel(index: str, value: str) -> Kernel:
 
 @family
 def scatter_kernel(index: str, value: str) -> Kernel:
-    """Build the SCATTER_ND kernel: add `count` slices of `size` numbers to zeros in order; arguments as for `pick_kernel`."""
+    """Build the SCATTER_ND kernel: it adds `count` slices of `size` numbers each, in order, to an output of zeros.
+
+    If an index is out of bounds, the kernel sets its argument `failed` to 1 and stops.
+
+    Args:
+        index: numba's name of the type of indices ("i4").
+        value: numba's name of the type of the values ("f4").
+    """
 
     def scatter(slices, indices, out, bounds, strides, failed, count, depth, size):  # type: ignore[no-untyped-def]
         for i in range(out.size):
@@ -63,7 +75,11 @@ def scatter_kernel(index: str, value: str) -> Kernel:
 
 @family
 def one_hot_kernel(index: str, value: str) -> Kernel:
-    """Build the ONE_HOT kernel: `outer` tables of `depth` rows of `inner` numbers; only indices' lower 32 bits count."""
+    """Build the ONE_HOT kernel: the output is (outer, depth, inner), the indices are (outer, inner).
+
+    Only the lower 32 bits of an index count, as in LiteRT. `index` and `value` are numba's names of the types of indices and
+    outputs.
+    """
 
     def one_hot(indices, on, off, out, outer, depth, inner):  # type: ignore[no-untyped-def]
         hot, cold = on[0], off[0]

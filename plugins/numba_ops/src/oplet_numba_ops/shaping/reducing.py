@@ -60,7 +60,12 @@ def _both(op, x, y):  # type: ignore[no-untyped-def]
 
 @family
 def reduction_kernel(op: int, code: str) -> Kernel:
-    """Build the reduction kernel for a type; the reduced axis must not be empty."""
+    """Build the kernel that reduces (outer, reduced, inner) to (outer, inner); the middle axis must not be empty.
+
+    Args:
+        op: LARGEST, SMALLEST, PRODUCT, ANY, ALL or TOTAL.
+        code: numba's name of the type of the numbers.
+    """
 
     def reduce(x, out, reduced, inner, first, last):  # type: ignore[no-untyped-def]
         for outer in range(first, last):
@@ -83,7 +88,11 @@ def reduction_kernel(op: int, code: str) -> Kernel:
 
 
 def folded_shape(node: Node) -> tuple[int, int, int]:
-    """Return the lengths before, along and after the reduced axes; decline non-adjacent axes and empty nodes."""
+    """Return a reduction's input as (outer, reduced, inner): the products of the lengths before, along and after the reduced
+    axes.
+
+    A node whose reduced axes are not neighbours, or that is empty, is declined (left to numpy's kernel).
+    """
     source, output = node.inputs[0], node.outputs[0]
     if not source.size or output.is_dynamic:
         decline("there is nothing to compute.")
@@ -98,7 +107,9 @@ def folded_shape(node: Node) -> tuple[int, int, int]:
 
 
 def plan_reduction(context: Context, node: Node, op: int, code: str) -> Bind:
-    """Plan a reduction over adjacent constant axes; `code` is the type in numba's notation."""
+    """Plan a reduction over adjacent constant axes, `code` being numba's name of the type; decline long rows, where numpy is
+    faster.
+    """
     source, output = node.inputs[0], node.outputs[0]
     outer, count, inner = folded_shape(node)
     if inner == 1 and count > _LONGEST:
@@ -121,7 +132,7 @@ def reduction_registration(builtin: Registration, op: int, codes: Mapping[Tensor
 
     Args:
         builtin: the numpy kernel's registration.
-        op: the operation.
+        op: LARGEST, SMALLEST, PRODUCT, ANY, ALL or TOTAL.
         codes: the types that are served, in numba's notation.
     """
 

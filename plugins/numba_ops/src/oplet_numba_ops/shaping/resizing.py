@@ -1,6 +1,9 @@
-"""RESIZE_BILINEAR of float and 8-bit maps: interpolates between two rows, then between two columns of the result.
+"""RESIZE_BILINEAR of float and 8-bit maps: kernels that interpolate between two rows of the map, then between two columns of the
+result.
 
-A call computes the rows `begin` to `end` of all outputs together.
+A call computes the output rows `begin` to `end` (exclusive) of all maps of the batch together. `top`, `bottom`, `left` and
+`right` are the positions of an output's neighbours in the map; `down` and `across` are the weights of the lower and the right
+one.
 """
 
 from __future__ import annotations
@@ -23,7 +26,12 @@ _between = emitted("resizing:between")
 
 @kernel(f"void(i1[:,:,:,::1], i1[:,:,:,::1], i8, i8, i4[::1], {_AXIS}, i4[::1], i4, {_AXIS}, i4[::1], i4, i4)")
 def RESIZE_INT8(x, out, begin, end, row, top, bottom, down, one_down, left, right, across, one_across, bits):  # type: ignore[no-untyped-def]
-    """Interpolate with integer weights whose products have `bits` fraction bits; ties round away from zero."""
+    """Compute output rows of int8 maps `x` with integer weights; ties round away from zero.
+
+    Rows `begin` to `end` (exclusive) of all maps are computed. `top`, `bottom`, `left` and `right` are the positions of outputs'
+    neighbours; `down` and `across` are the weights of the lower and the right one, and `one_down` and `one_across` what both
+    neighbours' weights add up to; results are divided by 2**bits, the product of these sums. `row` is scratch for a row of a map.
+    """
     batch, height, width, channels = x.shape
     rows = shaped(x, (batch, height, width * channels))
     half = np.int32((1 << bits) >> 1)
@@ -47,7 +55,12 @@ def RESIZE_INT8(x, out, begin, end, row, top, bottom, down, one_down, left, righ
 
 @kernel(f"void(u1[:,:,:,::1], u1[:,:,:,::1], i8, i8, f4[::1], f4[::1], {_AXIS}, f4[::1], {_AXIS}, f4[::1])")
 def RESIZE_UINT8(x, out, begin, end, high, low, top, bottom, down, left, right, across):  # type: ignore[no-untyped-def]
-    """Interpolate uint8 in the reference kernel's order of operations."""
+    """Compute output rows of uint8 maps `x` in float32, in the order of operations of LiteRT's reference kernel.
+
+    Rows `begin` to `end` (exclusive) of all maps are computed. `top`, `bottom`, `left` and `right` are the positions of outputs'
+    neighbours; `down` and `across` are the weights of the lower and the right one, the others have 1 minus that. `high` and `low`
+    are scratch for a row.
+    """
     batch, height, width, channels = x.shape
     rows = shaped(x, (batch, height, width * channels))
     for number in range(begin, end):
@@ -72,7 +85,12 @@ def RESIZE_UINT8(x, out, begin, end, high, low, top, bottom, down, left, right, 
 
 @kernel(f"void(f4[:,:,:,::1], f4[:,:,:,::1], i8, i8, f4[::1], {_AXIS}, f4[::1], {_AXIS}, f4[::1])")
 def RESIZE_FLOATS(x, out, begin, end, row, top, bottom, down, left, right, across):  # type: ignore[no-untyped-def]
-    """Interpolate floats between two rows, then between the columns of the result."""
+    """Compute output rows of float32 maps `x`: interpolate between two rows, then between two columns of the result.
+
+    Rows `begin` to `end` (exclusive) of all maps are computed. `top`, `bottom`, `left` and `right` are the positions of outputs'
+    neighbours; `down` and `across` are the weights of the lower and the right one, the others have 1 minus that. `row` is scratch
+    for a row of a map.
+    """
     batch, height, width, channels = x.shape
     rows = shaped(x, (batch, height, width * channels))
     for number in range(begin, end):

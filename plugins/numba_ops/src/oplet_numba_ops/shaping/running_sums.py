@@ -9,7 +9,11 @@ __all__ = ["CUMSUM"]
 
 
 def _cumsum(x, out, exclusive, reverse, first, last):  # type: ignore[no-untyped-def]
-    """Sum cumulatively the blocks `first` to `last` of x (blocks, length, parallel sums), in numpy's order of additions."""
+    """Compute cumulative sums along the middle axis of `x`, in numpy's order, for the blocks `first` to `last` (exclusive) of the
+    first.
+
+    `exclusive`: whether a sum leaves out the value at its own position; `reverse`: whether to sum from the end.
+    """
     length, across = x.shape[1], x.shape[2]
     step = -1 if reverse else 1
     start = length - 1 if reverse else 0

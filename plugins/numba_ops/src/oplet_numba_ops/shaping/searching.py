@@ -1,4 +1,4 @@
-"""ARG_MAX and ARG_MIN, TOPK_V2 of short rows, and SCATTER_ND of rows into zeros."""
+"""Kernels of ARG_MAX and ARG_MIN, of TOPK_V2 for short rows, and of SCATTER_ND for rows that are added to zeros."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def _scatter(places, slices, out, first, last):  # type: ignore[no-untyped-def]
 
 @family
 def search_kernel(least: bool, code: str, at: str) -> Kernel:
-    """Build the ARG_MIN or ARG_MAX kernel along any axis: (outer, length, inner) becomes (outer, inner)."""
+    """Build the ARG_MIN (if `least`) or ARG_MAX kernel along the middle axis: (outer, length, inner) becomes (outer, inner).
+
+    `code` and `at` are numba's names of the types of the values and of the positions.
+    """
 
     def search(x, out, length, inner):  # type: ignore[no-untyped-def]
         for place in range(out.size):
@@ -61,7 +64,10 @@ def search_kernel(least: bool, code: str, at: str) -> Kernel:
 
 @family
 def top_kernel(code: str, at: str) -> Kernel:
-    """Build the TOPK_V2 kernel: each row's largest values in descending order, and their positions."""
+    """Build the TOPK_V2 kernel: each row's `k` largest values in descending order, and their positions.
+
+    `code` and `at` are numba's names of the types of the values and of the positions.
+    """
 
     def top(x, values, places, length, k):  # type: ignore[no-untyped-def]
         for row in range(x.size // length):
@@ -109,7 +115,7 @@ _FEW = 1 << 12
 
 
 def plan_search(node: Node, least: bool) -> Bind:
-    """Plan an ARG_MIN or ARG_MAX of few numbers."""
+    """Plan an ARG_MIN (if `least`) or ARG_MAX node of few numbers; decline others, for which numpy's kernel is faster."""
     source, output = node.inputs[0], node.outputs[0]
     if not 0 < source.size <= _FEW or source.type not in VALUES or output.type not in POSITIONS:
         decline("numpy is faster for so many numbers, or they are of another kind.")

@@ -1,6 +1,6 @@
 """Slices at run-time positions (GATHER, SLICE, STRIDED_SLICE), and values selected by a condition (SELECT_V2).
 
-An out-of-range position is written to the kernel's error flag (`threads.failing`), and nothing is copied.
+If a position is out of range, the kernel writes it to its error flag, an array `mark` (`threads.failing`), and copies nothing.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ def _copy(source, target, nbytes):  # type: ignore[no-untyped-def]
 
 @family
 def gather_kernel(code: str) -> Kernel:
-    """Build the GATHER kernel for an index type: from (batches, before, length, nbytes) to (batches, before, count, nbytes), by
-    address.
+    """Build the GATHER kernel: from (batches, before, length, nbytes) to (batches, before, count, nbytes), both given by address.
+
+    `before` are the slices before the axis that is gathered along, `nbytes` the bytes of what follows it. `code` is numba's name
+    of the type of the positions.
     """
 
     def gather(source, positions, target, mark, batches, before, length, count, nbytes):  # type: ignore[no-untyped-def]
@@ -64,8 +66,12 @@ def gather_kernel(code: str) -> Kernel:
 
 @family
 def slice_kernel(code: str) -> Kernel:
-    """Build the SLICE kernel for an index type. Arguments: `begins`, their upper bounds `most`, byte steps, error mark;
-    addresses, four lengths and the innermost bytes; strides of both.
+    """Build the SLICE kernel, which copies a block of known size from a position that the run knows; `code` is numba's type of
+    positions.
+
+    The kernel's arguments are the positions `begins`, the highest allowed ones `most`, the byte `steps` along each axis, and the
+    error flag `mark`; then the addresses of `source` and `target`, the lengths of four loops, the bytes that each copies at once,
+    and the byte strides of the source and of the target along these loops.
     """
 
     # fmt: off
@@ -95,7 +101,7 @@ def slice_kernel(code: str) -> Kernel:
 
 @_inlined
 def _number(where, nbytes, word):  # type: ignore[no-untyped-def]
-    """Load the integer of 4 or 8 bytes at an address; `word` is the address of scratch memory."""
+    """Return the signed integer of `nbytes` bytes (4 or 8) at the address `where`; `word` is the address of 8 scratch bytes."""
     if nbytes == 8:
         return _load(where)
     _store(word, 0)
@@ -105,10 +111,13 @@ def _number(where, nbytes, word):  # type: ignore[no-untyped-def]
 
 @kernel("void(i8[::1], i8[::1], i8[::1], i8, i8, i8, i8, i8, i8)")
 def JOIN_SLICES(pieces, shape, mark, source, target, word, axis, outer, nbytes):  # type: ignore[no-untyped-def]
-    """Concatenate pieces along an axis, if the whole has the shape of `source`, (outer, length, nbytes).
+    """Concatenate pieces along an axis, some of which are slices of `source`, if the whole has the shape of `source`; else set
+    `mark`.
 
-    `pieces` has six words for each piece: its length and address; for a slice instead -1, the address and byte width of `begin`,
-    the same of `size`, and a word in which the start position is stored.
+    `pieces` has six words for each piece: its length along the axis and its address; or, for a slice, -1, address and byte width
+    of the integers of `begin`, the same of `size`, and a word in which the start position is stored. `outer` is the product of
+    the lengths before the axis, `nbytes` the bytes of what follows it; `source` and `target` are addresses, `word` that of 8
+    scratch bytes.
     """
     total = 0
     for place in range(0, pieces.size, 6):
@@ -153,8 +162,12 @@ def JOIN_SLICES(pieces, shape, mark, source, target, word, axis, outer, nbytes):
 def TAKE_POSITIONS(  # type: ignore[no-untyped-def]
     begins, taken, mark, source, target, n0, n1, n2, n3, nbytes, s0, s1, s2, s3, t0, t1, t2, t3
 ):
-    """Copy what remains when single positions of some axes are taken; `taken` has three words for each: index into `begins`
-    (negative positions count from the end), axis length, byte step; the rest as in `slice_kernel`.
+    """Copy what is left of a tensor when a single position is taken along some axes; negative positions count from the end.
+
+    `taken` has three words for each such axis: the index of the position in `begins`, the axis's length and byte stride. If a
+    position is out of range, `mark`, the error flag, receives 1 plus its place in `taken`, and all positions. `source` and
+    `target` are addresses; n0 to n3 are the lengths of four loops, s0 to s3 and t0 to t3 their byte strides, `nbytes` the bytes
+    that the innermost one copies.
     """
     start = source
     for number in range(begins.size):
@@ -177,7 +190,10 @@ def TAKE_POSITIONS(  # type: ignore[no-untyped-def]
 
 @family
 def _choice_kernel(size: int) -> Kernel:
-    """Build the SELECT_V2 kernel for numbers of `size` bytes: five axis lengths, then the element strides of condition, x and y."""
+    """Build the SELECT_V2 kernel for numbers of `size` bytes.
+
+    After the four arrays it takes the lengths of five loops, and the strides along them, in elements, of condition, x and y.
+    """
 
     def choose(  # type: ignore[no-untyped-def]
         condition, x, y, out, n0, n1, n2, n3, n4, c0, c1, c2, c3, c4, x0, x1, x2, x3, x4, y0, y1, y2, y3, y4
@@ -214,7 +230,9 @@ def _choice_kernel(size: int) -> Kernel:
 
 
 def _steps(shape: Shape, small: Shape) -> list[int]:
-    """Return an operand's element strides along the output's axes; 0 where it broadcasts."""
+    """Return the strides, in elements, of an operand of shape `small` along the axes of an output of shape `shape`; 0 where it
+    broadcasts.
+    """
     steps, step = [0] * len(shape), 1
     for axis in range(1, min(len(small), len(shape)) + 1):
         if small[-axis] != 1:
@@ -224,7 +242,7 @@ def _steps(shape: Shape, small: Shape) -> list[int]:
 
 
 def plan_choice(node: Node, *shapes: Shape) -> Bind:
-    """Plan a SELECT node whose inputs have these shapes, which broadcast to its output's."""
+    """Plan a SELECT or SELECT_V2 node; `shapes` are those of condition, x and y as they broadcast to the output's."""
     output = node.outputs[0]
     size = output.dtype.itemsize
     if not output.size or output.is_dynamic or output.dtype.hasobject or size not in _SIZES or output.nbytes > _MOST:

@@ -1,4 +1,6 @@
-"""NON_MAX_SUPPRESSION_V4 and _V5: registrations, and the runs that a compiled loop serves."""
+"""NON_MAX_SUPPRESSION_V4 and _V5: their registrations. Where values are NaN or infinite, numpy's kernel runs instead of the
+compiled loop.
+"""
 
 from __future__ import annotations
 

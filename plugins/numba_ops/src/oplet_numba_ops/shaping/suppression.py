@@ -23,7 +23,11 @@ _inlined: Callable[..., Any] = inlined(error_model="numpy")
 
 @_inlined
 def _rise(priorities, entries, hole, priority, box, begin):  # type: ignore[no-untyped-def]
-    """Sift an entry up the heap from the hole, as C++'s push_heap does."""
+    """Insert an entry into a binary heap, highest priority first: sift it up from the free position `hole`, as C++'s push_heap
+    does.
+
+    The entry has a priority, the number of a box, and with how many of the chosen boxes that was compared (`begin`).
+    """
     while hole > 0:
         parent = (hole - 1) >> 1
         if not priorities[parent] < priority:
@@ -37,7 +41,10 @@ def _rise(priorities, entries, hole, priority, box, begin):  # type: ignore[no-u
 
 @_inlined
 def _sink(priorities, entries, size):  # type: ignore[no-untyped-def]
-    """Sift the heap's root hole down to the end, each time to the larger child (the second if equal), as C++'s pop_heap does."""
+    """Move the hole at the root of a binary heap of `size` entries down to a leaf, as C++'s pop_heap does; return its position.
+
+    Each time the child of the higher priority moves up, the second of equal ones.
+    """
     hole, child = 0, 2
     while child <= size:
         if child == size or priorities[child] < priorities[child - 1]:
@@ -50,7 +57,10 @@ def _sink(priorities, entries, size):  # type: ignore[no-untyped-def]
 
 @_inlined
 def intersection_over_union(edges, a, b):  # type: ignore[no-untyped-def]
-    """Compute the intersection over union of two boxes; 0 if one has no area."""
+    """Compute the intersection over union of the boxes `a` and `b`; 0 if one has no area.
+
+    `edges` has top, left, bottom, right and area of each box.
+    """
     if (edges[a, 4] <= _ZERO) | (edges[b, 4] <= _ZERO):
         return _ZERO
     height = max(min(edges[a, 2], edges[b, 2]) - max(edges[a, 0], edges[b, 0]), _ZERO)
@@ -63,22 +73,26 @@ def intersection_over_union(edges, a, b):  # type: ignore[no-untyped-def]
 def SUPPRESS(  # type: ignore[no-untyped-def]
     boxes, scores, edges, priorities, entries, most_overlap, threshold, scale, found, kept, number, place, again
 ):
-    """Choose as many boxes as `found` has room for, from a priority queue with the order of C++'s std::priority_queue.
+    """Choose at most as many boxes as `found` has room for, by descending score; equal scores in the order of C++'s
+    std::priority_queue.
+
+    A call does a bounded part of the work.
 
     Args:
         boxes: two opposite corners each (y, x, y, x), in any order.
         scores: a score for each box.
         edges: scratch: top, left, bottom, right and area of each box.
         priorities: scratch, one for each box.
-        entries: scratch: the boxes in the queue, and with how many of the chosen ones each was compared.
-        most_overlap: a box that overlaps a chosen one by more is dropped.
-        threshold: boxes of lower scores are dropped.
-        scale: overlaps reduce a score by the factor exp(scale * overlap ** 2); 0 if they do not.
-        found: the chosen boxes; zeros after them.
-        kept: their scores.
-        number: the number of chosen boxes; -1 if the work is not done, and the function is to be called again.
-        place: where the call stopped.
-        again: whether to go on from there.
+        entries: scratch: the boxes in the queue, and with how many of the chosen boxes each was compared.
+        most_overlap: a box whose intersection over union with a chosen one is as large or larger is dropped.
+        threshold: boxes whose score is not above it are dropped.
+        scale: each chosen box reduces the score of a later one by the factor exp(scale * overlap ** 2) (soft suppression); 0 for
+            no reduction.
+        found: receives the numbers of the chosen boxes; zeros after them.
+        kept: receives the scores of the chosen boxes.
+        number: receives how many boxes were chosen; -1 if the work is not done, and the function is to be called again.
+        place: four words in which a call stores where it stopped.
+        again: whether this call goes on where the last one stopped.
     """
     left = _COMPARISONS
     seen, size, chosen, limit = 0, 0, 0, 0

@@ -62,7 +62,7 @@ def LOGISTIC(x, out):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1], i8, f4)")
 def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
-    """Compute exp(beta * x) / sum(exp(beta * x)) of each row."""
+    """Compute exp(beta * x) / sum(exp(beta * x)) of each row of `columns` numbers of a flat array."""
     first = x.ctypes.data
     for start in range(0, out.size, columns):
         # Slices have indices from 0 on: the compiler does not vectorize where an index might be negative.
@@ -80,7 +80,7 @@ def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1], i8)")
 def LOG_SOFTMAX(x, out, columns):  # type: ignore[no-untyped-def]
-    """Compute x - log(sum(exp(x))) of each row."""
+    """Compute x - log(sum(exp(x))) of each row of `columns` numbers of a flat array."""
     first = x.ctypes.data
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]

@@ -31,7 +31,7 @@ def _squares(x):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1], i8)")
 def NORM(x, out, columns):  # type: ignore[no-untyped-def]
-    """Divide each row by its L2 norm, at least 1e-6; NaN stays NaN."""
+    """Divide each row of `columns` numbers of a flat array by its L2 norm, or by 1e-6 if that is less; NaN stays NaN."""
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]
         norm = np.sqrt(_squares(row))
@@ -47,7 +47,10 @@ def _product(a, b):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _inverse_root(x):  # type: ignore[no-untyped-def]
-    """Compute 1 / sqrt(x) as multiplier and shift, by five Newton steps; x <= 1 gives the largest number below 1."""
+    """Compute 1 / sqrt(x) of an integer by five Newton steps; return (multiplier, shift): multiplier * 2**(shift - 31).
+
+    For x <= 1 it is the largest number below 1.
+    """
     if x <= 1:
         return np.int64((1 << 31) - 1), np.int64(0)
     large = 1 if x >> 29 else 0
@@ -63,7 +66,11 @@ def _inverse_root(x):  # type: ignore[no-untyped-def]
 
 
 def _quantized_norm(x, out, columns, offset, zero, early, late, low, high):  # type: ignore[no-untyped-def]
-    """L2-normalize rows of integers minus an offset; rescaling shifts come before and after the multiplication."""
+    """L2-normalize each row of `columns` integers of a flat array, less their zero point `offset`.
+
+    Values are shifted left by `early` bits, multiplied by the row's inverse norm and by 2**late, and `zero`, the output's zero
+    point, is added; outputs are clamped to `low` and `high`.
+    """
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]
         total = np.int32(0)
@@ -82,8 +89,9 @@ def _quantized_norm(x, out, columns, offset, zero, early, late, low, high):  # t
 
 @kernel("void(f4[::1], f4[::1], f8[::1], i8, i8, f8, f8, f8)")
 def NEIGHBOURS(x, out, sums, columns, radius, alpha, bias, beta):  # type: ignore[no-untyped-def]
-    """Divide each value by a power of its neighbours' sum of squares (local response normalization); `sums` is scratch of columns
-    + 1.
+    """Normalize each row of `columns` values of a flat array locally: value * (bias + alpha * sum of squares) ** -beta.
+
+    The sum is over the value and `radius` neighbours on either side; `sums` is scratch of `columns` + 1 float64.
     """
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]

@@ -1,4 +1,4 @@
-"""SOFTMAX and LOG_SOFTMAX of integers, with the numpy kernels' tables."""
+"""SOFTMAX and LOG_SOFTMAX of integers, with the tables that the numpy kernels prepare."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _bit_length(x):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _one_over(half_denominator):  # type: ignore[no-untyped-def]
-    """Compute 1 / (2 * half_denominator) for denominators in [1, 2], 0 integer bits, by three Newton steps."""
+    """Compute 1 / d in int32 fixed point with 0 integer bits by three Newton steps, for d from 1 to 2, given as d / 2."""
     estimate = 1515870810 + _product(half_denominator, -1010580540)
     for _ in range(3):
         error = (1 << 29) - _product(half_denominator, estimate)
@@ -42,7 +42,9 @@ def _one_over(half_denominator):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _reciprocal(total):  # type: ignore[no-untyped-def]
-    """Compute 1 / total, which has 12 integer bits: return 31 bits of mantissa, and the number of bits that total has above 1."""
+    """Compute 1 / total for a fixed-point number with 12 integer bits: return (31-bit mantissa, the number of bits of `total`
+    above 1).
+    """
     headroom = 32 - _bit_length(total)
     return _one_over((total << headroom) >> 1), 12 - headroom
 
@@ -72,7 +74,11 @@ def _logarithm(x):  # type: ignore[no-untyped-def]
 
 @kernel("void(u1[::1], u1[::1], i8, i8[::1], i8[::1], i8)")
 def SOFTMAX_8(x, out, columns, exponentials, summands, sign_bit):  # type: ignore[no-untyped-def]
-    """Compute SOFTMAX of each 8-bit row; `sign_bit` is 128 for int8 bits, 0 for uint8."""
+    """Compute SOFTMAX of each row of `columns` 8-bit numbers of a flat array, given as bits.
+
+    `exponentials` has exp(-d) in fixed point for each distance d from a row's largest number, `summands` the same with the
+    integer bits of their sum; `sign_bit` is 128 for int8 numbers, 0 for uint8.
+    """
     turn = np.uint8(sign_bit)
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]
@@ -93,7 +99,11 @@ def SOFTMAX_8(x, out, columns, exponentials, summands, sign_bit):  # type: ignor
 
 @kernel("void(u1[::1], u1[::1], i8, i8[::1], i8[::1], i8)")
 def LOG_SOFTMAX_8(x, out, columns, distances, summands, sign_bit):  # type: ignore[no-untyped-def]
-    """Compute LOG_SOFTMAX of each 8-bit row; `sign_bit` is 128 for int8 bits, 0 for uint8."""
+    """Compute LOG_SOFTMAX of each row of `columns` 8-bit numbers of a flat array, given as bits.
+
+    For each distance d from a row's largest number, `distances` has -d and `summands` exp(-d), both in fixed point; `sign_bit` is
+    128 for int8 numbers, 0 for uint8.
+    """
     turn = np.uint8(sign_bit)
     half = (1 << 21) - 1  # half of the output's step, 1/16, below zero
     for start in range(0, out.size, columns):
@@ -112,7 +122,10 @@ def LOG_SOFTMAX_8(x, out, columns, distances, summands, sign_bit):  # type: igno
 
 @_inlined
 def _reciprocal_16(total, lines):  # type: ignore[no-untyped-def]
-    """Compute 1 / total of a sum in units of 2**-15, from 513 samples; return a factor in the same units and a right shift."""
+    """Compute 1 / total, both in units of 2**-15, by interpolation between 513 samples of 1 / (1 + x) (`lines`).
+
+    Return a factor in these units, and how many bits products with it are shifted right.
+    """
     headroom = 32 - _bit_length(total)
     shifted = ((total << max(headroom - 1, 0)) + (1 << 13)) >> 14
     place = min(max(shifted - ((1 << 15) + (1 << 16)), -32768), 32767)
@@ -124,7 +137,11 @@ def _reciprocal_16(total, lines):  # type: ignore[no-untyped-def]
 
 @kernel("void(i2[::1], i2[::1], i8, i8[::1], i2[::1])")
 def SOFTMAX_16(x, out, columns, exponentials, lines):  # type: ignore[no-untyped-def]
-    """Compute SOFTMAX of each int16 row."""
+    """Compute SOFTMAX of each row of `columns` int16 numbers of a flat array.
+
+    `exponentials` has exp(-d) in units of 2**-15 for each distance d from a row's largest number; `lines` are 513 samples of 1 /
+    (1 + x).
+    """
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]
         most = np.int64(row[0])

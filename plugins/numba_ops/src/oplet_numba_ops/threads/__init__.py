@@ -1,1 +1,3 @@
-"""Worker threads that share a kernel's work: division into parts, atomics, the thread pool. It knows kernels, no operators."""
+"""Worker threads that share a kernel's work: division into parts, atomics, the thread pool. It knows kernels (compiled
+functions), but no operators.
+"""

@@ -1,7 +1,7 @@
 """Error flags of kernels that may fail at run time, e.g. for an index out of bounds.
 
-Machine code cannot raise: the kernel writes what is wrong into words of memory, its error flag (*mark*), and computes nothing. The
-code that runs jobs checks the flags afterwards, and raises.
+Machine code cannot raise: the kernel writes what is wrong into an array of words, its error flag (*mark*), and computes nothing.
+The Python code that called it checks the flag afterwards, and raises.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ class Failure(NamedTuple):
     """How a node fails: its error flag, and the function that raises its error.
 
     Attributes:
-        mark: the error flag: int64 words, the first of which is not 0 if the node has failed.
+        mark: the error flag: int64 words, the first of which is not 0 if the node has failed; the others say more, as the kernel
+            defines.
         fail: raises the error that the flag's words describe.
-        position: the node's position in the fused step.
+        position: the node's number among those that are fused into one call.
     """
 
     mark: Array
@@ -30,7 +31,11 @@ class Failure(NamedTuple):
 
 
 def raise_first(runner: Any, failures: Sequence[Failure]) -> None:
-    """Raise the error of the first node whose flag is set, clear all flags, and store its position as the runner's `failed_at`."""
+    """Raise the error of the first node whose error flag is set; before, clear all flags, and store its position as
+    `runner.failed_at`.
+
+    Return without an error if no flag is set.
+    """
     for failure in failures:
         if failure.mark[0]:
             found = failure.mark.copy()
@@ -41,7 +46,7 @@ def raise_first(runner: Any, failures: Sequence[Failure]) -> None:
 
 
 class _Checked:
-    """A fused step of several nodes, some of which may fail."""
+    """The function that runs several fused nodes, some of which may fail; it raises the error of the first that did."""
 
     def __init__(self, call: Thunk, failures: Sequence[Failure]) -> None:
         self._call, self._failures = call, failures
@@ -55,16 +60,16 @@ class _Checked:
 
 
 def with_failures(call: Thunk, failures: Sequence[Failure]) -> Thunk:
-    """Wrap a function to raise after it ran if one of the nodes has set its error flag."""
+    """Return a function that calls `call` and then raises if one of the nodes that it runs has set its error flag."""
     return _Checked(call, failures) if failures else call
 
 
 def failing(call: Any, mark_words: Array, fail: Callable[[Array], None]) -> Thunk:
-    """Wrap a node's function that may fail, so that it can still be fused with its neighbours.
+    """Wrap the function that runs a node which may fail, so that it raises, and can still be fused with its neighbours.
 
     Args:
-        call: the function that runs its kernel, of one step.
-        mark_words: its error flag.
+        call: the function that runs the node's kernel, as `team.thunk` returns it for a single short step.
+        mark_words: the kernel's error flag.
         fail: raises the error that the flag's words describe.
     """
     failures = (Failure(mark_words, fail),)

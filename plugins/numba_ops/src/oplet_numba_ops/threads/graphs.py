@@ -1,8 +1,9 @@
-"""Dependency graph of a fused step's jobs, derived from the memory that each node reads and writes.
+"""Dependency graph of the jobs of fused nodes, derived from the memory that each node reads and writes.
 
-A job waits for the earlier ones that write what it reads or writes, or read what it writes: for the values that it takes, and where
-tensors share memory also for those that have to be done with it. Whatever the threads do, each job then reads what it would read one
-after the other, so that results are the same bits. Jobs of one thread that follow one another, with nothing beside them, are one job.
+A job (one kernel with its arguments) waits for the earlier jobs that write what it reads or writes, or read what it writes: for
+its inputs, and, where tensors share memory, for the last readers of the tensor that it overwrites. Whatever the threads do, each
+job then reads what it would read if the jobs ran one after the other, so that results are the same bits. Jobs of one thread that
+follow one another, with nothing beside them, are merged into one.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ _MOST = 1024
 
 
 class Work(NamedTuple):
-    """The jobs of one node and the memory that they read and write.
+    """The jobs (kernel calls) of one node, and the memory that they read and write.
 
     Attributes:
         jobs: the jobs' addresses, in order; each waits for the one before.
-        is_shared: for each whether several threads share it.
-        reads: the memory that is read, each piece as its first address and that after its last byte.
-        writes: the memory that is written.
+        is_shared: for each job, whether several threads share its parts.
+        reads: the memory that is read: pairs of the first address and the one after the last byte.
+        writes: the memory that is written, in the same form.
     """
 
     jobs: Sequence[int]
@@ -39,12 +40,12 @@ class Work(NamedTuple):
 
 
 class Task(NamedTuple):
-    """Jobs that one thread runs in sequence, or a single job whose parts several threads share.
+    """Jobs (kernel calls) that one thread runs in sequence, or a single job whose parts several threads share.
 
     Attributes:
         jobs: the jobs' addresses.
-        is_shared: whether several threads share it.
-        needs: the positions of the tasks that it waits for.
+        is_shared: whether several threads share the job.
+        needs: the positions in the list of tasks of those that must be finished before.
     """
 
     jobs: list[int]
@@ -53,7 +54,7 @@ class Task(NamedTuple):
 
 
 def tasks(works: Sequence[Work]) -> list[Task] | None:
-    """Build the task graph of nodes that would otherwise run in this order; None if parallel execution gains nothing."""
+    """Return the tasks of nodes that would otherwise run one after the other; None if running some in parallel gains nothing."""
     works = [work for work in works if work.jobs]
     if len(works) > _MOST:
         return None
@@ -72,7 +73,10 @@ def tasks(works: Sequence[Work]) -> list[Task] | None:
 
 
 def _needed(touched: Sequence[tuple[Spans, Spans]]) -> list[list[int]]:
-    """Return for each work the earlier works that it depends on (memory conflicts), transitively reduced."""
+    """Return, for each node, the earlier nodes that it must wait for, as one writes memory that the other reads or writes.
+
+    A node that another one of these already waits for is left out. `touched` has the memory that each node reads and writes.
+    """
     reads, readers = _table([reads for reads, _ in touched])
     writes, writers = _table([writes for _, writes in touched])
     count = len(touched)
@@ -99,13 +103,19 @@ def _needed(touched: Sequence[tuple[Spans, Spans]]) -> list[list[int]]:
 
 
 def _table(spans: Sequence[Spans]) -> tuple[Array, Array]:
-    """Flatten all memory spans to a table; return it and the owning work of each row."""
+    """Return all memory ranges as rows (start, end) of an array, and for each row the position in `spans` of the node that it is
+    of.
+    """
     rows = np.array([span for some in spans for span in some], np.int64).reshape(-1, 2)
     return rows, np.repeat(np.arange(len(spans)), [len(some) for some in spans])
 
 
 def _chained(jobs: Sequence[tuple[int, bool, list[int]]]) -> list[Task]:
-    """Merge chains of unshared jobs, each the sole dependency and sole dependent of the next, into tasks."""
+    """Return the jobs as tasks, where a chain becomes one task: jobs of one thread, each waiting only for the one before, and
+    alone.
+
+    `jobs` has for each job its address, whether several threads share it, and the positions of the jobs that it waits for.
+    """
     followers = [0] * len(jobs)
     for _, _, needs in jobs:
         for number in needs:
@@ -123,7 +133,7 @@ def _chained(jobs: Sequence[tuple[int, bool, list[int]]]) -> list[Task]:
 
 
 def links(needs: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Invert dependencies: return for each task the tasks that wait for it."""
+    """Return, for each task, the positions of the tasks that wait for it, from those of the tasks that it waits for (`needs`)."""
     following: list[list[int]] = [[] for _ in needs]
     for number, some in enumerate(needs):
         for other in some:

@@ -1,16 +1,19 @@
-"""Machine code of the thread pool: posts, runs and finishes jobs that several threads share.
+"""Machine code of the thread pool: posts, runs and finishes jobs (one kernel and its arguments, in parts) that several threads
+share.
 
-Jobs run one after the other (`RUN`), or as a graph (`RUN_GRAPH`, made by `graphs`): there a job is posted by the thread that finishes
-the last of those it waits for, so that no thread waits for another between two jobs, and independent ones run side by side.
+Jobs run one after the other (`RUN`), or as a graph (`RUN_GRAPH`, made by `graphs`): there a job is posted by the thread that
+finishes the last of the jobs that it waits for, so that no thread waits for another between two jobs, and independent jobs run
+side by side.
 
-Why this is correct: a job has one word with a bit for each part that is free, and one that counts the parts that are not done. The
-posting thread writes both, the free parts last; a part belongs to the thread that clears its bit. A thread that comes late, with
-the address of an old job, either finds no bit, or a bit of the job that is there now: it reads kernel and arguments after it has
-cleared the bit, and they cannot change then, since the posting thread waits until the part is done and keeps the step with its
-arrays alive. What a job of a graph says of its graph is read before the part is counted as done, and the graph's jobs stay as they
-are until each of them was counted by the thread that finished it, after it posted the next ones. The memory of jobs and of graphs'
-lists of jobs is never freed, only reused for other jobs, so that a late thread always reads a job. Threads
-prefer parts of their own share, which is the same in each kernel, since its memory is in their cache.
+Why this is correct: a job has one word with a bit for each part that no thread has taken (free), and one that counts the parts
+that are not done. The posting thread writes both, the free parts last; a part belongs to the thread that clears its bit. A thread
+that comes late, with the address of an old job, either finds no bit, or a bit of the job that has this address now: it reads
+kernel and arguments after it has cleared the bit, and they cannot change then, since the posting thread waits until the part is
+done and keeps the arrays alive. A job's links to others of its graph are read before its last part is counted as done, and the
+graph's jobs do not change until each was counted as finished by the thread that ran its last part, after that thread posted the
+jobs that waited for it. The memory of jobs and of graphs' lists of jobs is never freed, only reused for other jobs, so that a
+late thread always reads a job. Threads prefer parts of their own share, which is the same in each kernel, since its memory is in
+their cache.
 """
 
 from __future__ import annotations
@@ -115,7 +118,9 @@ def _share(job, number):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _ready(graph, first):  # type: ignore[no-untyped-def]
-    """Return a job of the graph that still has unclaimed parts, searching from position `first`; 0 if none."""
+    """Return the address of a job of the graph that has parts which no thread has taken, searching from position `first`; 0 if
+    none.
+    """
     for position in range(first, min(first + _AHEAD, load(graph + _JOBS))):
         job = load(graph + _LIST + 8 * position)
         if load(job + _FREE) != 0:
@@ -134,7 +139,13 @@ def _wake(team, helpers):  # type: ignore[no-untyped-def]
 
 @kernel("void(i8, i8, i8)")
 def RUN(team, jobs, count):  # type: ignore[no-untyped-def]
-    """Run jobs one after the other with the pool's help; their addresses are at `jobs`."""
+    """Run `count` jobs one after the other, each with the help of the worker threads that it asks for.
+
+    Args:
+        team: the address of the thread pool's memory.
+        jobs: the address of an array of the jobs' addresses.
+        count: the number of jobs.
+    """
     for step in range(count):
         job = load(jobs + 8 * step)
         parts, threads = load(job + _COUNT), load(job + _THREADS)
@@ -165,7 +176,7 @@ def RUN(team, jobs, count):  # type: ignore[no-untyped-def]
 
 @_inlined
 def run_alone(jobs, count):  # type: ignore[no-untyped-def]
-    """Run jobs one after the other on this thread only; their addresses are at `jobs`."""
+    """Run `count` jobs one after the other on this thread only; `jobs` is the address of an array of their addresses."""
     for step in range(count):
         job = load(jobs + 8 * step)
         for part in range(load(job + _COUNT)):
@@ -174,13 +185,18 @@ def run_alone(jobs, count):  # type: ignore[no-untyped-def]
 
 @kernel("void(i8, i8)")
 def CHAIN(jobs, count):  # type: ignore[no-untyped-def]
-    """Run jobs on this thread only: the body of a graph's job."""
+    """Run `count` jobs one after the other on this thread; as a kernel, it is what a job of a graph calls that stands for
+    several.
+    """
     run_alone(jobs, count)
 
 
 @kernel("void(i8, i8)")
 def RUN_GRAPH(team, graph):  # type: ignore[no-untyped-def]
-    """Run a graph's jobs, each as soon as its dependencies are done."""
+    """Run a graph's jobs with the help of the worker threads, each as soon as those that it waits for are finished.
+
+    `team` and `graph` are the addresses of the thread pool's and of the graph's memory.
+    """
     count, helpers = load(graph + _JOBS), load(graph + _HELPERS)
     store(graph + _LEFT, count)
     store(graph + _LOW, 0)
@@ -230,10 +246,16 @@ def RUN_GRAPH(team, graph):  # type: ignore[no-untyped-def]
 
 @kernel("void(i8, i8, i8, i8, i8)")
 def SERVE(team, box, number, patience, sleeps):  # type: ignore[no-untyped-def]
-    """Worker loop: run parts of jobs posted to a mailbox, single or in a graph. After `patience` idle rounds return, or sleep
-    until woken.
+    """Run the loop of a worker thread: take parts of the jobs and graphs whose addresses are posted to its mailbox.
 
     A job that is posted just before the worker flags itself as asleep does not wake it; the next job does.
+
+    Args:
+        team: the address of the thread pool's memory.
+        box: the address of the worker's mailbox.
+        number: the worker's number, from 1; it takes parts of its own share of a job first.
+        patience: the rounds of the loop without work after which the worker sleeps or returns.
+        sleeps: whether it sleeps on a semaphore then, until it is woken; otherwise it returns.
     """
     idle = 0
     while load(box + _END) == 0:

@@ -1,4 +1,5 @@
-"""Fusion of neighbouring nodes' jobs into one call of machine code, with numpy's plain copies in between.
+"""Fusion of neighbouring nodes into one call of machine code, which runs the jobs (kernel calls) of all of them, and the plain
+copies that numpy kernels make in between.
 
 With several threads the call runs a graph of the jobs (`graphs`), in which independent ones run side by side.
 """
@@ -32,16 +33,16 @@ _MOST = 1 << 20
 
 
 class Jobs(NamedTuple):
-    """The jobs of a function that runs a node: their addresses, and what keeps their memory alive.
+    """The jobs (kernel calls) of a function that runs a node; an attribute of the function, by which it can be fused with others.
 
     Attributes:
-        run: runs jobs, given the address of three words: the pool, the array of the jobs' addresses, and their number.
-        team: the address of the thread pool.
+        run: runs jobs, given the address of three words: the thread pool, the array of the jobs' addresses, and their number.
+        team: the address of the thread pool's memory.
         addresses: the addresses of the jobs.
-        helpers: the worker threads that share them.
-        crew: the thread pool, as `Crew`.
-        failures: how the node fails.
-        kept: objects that the function keeps alive.
+        helpers: the worker threads that share the jobs.
+        crew: the thread pool.
+        failures: how the node may fail.
+        kept: objects whose memory the jobs use, and which the function keeps alive.
     """
 
     run: Callable[[int], None]
@@ -54,7 +55,7 @@ class Jobs(NamedTuple):
 
 
 class Crew(Protocol):
-    """What a job graph needs of the thread pool; a protocol, as `team` imports this module."""
+    """The thread pool's interface for graphs of jobs; a protocol, as its class is in `team`, which imports this module."""
 
     address: int
 
@@ -63,31 +64,33 @@ class Crew(Protocol):
         """The worker threads."""
 
     def take(self) -> int:
-        """Allocate a job slot; return its address."""
+        """Allocate memory for a job; return its address."""
 
     def give_back(self, jobs: list[int]) -> None:
-        """Free job slots that nobody will run again."""
+        """Free the memory of jobs, given by their addresses, that nobody will run again."""
 
     def take_list(self, count: int) -> int:
-        """Allocate a graph of up to `count` jobs; return its address."""
+        """Allocate memory for a graph of up to `count` jobs; return its address."""
 
     def give_back_list(self, count: int, graph: int) -> None:
-        """Free a graph that nobody will run again."""
+        """Free the memory of the graph of `count` jobs at the address `graph`, which nobody will run again."""
 
 
 def mark(thunk: Any, jobs: Jobs) -> Thunk:
-    """Attach jobs to a function, so that it can be fused with its neighbours; return it."""
+    """Attach its jobs (kernel calls) to a function that runs a node, so that it can be fused with its neighbours; return the
+    function.
+    """
     thunk.joiner, thunk.jobs = JOINER, jobs
     result: Thunk = thunk
     return result
 
 
 class _Copied:
-    """Copies as jobs; called unfused, they are numpy's.
+    """The copies of a numpy kernel as jobs of machine code, for fusion; when it is called by itself, numpy makes them.
 
     Args:
-        copies: numpy's copies.
-        words: the arguments of COPY for each.
+        copies: the function by which numpy makes the copies.
+        words: for each copy the arguments of the kernel COPY, one row of int64 each.
     """
 
     def __init__(self, copies: Copies, words: Array) -> None:
@@ -105,7 +108,7 @@ class _Copied:
 
 
 class _Joiner:
-    """The `oplet.StoringJoiner` that fuses compiled steps: an `oplet.Joiner` whose steps can be kept on disk."""
+    """The object that fuses this package's functions: an `oplet.StoringJoiner`, which can also store the fused ones on disk."""
 
     def adopt(self, thunk: Thunk) -> Thunk | None:
         if type(thunk) is not Copies or not COPY.has_entry:
@@ -163,12 +166,12 @@ class _Joiner:
 
 
 def _addresses(thunks: Sequence[Any]) -> list[int]:
-    """Return the addresses of all jobs of these functions."""
+    """Return the addresses of all jobs (kernel calls) of these functions, in order."""
     return [where for thunk in thunks for where in (thunk if isinstance(thunk, _Copied) else thunk.jobs).addresses]
 
 
 def _failures(thunks: Sequence[Any]) -> list[Failure]:
-    """Return how the functions may fail, each with its position in the fused step."""
+    """Return how the nodes that these functions run may fail, each with its function's position in `thunks`."""
     return [
         failure._replace(position=position)
         for position, thunk in enumerate(thunks)
@@ -178,7 +181,9 @@ def _failures(thunks: Sequence[Any]) -> list[Failure]:
 
 
 def _work(thunk: Any, touched: Any) -> Work:
-    """Return a function's jobs and the memory that they read and write."""
+    """Return the jobs of a function that runs a node, with the memory that they read and write, which `touched` tells of the
+    node.
+    """
     if isinstance(thunk, _Copied):
         pairs = thunk.copies.pairs
         reads, writes = spans(source for _, source in pairs), spans(target for target, _ in pairs)
@@ -188,7 +193,13 @@ def _work(thunk: Any, touched: Any) -> Work:
 
 
 def _graph(found: Sequence[Task], known: Jobs, thunks: Sequence[Any]) -> Thunk:
-    """Return a function that runs the tasks as a job graph."""
+    """Return a function that runs `found` as a graph of jobs on several threads.
+
+    Args:
+        found: the tasks: jobs, and what each waits for.
+        known: of one of the nodes; it has the thread pool.
+        thunks: the functions that run the nodes, which are kept alive.
+    """
     crew, run = known.crew, RUN_GRAPH.compiled()
     own = [crew.take() for _ in found]
     graph = crew.take_list(len(own))
@@ -233,9 +244,10 @@ def _give_back(crew: Crew, jobs: list[int], graph: int) -> None:
 
 
 def _gathered(addresses: Sequence[int]) -> tuple[Array, Array]:
-    """Copy jobs and their arguments into contiguous memory in run order; return the copies' addresses and the memory.
+    """Copy jobs and their arguments into contiguous memory in the order in which they run; return the jobs' new addresses and the
+    memory.
 
-    Jobs of several threads stay where they are, since workers may know their addresses.
+    Jobs that several threads share are not moved, since worker threads may know their addresses.
     """
     pieces: list[Array | None] = []
     for where in addresses:

@@ -34,10 +34,16 @@ def _failed(marks, count):  # type: ignore[no-untyped-def]
 
 @kernel("void(i8, i8, i8, i8, i8)")
 def LOOP(lists, flag, most, first, state):  # type: ignore[no-untyped-def]
-    """Run iterations, at most `most`, while the flag byte is not 0.
+    """Run a loop of compiled nodes: iterations, until the flag byte is 0, a node fails, or there were `most` of them.
 
-    `lists` has (address, count) pairs of jobs: before the first iteration, condition, body, step, after the last iteration; and
-    one of error flags, of which any non-zero one ends the loop.
+    Args:
+        lists: the address of six pairs of words (address, length) of arrays: the addresses of the jobs to run before the first
+            iteration, for the condition (which writes the flag), for the body, for the step (which copies the body's outputs to
+            its inputs) and after the last iteration; and those of error flags, any of which ends the loop.
+        flag: the address of the byte that tells whether there is another iteration.
+        most: the most iterations of this call.
+        first: whether the loop begins; otherwise it goes on after an earlier call.
+        state: the address of two words, the first of which receives the number of iterations.
     """
     if first != 0:
         run_alone(load(lists), load(lists + 8))
@@ -59,7 +65,10 @@ def LOOP(lists, flag, most, first, state):  # type: ignore[no-untyped-def]
 
 
 class _Rounds:
-    """The iterations of a compiled loop; see `oplet.LoopJoiner`."""
+    """A loop as one call of machine code: called with the most iterations and whether it begins, it returns how many it ran.
+
+    See `oplet.LoopJoiner`.
+    """
 
     def __init__(self, lists: Sequence[Sequence[int]], flag: int, failures: Sequence[Failure], keep: object) -> None:
         state = np.zeros(_STATE_WORDS, np.int64)
@@ -82,12 +91,14 @@ class _Rounds:
 
 
 def rounds(lists: Sequence[Sequence[int]], flag: int, failures: Sequence[Failure], keep: object) -> Callable[[int, bool], int]:
-    """Return a function that runs the iterations of a loop from its job lists.
+    """Return a function that runs iterations of a loop: it takes the most iterations and whether the loop begins, and returns
+    their number.
 
     Args:
-        lists: the addresses of jobs of one thread: before, condition, body, step, after.
-        flag: the address of the byte.
-        failures: what may fail in condition and body.
-        keep: is kept alive.
+        lists: the addresses of jobs of one thread each: before the first iteration, condition, body, step (which copies the
+            body's outputs to its inputs), after the last iteration.
+        flag: the address of the byte that the condition writes: 0 ends the loop.
+        failures: how nodes of condition and body may fail.
+        keep: is kept alive, for the memory of the jobs.
     """
     return _Rounds(lists, flag, failures, keep)

@@ -1,4 +1,4 @@
-"""Restores stored (serialized) steps as callables, without importing the kernels that made them."""
+"""Makes stored (serialized) jobs of a model's nodes callable in another process, without importing the kernels that made them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ __all__ = ["restore"]
 
 
 def restore(facts: Mapping[str, Any], memory: NDArray[np.uint8], places: Places) -> list[Callable[[], None]] | None:
-    """Rebuild callables from what `storing` serialized; None if they cannot run here.
+    """Return callables, one per stored step, from what `storing` serialized; None if they cannot run here (another processor,
+    say).
 
     Args:
-        facts: the serialized data.
-        memory: a private copy of the memory that it has stored, which is changed and kept.
-        places: the arena and the model's bytes.
+        facts: the serialized data but for the memory.
+        memory: a private copy of the memory that was stored; pointers in it are changed, and the callables keep it.
+        places: the addresses and sizes of the arena and of the model's bytes in this process.
     """
     if facts["processor"] != description():
         return None
@@ -49,10 +50,10 @@ def restore(facts: Mapping[str, Any], memory: NDArray[np.uint8], places: Places)
 
 
 def _checked(call: Callable[[], None], marks: Sequence[NDArray[np.int64]]) -> None:
-    """Run jobs that may fail; raise if one has set its error flag.
+    """Call `call`, which runs nodes that may fail; raise if one has set its error flag (`marks`), after clearing all flags.
 
     Raises:
-        RunAnew: one has failed; running the nodes unfused then raises the error.
+        RunAnew: a node has failed; running the nodes one by one then raises its error.
     """
     call()
     if any(mark[0] for mark in marks):

@@ -28,8 +28,8 @@ class Many(Sequence[Item]):
 
     Args:
         count: the number of parts.
-        slots: the number of parts that are done at a time.
-        make: returns the part of a number.
+        slots: how many parts may run at the same time; each of these uses scratch memory (a slot) of its own.
+        make: returns the part with this number.
     """
 
     def __init__(self, count: int, slots: int, make: Callable[[int], Item]) -> None:
@@ -53,17 +53,17 @@ class Many(Sequence[Item]):
 
 
 def together(threads: int) -> int:
-    """Return how many parts run between two checkpoints."""
+    """Return how many parts of long work run on `threads` threads between two checkpoints, where a run can be stopped."""
     return 1 if threads == 1 else min(threads * _EACH, MOST_PARTS)
 
 
 def slots(parts: Sequence[Any]) -> int:
-    """Return how many parts may run at once, each with scratch memory (a slot) of its own."""
+    """Return how many of these parts may run at the same time, and so need scratch memory (a slot) of their own."""
     return len(parts) if parts.__class__ is list or not isinstance(parts, Many) else parts.slots
 
 
 def each(parts: Sequence[Item], make: Callable[[Item, int], Other]) -> Sequence[Other]:
-    """Call `make(part, slot)` for each part; parts with the same slot never run at the same time."""
+    """Return `make(part, slot)` for each part, lazily for long work; parts with the same slot number never run at once."""
     if parts.__class__ is list or not isinstance(parts, Many):  # `Many` is an abstract class, which takes long to ask
         return [make(part, number) for number, part in enumerate(parts)]
     several = parts.slots
@@ -71,7 +71,9 @@ def each(parts: Sequence[Item], make: Callable[[Item, int], Other]) -> Sequence[
 
 
 def in_turn(count: int, step: int) -> Sequence[Range]:
-    """Return ranges of `step` that cover `count`, to be run one after the other."""
+    """Return ranges of `step` that cover 0 to `count`; they are parts that are run one after the other, with checkpoints in
+    between.
+    """
     return [(0, count)] if count <= step else _ranges(count, step, 1)
 
 
@@ -80,13 +82,19 @@ def _ranges(count: int, step: int, slots: int) -> Many[Range]:
 
 
 def _pieces(length: int, threads: int) -> int:
-    """Return into how many parts to divide work of this length."""
+    """Return into how many parts to divide work so that each takes some ten milliseconds at most.
+
+    `length` is that of the work in parts of the least size that is worth a thread's while.
+    """
     least, several = -(-length // _LONGEST), together(threads)
     return least if least <= 1 else -(-least // several) * several
 
 
 def _even(count: int, most: int, threads: int, multiple: int = 1) -> list[Range]:
-    """Return balanced ranges over `count`, at most `most`, all but the last a multiple of `multiple`."""
+    """Divide 0 to `count` into at most `most` ranges that keep `threads` threads about equally busy.
+
+    All ranges but the last have a multiple of `multiple`.
+    """
     units = -(-count // multiple)
     best = [(0, count)]
     least = float(units)
@@ -102,14 +110,14 @@ def _even(count: int, most: int, threads: int, multiple: int = 1) -> list[Range]
 
 
 def cut(count: int, worth: int, threads: int, multiple: int = 1, length: int | None = None) -> Sequence[Range]:
-    """Divide `count` rows into ranges for several threads; long work into more of them.
+    """Divide `count` rows into ranges for several threads; long work into more of them, so that a run can be stopped in between.
 
     Args:
         count: the rows.
-        worth: the number of parts that the work is large enough for.
+        worth: into how many parts the work may be divided so that each is worth a thread's while.
         threads: the number of threads.
         multiple: all ranges but the last have a multiple of so many rows.
-        length: the number of parts of the least size, if it is larger than `worth`.
+        length: the length of the work, in parts of the least size that is worth a thread's while; None if that is `worth`.
     """
     if threads == 1 and (worth if length is None else length) <= _LONGEST:
         return [(0, count)]
@@ -130,16 +138,16 @@ def grid(
     length: int | None = None,
     least: int = 1,
 ) -> Sequence[tuple[Range, Range]]:
-    """Divide a table into blocks, each a range of rows and a range of columns.
+    """Divide a table into blocks for several threads, each a range of rows and a range of columns; long work into more of them.
 
     Args:
-        rows: the rows.
+        rows: the rows of the table.
         multiple: all ranges of rows but the last have a multiple of so many.
-        columns: the columns.
-        worth: the number of parts that the work is large enough for.
+        columns: the columns of the table.
+        worth: into how many blocks the work may be divided so that each is worth a thread's while.
         threads: the number of threads.
-        by_columns: whether to divide columns in place of rows, where both are possible.
-        length: as for `cut`.
+        by_columns: whether to divide the columns first, and rows only for more blocks; otherwise rows come first.
+        length: the length of the work, in blocks of the least size that is worth a thread's while; None if that is `worth`.
         least: the least rows of a block of long work.
     """
     if threads == 1 and (worth if length is None else length) <= _LONGEST:
@@ -175,12 +183,15 @@ def _long_grid(
 
 
 def cut_pair(how: Repetition, threads: int, worth: int) -> list[tuple[Repetition, Range, Range]]:
-    """Divide a broadcasting elementwise op: each part's pattern, and its slices of the large and the small operand.
+    """Divide a broadcasting elementwise op for several threads.
+
+    Return for each part its broadcasting pattern, and the ranges of elements of the larger and of the smaller operand that it
+    reads.
 
     Args:
-        how: the broadcasting pattern.
+        how: the broadcasting pattern of the whole.
         threads: the number of threads.
-        worth: the least numbers of a part.
+        worth: the least elements of a part that is worth a thread's while.
     """
     block = how.rows * how.columns
     pieces = how.blocks * block // worth

@@ -1,9 +1,10 @@
-"""Serializes fused steps for another process: jobs, the memory that they point to, and the machine code.
+"""Serializes the jobs (kernel calls) of a model's nodes for another process, with the memory that they point to and the machine
+code.
 
-A job's arguments are words, among them pointers. Each pointer is identified by the memory region that it points into: the arena, the
-model's bytes, an array that the step keeps alive, or machine code. It is stored as an offset in that region, and `restoring` turns it
-into a pointer again.
-Steps with a pointer to any other memory are not stored.
+A job's arguments are int64 words, some of which are pointers. Each pointer is identified by the memory region that it points
+into: the arena (the memory of tensors), the model's bytes, an array that the node's function keeps alive, or machine code. It is
+stored as an offset in that region, and `restoring` turns it into a pointer again. Jobs with a pointer to any other memory are not
+stored.
 """
 
 from __future__ import annotations
@@ -31,17 +32,18 @@ _LINE = 64
 
 
 class _NotStored(Exception):
-    """Raised when something cannot be serialized, with the reason."""
+    """Raised when jobs cannot be serialized, with the reason."""
 
 
 class _Region:
     """A piece of memory that pointers in jobs may point into.
 
     Args:
-        kind: "arena", "model", "code" or "own"; the last is stored.
+        kind: "arena" (tensors), "model" (the model's bytes), "code" (machine code), or "own" for an array, whose memory is
+            stored.
         start: its address.
         end: the address after its last byte.
-        image: of machine code the image.
+        image: the loaded image, of machine code; None for other memory.
     """
 
     def __init__(self, kind: str, start: int, end: int, image: Loaded | None = None) -> None:
@@ -51,7 +53,7 @@ class _Region:
 
 
 class _Run(NamedTuple):
-    """What becomes one restored step: its jobs, error flags and machine code.
+    """The jobs that become one callable when they are restored, with the error flags of the nodes that they run.
 
     Attributes:
         jobs: the addresses of its jobs.
@@ -63,11 +65,11 @@ class _Run(NamedTuple):
 
 
 def store_thunks(runs: Sequence[Sequence[Any]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
-    """Serialize steps to data that `restoring.restore` rebuilds; None if that is impossible.
+    """Serialize functions that run nodes as data from which `restoring.restore` makes callables; None if that is impossible.
 
     Args:
-        runs: sequences of functions, each of which becomes one step; a function that runs in portions becomes several.
-        places: the arena and the model's bytes.
+        runs: sequences of functions, each of which becomes one callable; a function that runs in portions becomes several.
+        places: the addresses and sizes of the arena and of the model's bytes.
         arrays: further arrays to store.
     """
     try:
@@ -79,7 +81,9 @@ def store_thunks(runs: Sequence[Sequence[Any]], places: Places, arrays: Sequence
 
 
 def _found(thunks: Sequence[Any], kept: list[Any]) -> list[_Run]:
-    """Collect the jobs of functions; add to `kept` what they keep alive, including all arrays that their jobs access."""
+    """Return the jobs that these functions run; add to `kept` the objects that these keep alive, all arrays that jobs access
+    among them.
+    """
     jobs: list[int] = []
     marks: list[Array] = []
     for thunk in thunks:
@@ -174,25 +178,31 @@ class _Storing:
         return StoredThunks("oplet_numba_ops.threads.restoring:restore", facts, bytes(memory), offsets)
 
     def _place(self, nbytes: int, residue: int) -> int:
-        """Reserve `nbytes` in the stored memory at the original alignment; return the offset."""
+        """Reserve `nbytes` in the memory to be stored, at an offset that is `residue` modulo 64, as its address was; return the
+        offset.
+        """
         place = self._size + (residue - self._size) % _LINE
         self._size = place + nbytes
         return place
 
     def _find(self, words: Array) -> tuple[Array, Array]:
-        """Return for each word the number of the region that it may point into, and whether it does; one past the end belongs to
-        the region.
+        """Return for each word the number of the memory region that it may point into, and whether it does.
+
+        An address just after a region's last byte counts as pointing into it.
         """
         numbers = np.maximum(np.searchsorted(self._starts, words, "right") - 1, 0)
         return numbers, (words >= self._starts[numbers]) & (words <= self._ends[numbers])
 
     def _resolve(self, words: Array, positions: Array, first: int) -> None:
-        """Replace pointers among the words by offsets, and record where they are.
+        """Replace each pointer among words of memory by its offset in the region that it points into.
+
+        The pointers' positions in the stored memory are added to `_moved`, by the kind of region; `restoring` adds the region's
+        new address there.
 
         Args:
             words: the words, which are changed.
-            positions: the positions of those that may be addresses.
-            first: the position of the first word in stored memory.
+            positions: the positions in `words` of those that may be pointers.
+            first: the position of `words[0]` in the stored memory, in words.
         """
         values = words[positions]
         numbers, inside = self._find(values)
@@ -206,7 +216,12 @@ class _Storing:
             self._moved[region.kind].append(here + first)
 
     def _offset_in(self, region: _Region) -> int:
-        """Return the offset at which a region will begin when restored, placing it if necessary."""
+        """Return at which offset a region will begin within its kind when restored: in stored memory, or in the stored machine
+        code.
+
+        A region that is asked for the first time is reserved a place. The arena and the model's bytes are regions of their own,
+        at offset 0.
+        """
         if region.kind in ("arena", "model"):
             return 0
         if region.place < 0:
@@ -227,7 +242,7 @@ class _Storing:
         return where - region.start + self._offset_in(region)
 
     def _offset(self, array: Array) -> int:
-        """Return an array's offset in the stored memory."""
+        """Return the offset of an array in the stored memory, where its region is placed if it is not yet."""
         where = address(array)
         [number], [inside] = self._find(np.array([where], np.int64))
         if not inside or self._regions[number].kind != "own":
@@ -235,7 +250,9 @@ class _Storing:
         return self._offset_of(where)
 
     def _machine_code(self) -> dict[str, Any]:
-        """Return the machine code in use as one relocatable blob."""
+        """Return the machine code that the jobs call as one piece, relocated to address 0, with the places that loading has to
+        relocate.
+        """
         code = bytearray(self._code_size)
         own: list[Array] = []
         library: dict[str, list[Array]] = {}
@@ -257,7 +274,7 @@ class _Storing:
 
 
 def _mapped() -> Array:
-    """Return the process's memory map as alternating start and end addresses."""
+    """Return the memory map of this process as a sorted array: the start and end of each mapped range, in turns."""
     found: list[int] = []
     try:
         with open("/proc/self/maps", "rb") as file:
@@ -276,7 +293,11 @@ def _joined(found: Sequence[Array]) -> bytes:
 
 
 def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[int]]:
-    """Return all jobs as words, the positions of those words that are offsets, and each run's offset of RUN's arguments."""
+    """Lay out jobs, with their arguments, as one list of words.
+
+    Return the words, the positions of those that are offsets in them (in bytes, not pointers), and for each run the offset of
+    RUN's arguments.
+    """
     words: list[int] = []
     own: list[int] = []
     calls = []
@@ -298,7 +319,7 @@ def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[int
 
 
 def _arrays(kept: Iterable[Any]) -> Iterator[Array]:
-    """Yield the arrays among the objects that steps keep alive."""
+    """Yield the numpy arrays among objects that functions keep alive, those within tuples, lists and copies included."""
     waiting = list(kept)
     while waiting:
         found = waiting.pop()

@@ -1,16 +1,16 @@
 """The thread pool: workers run parts of kernels in parallel, and stay in machine code (spinning, then sleeping) between kernels.
 
-A step is a job: a kernel and as many blocks of arguments as the work has parts. The thread that invokes posts the job to the workers
-(`_Helper`) and runs parts itself until none is left, then waits for those that workers still run. A worker spins, without the GIL,
-until there is a job. After about a millisecond without one it sleeps: in machine code where the C library has semaphores, since a
-worker that needs the GIL to wake up would miss much of a model's run, as the thread that invokes releases the GIL only while a
-kernel runs. A sleeping worker is woken when a job is posted, but nothing waits for it: parts that workers do not take are run by
-the thread that invokes.
+A step (a kernel, and a block of arguments for each part of its work) becomes a job in memory. The thread that invokes the model
+posts the job to the workers (`_Helper`) and runs parts itself until none is left, then waits for those that workers still run. A
+worker spins, without the GIL, until there is a job. After about a millisecond without one it sleeps: in machine code where the C
+library has semaphores, since a worker that needs the GIL to wake up would miss much of a model's run, as the thread that invokes
+releases the GIL only while a kernel runs. A sleeping worker is woken when a job is posted, but nothing waits for it: parts that
+workers do not take are run by the thread that invokes.
 
-A step of many parts is long: it is posted a few parts at a time, and the run can be stopped between them (`oplet.checkpoint`).
+A step of many parts is posted a few parts at a time, and the run can be stopped between them (`oplet.checkpoint`).
 
-So nothing depends on the workers: not in a forked process, which has none of its parent's threads, not while another interpreter has
-posted its job over this one, not when Python ends. `jobs` explains why this is correct.
+So no result depends on the workers: not in a forked process, which has none of its parent's threads, not where another
+interpreter has replaced this job in the workers' mailboxes by its own, not when Python ends. `jobs` explains why this is correct.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ _NUMBERS = frozenset((int, float, bool))
 
 
 class _Helper:
-    """A worker thread with its mailbox.
+    """A worker thread of the pool with its mailbox, the memory where jobs are posted to it.
 
     Args:
-        team: the thread pool's address.
-        number: 1 and up.
+        team: the address of the thread pool's memory.
+        number: the worker's number, 1 and up.
     """
 
     def __init__(self, team: int, number: int) -> None:
@@ -69,7 +69,9 @@ class _Helper:
         self.forget()
 
     def forget(self) -> None:
-        """Reset the worker's state: at construction and after a fork."""
+        """Reset the worker to one that has no thread yet: when it is made, and in a forked process, which has none of its
+        parent's threads.
+        """
         self.asleep = True
         self._thread: threading.Thread | None = None
         self._bell = threading.Lock()
@@ -84,7 +86,7 @@ class _Helper:
         return self.asleep or bool(_word(self._box + BOX["sleeps"]))
 
     def wake(self) -> None:
-        """Wake the worker without waiting until it is awake."""
+        """Wake the worker, or start its thread, without waiting until it is awake."""
         self.asleep = False
         if self._thread is not None:
             with suppress(RuntimeError):  # another thread has woken it already
@@ -98,7 +100,9 @@ class _Helper:
                     self._thread = thread
 
     def end(self) -> None:
-        """Make the worker leave machine code for good and wait for it, before Python unloads the code."""
+        """Make the worker leave machine code for good, and wait a second at most until its thread has ended, before Python
+        unloads the code.
+        """
         _set_word(self._box + BOX["end"], 1)
         if self._thread is not None:
             with suppress(RuntimeError):
@@ -121,7 +125,7 @@ class _Helper:
             self._bell.acquire()
 
     def _patience(self, serve: Callable[..., None]) -> int:
-        """Measure how many rounds of the spin loop last about `_PATIENCE` seconds."""
+        """Measure how many rounds of the worker's spin loop (`serve`) last about `_PATIENCE` seconds; return their number."""
         rounds, seconds = 1000, 1.0
         for _ in range(3):
             start = time.perf_counter()
@@ -130,7 +134,11 @@ class _Helper:
         return min(max(rounds, int(rounds * _PATIENCE / seconds)), 10**7)
 
     def _move(self, home: set[int]) -> None:
-        """Pin the worker to another processor than the posting thread's: some systems pack threads onto few processors."""
+        """Pin the worker to other processors than that of the posting thread, as some systems pack threads onto few processors.
+
+        Args:
+            home: the processors that the worker may use.
+        """
         _set_word(self._box + BOX["moves"], 0)
         elsewhere = home - {_word(self._box + BOX["processor"])}
         try:
@@ -152,25 +160,25 @@ def _set_word(address: int, value: int) -> None:
 
 
 def _symbol(name: str) -> int:
-    """Return the address of a C library function, or 0."""
+    """Return the address of a C library function; 0 if the library has none of that name."""
     return address_of(name)
 
 
 def _make_semaphore(where: int) -> bool:
-    """Initialize a semaphore at zero; return False if the C library has none."""
+    """Initialize a C semaphore at the address `where`, with the value 0; return False if the C library has no semaphores."""
     make = _symbol("sem_init")
     return bool(make) and ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint)(make)(where, 0, 0) == 0
 
 
 def _for_ever(words: int) -> int:
-    """Allocate zeroed words that are never freed, as workers may read them until Python ends; return the address."""
+    """Allocate `words` zeroed int64 that are never freed, as workers may read them until Python ends; return their address."""
     memory = aligned((words,), np.int64)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
     return int(memory.ctypes.data)
 
 
 class _Team:
-    """The process's worker threads. Worker 1 serves steps of two threads and more, worker 2 those of three and more, and so on."""
+    """The thread pool of the process. Worker 1 serves jobs of two threads and more, worker 2 those of three and more, etc."""
 
     def __init__(self) -> None:
         self.address = _for_ever((TEAM["boxes"] + _MOST_HELPERS * BOX["size"]) // 8)
@@ -187,7 +195,7 @@ class _Team:
             os.register_at_fork(after_in_child=self._forget)
 
     def take(self) -> int:
-        """Allocate a job slot; return its address."""
+        """Allocate memory for a job, reusing what was freed; return its address."""
         try:
             return self._free.pop()
         except IndexError:
@@ -197,12 +205,13 @@ class _Team:
             return start
 
     def give_back(self, jobs: list[int]) -> None:
-        """Free the job slots of a step that is gone."""
+        """Free the memory of jobs, given by their addresses, that nobody will run again."""
         self._free += jobs
 
     def take_list(self, count: int) -> int:
-        """Allocate a graph of up to `count` jobs, reusing freed ones, whose job addresses workers may still read; return its
-        address.
+        """Allocate memory for a graph of up to `count` jobs, reusing only that of freed graphs; return its address.
+
+        A worker that comes late may still read the addresses of jobs in a freed graph.
         """
         size = 1 << count.bit_length()
         try:
@@ -211,7 +220,7 @@ class _Team:
             return _for_ever(GRAPH_WORDS[-1] + size)
 
     def give_back_list(self, count: int, graph: int) -> None:
-        """Free the graph of a step that is gone."""
+        """Free the memory of the graph of `count` jobs at the address `graph`, which nobody will run again."""
         self._lists.setdefault(1 << count.bit_length(), []).append(graph)
 
     def _forget(self) -> None:
@@ -229,10 +238,10 @@ def _team() -> _Team:
 
 
 class Step(NamedTuple):
-    """A kernel and the arguments of each part of its work; parts may not access what another part writes.
+    """A kernel and the arguments of each part of its work; no part may access what another part writes.
 
-    Parts of the same slot of `splitting.Many` are run one after the other, and may share scratch memory, or continue where the one
-    before stopped.
+    Of the parts in a `splitting.Many`, those of the same slot are run one after the other; they may share scratch memory, or each
+    may continue where the one before it stopped.
     """
 
     kernel: Kernel
@@ -244,12 +253,12 @@ _common = [RUN, RUN_GRAPH, SERVE, CHAIN, COPY]
 
 
 class Turns(NamedTuple):
-    """How a long step runs in portions that can be stopped in between; stored as the function's attribute `turns`.
+    """A step of many parts as portions, between which a run can be stopped; the attribute `turns` of the function that runs it.
 
     Attributes:
         entry: the kernel's machine code.
         turns: for each portion the arguments of its parts, which run together.
-        kept: further arrays that they read.
+        kept: further arrays that the parts read.
     """
 
     entry: Entry
@@ -258,7 +267,8 @@ class Turns(NamedTuple):
 
 
 def ready(*kernels: Kernel) -> None:
-    """Load or compile a plan's kernels, or queue them for background compilation.
+    """Make kernels ready, in `prepare`: load or compile them, or queue them for background compilation; likewise the thread
+    pool's own.
 
     Raises:
         CompileError: numba or LLVM refuses one.
@@ -274,13 +284,12 @@ def ready(*kernels: Kernel) -> None:
 
 
 def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:
-    """Return a function that runs the steps in order, each step's parts in parallel on `threads` threads; it keeps the arrays
-    alive.
+    """Return a function without arguments that runs the steps in order, the parts of each in parallel on `threads` threads.
 
     Args:
-        steps: the steps. A step with more parts than short work has can be stopped between them.
+        steps: the steps. Between the parts of a step that has very many, the run can be stopped.
         threads: the number of threads, the caller's own included.
-        arrays: further arrays to keep alive, for arguments that are addresses.
+        arrays: further arrays that the function keeps alive, for arguments of steps that are addresses.
     """
     threads = min(threads, _MOST_HELPERS + 1)
     if threads == 1 and len(steps) == 1 and len(steps[0].parts) == 1:  # the usual case
@@ -308,7 +317,7 @@ def _one_by_one(calls: Sequence[Thunk]) -> None:
 
 
 def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Thunk:
-    """Return a function that runs all steps in one call of machine code."""
+    """Return a function that runs all steps in one call of machine code, in which the run cannot be stopped."""
     run = RUN.by_words()
     team = _team()
     shared = threads > 1 and any(len(step.parts) > 1 for step in steps)
@@ -340,7 +349,9 @@ def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Th
 
 
 class _Call(partial[None]):
-    """A call of machine code and the memory that it reads; with __slots__ to save memory, as each node has one."""
+    """A function that calls machine code and keeps alive the memory that it reads; with __slots__ to save memory, as each node
+    has one.
+    """
 
     __slots__ = ("jobs", "joiner", "keep")
     jobs: Jobs
@@ -349,7 +360,7 @@ class _Call(partial[None]):
 
 
 def _alone(steps: Sequence[Step], run: Callable[[int], None], team: _Team, arrays: tuple[Array, ...]) -> Thunk:
-    """Return a function that runs the steps' parts one after the other; jobs and arguments are in one piece of memory."""
+    """Return a function that runs the parts of all steps on the calling thread; jobs and arguments are in one piece of memory."""
     passed: list[Array] = []
     rows: list[tuple[Entry, list[int], int]] = []
     for kernel, parts in steps:
@@ -380,7 +391,9 @@ def _alone(steps: Sequence[Step], run: Callable[[int], None], team: _Team, array
 
 
 def _single(kernel: Kernel, parts: Sequence[tuple[Any, ...]], arrays: tuple[Array, ...]) -> Thunk:
-    """Return a function for one step of one part, as `_alone` does but built faster."""
+    """Return a function that runs one step of one part on the calling thread; `_alone` does the same, but takes longer to build
+    it.
+    """
     run, team, entry = RUN.by_words(), _team(), kernel.entry()
     words = entry.pack(parts[0])
     memory = array("q", (entry.address, 0, 8 * len(words), 1, 1, *_NO_LINKS, 0, team.address, 0, 1))
@@ -393,7 +406,9 @@ def _single(kernel: Kernel, parts: Sequence[tuple[Any, ...]], arrays: tuple[Arra
 
 
 def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> Thunk:
-    """Return a function that runs a long step `several` parts at a time, by posting one job repeatedly."""
+    """Return a function that runs a step of many parts, `several` at a time, by posting one job again and again with other
+    arguments.
+    """
     entry, parts = step.kernel.entry(), step.parts
     turns = [parts[start : start + several] for start in range(0, len(parts), several)]
     team = _team()
@@ -423,7 +438,9 @@ def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> 
 
 
 def _fields(entry: Entry, words: Array, threads: int) -> tuple[int, ...]:
-    """Return the words of a job that its creator writes; `words` has one row of arguments per part."""
+    """Return the first words of a job: kernel, arguments, distance of parts, parts, threads; `words` has a row of arguments per
+    part.
+    """
     return entry.address, words.ctypes.data, words.strides[0], len(words), min(threads, len(words))
 
 

@@ -60,7 +60,7 @@ _MASKLESS: Final = frozenset(
 
 @dataclass(frozen=True)
 class _Sizes:
-    """The dimensions' sizes; `shared` query heads share one key/value head (grouped-query attention)."""
+    """The sizes of the dimensions: `groups` heads of keys and values, each shared by `shared` heads of queries."""
 
     batch: int
     groups: int
@@ -83,7 +83,7 @@ class _Plan:
         sizes: the sizes of the dimensions.
         scale: the factor of the scores.
         cap: the cap of the scores, 0 for none.
-        own: the mask of the decomposition, if none is given.
+        own: the mask that the decomposition itself makes; None where the node has a mask as an input, or none.
         parts: yields slices of batch, groups, shared and time.
         lanes: the number of parts that are computed in parallel.
     """

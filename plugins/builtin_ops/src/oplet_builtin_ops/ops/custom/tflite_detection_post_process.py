@@ -115,7 +115,7 @@ class _Decoder:
 
     Args:
         count: the number of boxes.
-        scales: what the boxes' values are divided by.
+        scales: what the y, x, height and width of each box are divided by.
     """
 
     def __init__(self, count: int, scales: tuple[float, float, float, float]) -> None:
@@ -129,11 +129,11 @@ class _Decoder:
         """Decode boxes into `corners`, and return them as `Boxes`.
 
         Args:
-            boxes: (count, 4 or more).
-            anchors: (4, count).
+            boxes: (count, 4 or more): y, x, height and width; further values are left out.
+            anchors: (4, count), in the same order.
 
         Raises:
-            EnsureError: a box has its corners on the wrong sides.
+            EnsureError: the upper edge of a box lies below the lower one, or its left edge right of the right one.
         """
         values, corners = self._values, self.corners
         np.divide(boxes[:, :4].T, self._scales, values)

@@ -18,7 +18,9 @@ __all__ = ["contiguous", "unpacker"]
 
 
 def unpacker(kinds: tuple[Any, ...]) -> Any:
-    """Return an intrinsic that emits LLVM IR to read arguments of these types from int64 slots at an address, as a tuple."""
+    """Return a numba intrinsic unpack(address) that reads arguments of the given numba types from int64 slots, and returns them
+    as a tuple.
+    """
     result = types.BaseTuple.from_types(kinds)
 
     def unpack(typing_context: Any, words: Any) -> Any:
@@ -46,7 +48,10 @@ def unpacker(kinds: tuple[Any, ...]) -> Any:
 
 
 def contiguous(context: Any, builder: Any, kind: Any, start: Any, shape: list[Any]) -> Any:
-    """Emit LLVM IR that builds a C-contiguous array value of a type and shape at an address."""
+    """Emit LLVM IR that builds numba's value for a C-contiguous array of the numba type `kind`.
+
+    `start` (the address of its first element) and the lengths in `shape` are int64 values of LLVM IR.
+    """
     array = make_array(kind)(context, builder)
     item = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     strides = [I64(item)]

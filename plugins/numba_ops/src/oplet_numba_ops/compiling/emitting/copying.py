@@ -14,7 +14,9 @@ __all__ = ["move"]
 
 
 def _move_code(context: Any, size: Any, source: Any, target: Any) -> Any:
-    """Emit LLVM IR that copies a number of `size` bytes from one address to another."""
+    """Return the numba signature and the code generator of an intrinsic that copies one number of `size` bytes between two
+    addresses.
+    """
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
         kind = ir.IntType(8 * size.literal_value)

@@ -1,4 +1,4 @@
-"""All modules of intrinsics by name, to resolve kernels' lazy placeholders."""
+"""All modules of intrinsics by name: where the placeholders in kernels ("module:name", see `compiling.lazy`) are looked up."""
 
 from __future__ import annotations
 

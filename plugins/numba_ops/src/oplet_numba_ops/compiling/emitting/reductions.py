@@ -1,5 +1,5 @@
-"""Vectorized reductions: row maximum and minimum, max-pool windows, column means. The compiler itself may not vectorize them, as
-it keeps the order of comparisons (NaN) and sums.
+"""Vectorized reductions of float32: row maximum and minimum, max-pool windows, column means. Numba's compiler may not vectorize
+them itself, as it must keep the order of sums, and of comparisons with NaN.
 """
 
 from __future__ import annotations
@@ -33,7 +33,13 @@ _SUMS = 4
 
 
 def _extreme(compare: str, of_none: float) -> Any:
-    """Build an intrinsic that emits LLVM IR for min or max of `count` float32; `of_none` if count is 0; NaN may be ignored."""
+    """Build a numba intrinsic (address, count) for the largest or smallest of `count` float32 numbers.
+
+    Args:
+        compare: the comparison that a better number wins: ">" for the largest, "<" for the smallest. A NaN never wins, and may be
+            ignored.
+        of_none: the result if `count` is 0.
+    """
 
     def code(context: Any, start: Any, count: Any) -> Any:
         return types.float32(types.int64, types.int64), _generator(compare, of_none)
@@ -83,11 +89,13 @@ smallest: Any = _extreme("<", float("inf"))
 def _window_code(
     context: Any, taps: Any, source: Any, row_bytes: Any, rows: Any, columns: Any, channels: Any, target: Any, low: Any, high: Any
 ) -> Any:
-    """Emit LLVM IR that stores, for each float32 channel, the maximum over a window of pixels, clamped.
+    """Return the signature and generator of an intrinsic that stores, for each float32 channel, the clamped maximum over a
+    window.
 
-    The window is `rows` by `columns` pixels from the address `source` on, whose rows are `row_bytes` apart; where `taps` is not 0, it is
-    the number of both, and the code has no loops over them. Columns are compared first, and of equal numbers, such as zeros of both signs,
-    the first is kept, as is NaN.
+    `source` is the address of the window's first pixel, `row_bytes` the distance of its rows. `taps` is a literal: the rows and
+    columns of a square window, whose loops are unrolled then; 0 for windows of any size. Columns are compared first; of equal
+    numbers (0 and -0) the first is kept, as is NaN. `low` and `high` are the bounds of the clamp, `target` is the address for the
+    maxima.
     """
     size = taps.literal_value
 
@@ -130,7 +138,10 @@ window: Any = intrinsic(prefer_literal=True)(_window_code)
 
 
 def _column_means_code(context: Any, source: Any, rows: Any, columns: Any, target: Any) -> Any:
-    """Emit LLVM IR that stores the column means of a float32 table, each by several interleaved partial sums."""
+    """Return the signature and generator of an intrinsic that stores the mean of each column of a C-contiguous float32 table.
+
+    Each mean is made of four interleaved partial sums, so that an addition need not wait for the one before.
+    """
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
         source, rows, columns, target = arguments

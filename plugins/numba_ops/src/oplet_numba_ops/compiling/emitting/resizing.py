@@ -18,7 +18,11 @@ __all__ = ["between"]
 
 @intrinsic
 def between(context, row, left, right, across, target, count, channels):  # type: ignore[no-untyped-def]
-    """Emit LLVM IR that computes `count` pixels, each interpolated between two pixels of a float row."""
+    """Emit LLVM IR that computes `count` pixels of `channels` float32 each, interpolated between two pixels of a row.
+
+    All arguments but numba's `context` and the numbers are addresses: of the row, of each output's left and right neighbours'
+    positions (int64), of the right neighbours' weights (`across`, float32; the left ones have 1 minus that), and of the outputs.
+    """
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: Any) -> Any:
         row, left, right, across, target, count, channels = arguments

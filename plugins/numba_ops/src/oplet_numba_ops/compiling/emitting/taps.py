@@ -35,10 +35,12 @@ def _outputs_code(
     rows: Any, vectors: Any, first: Any, last: Any, weights: Any, table: Any, channels: Any, columns: Any, output: Any, count: Any,
     low: Any, high: Any, zero: Any,
 ) -> Any:  # fmt: skip
-    """Emit LLVM IR for one depthwise output row of `count` pixels, channel vectors `first` to `last`; `rows` holds the input
-    rows' addresses.
+    """Return the signature and generator of an intrinsic for one output row of a depthwise convolution, without loops over taps.
 
-    `left` columns of padding go before them, and the last window has `room` columns of them; taps beyond are left out.
+    The arguments up to `rounding` are literals, see `convolution.taps.taps_kernel`. `rows` is the address of the input rows'
+    addresses, one for each filter row. An input pixel has `vectors` vectors of 16 channels, of which those from `first` on and
+    before `last` are computed; an output pixel has `columns` channels, the row `count` pixels. `table`, `channels` and the last
+    three are those of `vectors.Finish`.
     """
     literals = (height, width, stride, dilation, left, room, pixels, bits, rounding)
     signature = types.void(*literals, *[types.int64] * 10, *[types.float64] * 3)
@@ -68,7 +70,11 @@ def _outputs_code(
             target = b.add(output, b.mul(channel, I64(size)))
 
             def some(number: Any, many: int, lowest: int, above: int) -> None:
-                """Emit the outputs of `many` windows from `number` on, using the filter columns `lowest <= column < above`."""
+                """Emit the outputs of `many` neighbouring windows, the first of which has the number `number`.
+
+                Only input columns from `lowest` on and below `above` are read, counted from that window's start; others are
+                padding.
+                """
                 sums = [begin] * many
                 start = b.add(at, b.mul(b.sub(b.mul(number, I64(step)), I64(before)), pixel))
                 for i in range(taps_y):
@@ -107,9 +113,10 @@ outputs: Any = intrinsic(prefer_literal=True)(_outputs_code)
 
 
 def _pixels_code(context: Any, bits: Any, kind: Any, source: Any, target: Any, count: Any, depth: Any) -> Any:
-    """Emit LLVM IR that converts `count` pixels of `depth` numbers to whole float32 vectors, padding lanes with zeros.
+    """Return the signature and generator of an intrinsic that converts `count` pixels of `depth` numbers to float32.
 
-    `bits` is the size of a number; `kind` is 0 for floats, 1 for signed and 2 for unsigned integers.
+    Each pixel becomes whole vectors of sixteen floats, filled up with zeros. `bits` is the size of an input number; `kind` is 0
+    for floats, 1 for signed and 2 for unsigned integers.
     """
     signature = types.void(bits, kind, *[types.int64] * 4)
     size, family = bits.literal_value // 8, kind.literal_value

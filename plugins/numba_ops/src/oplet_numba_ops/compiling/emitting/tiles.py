@@ -1,4 +1,4 @@
-"""Register-blocked matrix product: one tile of windows times a panel of filters."""
+"""Register-blocked matrix product: one tile (a few convolution windows) times one panel (a few vectors of filters)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ __all__ = ["scaled_tile", "tile"]
 
 
 def _windows(b: ir.IRBuilder, count: int, first: Any, last: Any) -> list[Any]:
-    """Return the window numbers of a tile; those past the last window repeat it, and store the same values again."""
+    """Return the numbers of a tile's `count` windows, from `first` on.
+
+    Those from `last` on are replaced by the window before `last`, whose outputs are then stored more than once, with equal
+    values.
+    """
     numbers = (b.add(first, I64(m)) for m in range(count))
     return [b.select(b.icmp_signed("<", number, last), number, b.sub(last, I64(1))) for number in numbers]
 
@@ -43,7 +47,14 @@ def _tile_code(
     table: Any, channels: Any, channel: Any, columns: Any, output: Any, row_bytes: Any,
     first: Any, last: Any, low: Any, high: Any, zero: Any,
 ) -> Any:  # fmt: skip
-    """Emit LLVM IR that computes and stores a tile: `rows` windows from `first`, `vectors` vectors of filters from `channel`."""
+    """Return the signature and generator of an intrinsic that computes and stores a tile: some windows' outputs for a panel of
+    filters.
+
+    The panel has `vectors` vectors of 16 filters, from the filter `channel` on, of which `columns` exist. The tile has `rows`
+    windows from `first` on; those from `last` on do not exist. `pixels` and `runs` are the addresses of the windows' start
+    offsets, and of the offsets of a window's runs of consecutive values. The other arguments are those of
+    `convolution.tiles.product_kernel` and its kernel.
+    """
     literals = (vectors, rows, integer, bits, rounding)
     signature = types.void(*literals, *[types.int64] * 14, *[types.float64] * 3)
     n_vectors, n_rows, is_integer, n_bits, how = (literal.literal_value for literal in literals)
@@ -103,9 +114,10 @@ def _scaled_tile_code(
     table: Any, channels: Any, channel: Any, columns: Any, output: Any, row_bytes: Any,
     zeros: Any, factors: Any, per: Any, first: Any, last: Any, low: Any, high: Any,
 ) -> Any:  # fmt: skip
-    """Emit LLVM IR for a tile of dynamically quantized bytes (hybrid layer), whose sums are scaled to floats.
+    """Return the signature and generator of an intrinsic that computes and stores a tile of a hybrid layer, as floats.
 
-    See `convolution.tiles.scaled_kernel` for the arguments.
+    The activations are bytes that were quantized at run time; integer sums are scaled to floats. See
+    `convolution.tiles.scaled_kernel` for the arguments.
     """
     literals = (vectors, rows, packed, blocked)
     signature = types.void(*literals, *[types.int64] * 18, *[types.float64] * 2)

@@ -20,7 +20,9 @@ _SCALARS = {1: I8, 4: F32}
 
 
 def _copy_code(context: Any, size: Any, source: Any, target: Any, count: Any) -> Any:
-    """Emit LLVM IR that copies `count` numbers of `size` bytes between addresses."""
+    """Return the signature and generator of an intrinsic that copies `count` adjacent numbers of `size` bytes (1 or 4) between
+    addresses.
+    """
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
         source, target, count = arguments[1:]
@@ -42,7 +44,11 @@ def _copy_code(context: Any, size: Any, source: Any, target: Any, count: Any) ->
 def _turn_code(
     context: Any, size: Any, source: Any, source_stride: Any, rows: Any, target: Any, target_stride: Any, columns: Any
 ) -> Any:
-    """Emit LLVM IR that transposes a block of up to 16 x 16 numbers of `size` bytes; strides in bytes."""
+    """Return the signature and generator of an intrinsic that transposes a block of at most 16 x 16 numbers of `size` bytes (1 or
+    4).
+
+    `rows` and `columns` are those of the block in the source; both strides are the bytes from one row to the next.
+    """
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
         source, source_stride, rows, target, target_stride, columns = arguments[1:]

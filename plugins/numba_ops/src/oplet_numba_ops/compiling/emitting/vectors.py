@@ -37,7 +37,9 @@ def address(builder: ir.IRBuilder, base: Any, offset: Any, pointee: Any) -> Any:
 
 
 def load(builder: ir.IRBuilder, base: Any, offset: Any, scalar: Any, lanes: int = LANES) -> Any:
-    """Emit a vector load, aligned only as its scalars are."""
+    """Emit a load of a vector of `lanes` numbers of type `scalar`, `offset` bytes after the address `base`; it needs no vector
+    alignment.
+    """
     kind = ir.VectorType(scalar, lanes) if lanes > 1 else scalar
     return builder.load(address(builder, base, offset, kind), align=4 if scalar in (F32, I32) else 8)
 
@@ -82,7 +84,7 @@ def mask_below(builder: ir.IRBuilder, count: Any) -> Any:
 
 
 def store(builder: ir.IRBuilder, value: Any, base: Any, offset: Any, mask: Any) -> None:
-    """Emit a masked store; the mask selects the first lanes."""
+    """Emit a store of a vector, `offset` bytes after the address `base`; only the first lanes (set in `mask`) are written."""
     b, scalar = builder, value.type.element
     name, align = _MASKED[scalar]
     pointer = address(b, base, offset, value.type)
@@ -114,7 +116,7 @@ def store(builder: ir.IRBuilder, value: Any, base: Any, offset: Any, mask: Any) 
 
 
 def load_some(builder: ir.IRBuilder, base: Any, offset: Any, scalar: Any, mask: Any) -> Any:
-    """Emit a masked load; the mask selects the first lanes, others are 0 and their memory is not accessed."""
+    """Emit a load of a vector of which only the first lanes, those set in `mask`, are read from memory; the others are 0."""
     b, kind = builder, ir.VectorType(scalar, LANES)
     name, align = _MASKED[scalar]
     pointer = address(b, base, offset, kind)
@@ -148,10 +150,11 @@ def _half(builder: ir.IRBuilder, vector: Any, first: int) -> Any:
 class Finish:
     """Emits a layer's output stage on its accumulators: clamp for floats, requantization for integers.
 
-    Integers are scaled by `oplet.kernels.requantization`'s formula, floor(sum * factor + threshold), where the threshold is
-    a half and what the first of two roundings adds to it or, below zero, takes from it.
+    Integers are scaled by `oplet.kernels.requantization`'s formula, floor(sum * factor + threshold). The threshold is a half,
+    plus what the first of the format's two roundings adds for sums above zero, or minus what it takes away for sums below.
 
     Args:
+        builder: llvmlite's IR builder.
         bits: the bits of an output: 32 for floats, 8 or 16 for integers.
         rounding: the rounding of integers, one of this class's constants.
         table: the address of per-channel values: the 32-bit numbers that sums begin with (a float's bias, an integer's offset),
@@ -160,7 +163,7 @@ class Finish:
         low: the smallest output; a float64, like `high` and `zero`.
         high: the largest output.
         zero: the output's zero point, which is added last.
-        skipped: the first channel of the outputs.
+        skipped: the number of channels at the beginning of the table's rows that are not computed; None for none.
     """
 
     #: No rounding: floats are clamped.
@@ -201,7 +204,9 @@ class Finish:
         self.rounder = broadcast(builder, builder.fadd(zero, F64(_ROUNDER)))
 
     def start(self, channel: Any, integer: bool) -> Any:
-        """Emit the initial accumulators of sixteen channels: the bias."""
+        """Emit the values with which the sums of sixteen channels, from `channel` on, begin: floats' biases, or int32 offsets if
+        `integer`.
+        """
         return load(self.builder, self.starts, self.builder.mul(channel, I64(4)), I32 if integer else F32)
 
     def _value(self, row: int, channel: Any) -> Any:
@@ -209,7 +214,7 @@ class Finish:
         return load(b, self.table, b.add(b.mul(self.row, I64(row)), b.mul(channel, I64(8))), F64)
 
     def outputs(self, total: Any, channel: Any) -> Any:
-        """Emit the outputs of sixteen channels from their accumulators."""
+        """Emit the outputs of sixteen channels, from `channel` on, from their accumulators `total`."""
         b = self.builder
         if self.bits == 32:
             # NaN is kept.

@@ -16,7 +16,7 @@ __all__ = ["shaped"]
 
 
 def _shaped_code(context: Any, array: Any, shape: Any) -> Any:
-    """Emit LLVM IR that reshapes a contiguous array without a copy."""
+    """Return the signature and generator of an intrinsic that gives a C-contiguous array another shape, without a copy."""
     result = types.Array(array.dtype, len(shape), "C")
 
     def generate(ctx: Any, builder: Any, signature: Any, arguments: list[Any]) -> Any:

@@ -1,4 +1,6 @@
-"""The operating system's description of the processor."""
+"""The operating system's description of the processor: /proc/cpuinfo on Linux. Machine code on disk is used only where it is the
+same.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _TELLING = (
 
 @functools.cache
 def description() -> str:
-    """Return the lines of /proc/cpuinfo that describe the first processor's features; "" on other systems."""
+    """Return the lines of /proc/cpuinfo that tell the first processor's model and features; "" on systems without such a file."""
     with suppress(OSError):
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             first = file.read(16384).partition("\n\n")[0]

@@ -1,7 +1,8 @@
 """Images: a kernel's machine code, linked except for its own address and a few C library functions.
 
-An object file of LLVM (ELF, x86-64) becomes an image when the kernel is compiled. To load it is then to copy it and to add its
-address in a few places. Sources: System V ABI, AMD64 supplement (relocation types); the ELF-64 object file format.
+An object file of LLVM (ELF, x86-64) becomes an image when the kernel is compiled. To load an image, it is copied, and its address
+and those of the C functions are added to a few of its words. Sources: System V ABI, AMD64 supplement (relocation types); the
+ELF-64 object file format.
 """
 
 from __future__ import annotations
@@ -82,13 +83,14 @@ LIBRARY = frozenset(
 
 @dataclass(frozen=True)
 class Image:
-    """Machine code plus its relocations.
+    """A kernel's linked machine code plus the relocations that loading has to do.
 
     Attributes:
-        code: the bytes.
-        entries: the offsets of its functions by name.
-        own: the offsets of 64-bit words to which the image's address is added.
-        library: by function of the C library, the offsets of words to which its address is added.
+        code: the machine code.
+        entries: the offset in `code` of each function that may be called, by name.
+        own: the offsets in `code` of 64-bit words to which the address where the image is loaded is added.
+        library: for each C library function by name, the offsets in `code` of 64-bit words to which the function's address is
+            added.
     """
 
     code: bytes
@@ -105,7 +107,7 @@ class Image:
         """Parse the bytes that `to_bytes` made.
 
         Raises:
-            ImageError: the bytes are those of no image.
+            ImageError: the bytes are damaged, or not those of an image.
         """
         try:
             [length] = struct.unpack_from("<I", data)
@@ -128,10 +130,11 @@ def linked(data: bytes, entries: tuple[str, ...]) -> Image:
 
     Args:
         data: the object file.
-        entries: the functions that are to be called; those it does not have are left out.
+        entries: the functions that are to be called; names that the file does not define are left out.
 
     Raises:
-        ImageError: it is for another machine, or needs what images have not.
+        ImageError: the file is not for x86-64, writes into its own data, or needs other symbols or relocations than those an
+            image has.
     """
     sections = _sections(data)
     places, size = _laid_out(sections)
@@ -208,7 +211,7 @@ def _text(data: bytes, table: _Section, start: int) -> str:
 
 
 def _laid_out(sections: list[_Section]) -> tuple[dict[int, int], int]:
-    """Lay out the loaded sections: return the offset of each in the image, and the total size."""
+    """Assign offsets in the image to the sections that are loaded; return them by section number, and the total size in bytes."""
     places, size = {}, 0
     for number, section in enumerate(sections):
         if section.flags & _IN_MEMORY and section.size and section.kind != _UNWIND:
@@ -222,7 +225,11 @@ def _laid_out(sections: list[_Section]) -> tuple[dict[int, int], int]:
 def _located(
     data: bytes, table: _Section, names: _Section, places: dict[int, int], size: int
 ) -> tuple[list[tuple[str, Any]], int]:
-    """Return each symbol's name and offset (None if it is external), and the image size including common symbols."""
+    """Return name and offset in the image of each symbol (offset None if external), and the image's size with common symbols.
+
+    `data` is the object file, `table` its section of symbols and `names` that of their names; `places` has the offsets of the
+    loaded sections by number. Common (zero-initialized) symbols are placed after all sections, which have `size` bytes.
+    """
     symbols: list[tuple[str, Any]] = []
     for start in range(table.offset, table.offset + table.size, _SYMBOL.size):
         name, _, _, section, value, length = _SYMBOL.unpack_from(data, start)

@@ -25,10 +25,10 @@ class Loaded(NamedTuple):
     """A loaded image: its address, size and relocations.
 
     Attributes:
-        base: its address.
+        base: the address of its first byte.
         size: its size in bytes.
-        own: as of `Image`.
-        library: as of `Image`.
+        own: the offsets of 64-bit words to which `base` was added.
+        library: for each C library function by name, the offsets of 64-bit words to which its address was added.
     """
 
     base: int
@@ -43,13 +43,13 @@ images: list[Loaded] = []
 
 @functools.cache
 def CLibrary() -> Any:
-    """Return the ctypes library of C and Python functions in this process."""
+    """Return the ctypes library in which all C functions of this process are found, those of Python included."""
     return ctypes.CDLL(None)
 
 
 @functools.cache
 def address_of(name: str) -> int:
-    """Return the address of a C library function, 0 if there is none."""
+    """Return the address of a C library function; 0 if the library has none of that name."""
     try:
         return ctypes.cast(getattr(CLibrary(), name), ctypes.c_void_p).value or 0
     except (AttributeError, OSError, TypeError):  # TypeError: CDLL(None) is for POSIX
@@ -79,16 +79,17 @@ def loaded(image: Image) -> dict[str, int]:
 
 
 def executable(code: bytes, own: Any, library: Mapping[str, Any]) -> tuple[mmap.mmap, int]:
-    """Copy machine code of several images to executable memory and relocate it; return the memory, freed with the object, and its
-    address.
+    """Copy machine code (several images as one) to executable memory and relocate it; return the memory, which the caller keeps,
+    and its address.
 
     Args:
-        code: the bytes.
-        own: an array of the offsets of 64-bit words to which the copy's address is added.
-        library: by function of the C library, an array of the offsets of words to which its address is added.
+        code: the machine code.
+        own: an array of the offsets in `code` of 64-bit words to which the copy's address is added.
+        library: for each C library function by name, an array of the offsets in `code` of 64-bit words to which its address is
+            added.
 
     Raises:
-        ImageError: as for `loaded`.
+        ImageError: the system lets no memory become executable, or the C library lacks one of the functions.
     """
     import numpy as np
 
@@ -105,7 +106,11 @@ def executable(code: bytes, own: Any, library: Mapping[str, Any]) -> tuple[mmap.
 
 
 def _copied(code: bytes) -> tuple[mmap.mmap, int]:
-    """Copy the code into pages of its own; return them and their address."""
+    """Copy the code into newly mapped pages, still writeable; return the pages and their address.
+
+    Raises:
+        ImageError: the system has no memory for it.
+    """
     size = -(-len(code) // mmap.PAGESIZE) * mmap.PAGESIZE
     try:
         memory = mmap.mmap(-1, size)
@@ -116,7 +121,11 @@ def _copied(code: bytes) -> tuple[mmap.mmap, int]:
 
 
 def _protect(memory: mmap.mmap, base: int) -> None:
-    """Make pages executable and no longer writeable."""
+    """Make the pages `memory`, at the address `base`, executable and no longer writeable.
+
+    Raises:
+        ImageError: the system does not allow it.
+    """
     try:
         protect = CLibrary().mprotect
     except (AttributeError, OSError, TypeError) as error:
@@ -126,6 +135,8 @@ def _protect(memory: mmap.mmap, base: int) -> None:
 
 
 def add_word(memory: mmap.mmap | bytearray, at: int, value: int) -> None:
-    """Add a number to the 64-bit word at any byte offset (a relocation)."""
+    """Relocate: add `value` to the little-endian 64-bit word at the byte offset `at`, which need not be aligned; the sum wraps
+    around.
+    """
     [word] = struct.unpack_from("<Q", memory, at)
     struct.pack_into("<Q", memory, at, (word + value) & 0xFFFFFFFFFFFFFFFF)

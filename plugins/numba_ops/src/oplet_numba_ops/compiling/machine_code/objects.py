@@ -12,10 +12,10 @@ _kept: list[Any] = []
 
 
 def loaded_object(data: bytes, entries: tuple[str, ...]) -> dict[str, int]:
-    """Load an object file with LLVM's linker; return the addresses of the `entries` that it has.
+    """Load an ELF object file with LLVM's JIT linker; return the addresses of those of the `entries` that it defines.
 
     Raises:
-        ImageError: LLVM refuses it.
+        ImageError: LLVM refuses the file, or is not installed.
     """
     try:
         import llvmlite.binding as llvm

@@ -35,7 +35,7 @@ def package_folder() -> str:
 
 
 def fetch(name: str) -> bytes | None:
-    """Read a cache entry; None if it is missing or damaged."""
+    """Return the content of a cache entry; None if it is missing or damaged."""
     with suppress(OSError), FOLDER.open(name + _SUFFIX) as file:
         data = file.read(_LARGEST + 1)
         start = len(_MAGIC) + _DIGEST
@@ -46,12 +46,12 @@ def fetch(name: str) -> bytes | None:
 
 
 def store(name: str, content: bytes, most: int) -> bool:
-    """Write a cache entry, and delete all but the `most` newest of the same kernel; return whether it was stored.
+    """Write a cache entry, and delete all but the `most` newest entries of the same kernel; return whether it was written.
 
     Args:
-        name: a name, whose part before "-" is that of the kernel.
-        content: the bytes.
-        most: the most files of the same kernel.
+        name: the entry's name: "kernel-hash", where the part before "-" is the same for all entries of a kernel.
+        content: the machine code.
+        most: how many entries of the same kernel, with other hashes, are kept.
     """
     try:
         with FOLDER.replace(name + _SUFFIX) as file:
@@ -64,9 +64,10 @@ def store(name: str, content: bytes, most: int) -> bool:
 
 @contextmanager
 def alone(name: str) -> Iterator[None]:
-    """Hold an inter-process lock for a cache entry, waiting at most a hundred seconds, so that only one process compiles it.
+    """Hold an inter-process lock on a cache entry within a `with`, so that only one process compiles it; wait a hundred seconds
+    at most.
 
-    If files cannot be locked, processes do not wait, and an entry may be compiled twice.
+    After these, or where files cannot be locked, go on without the lock: an entry may then be compiled twice.
     """
     byte = _byte_of(name)
     with ExitStack() as stack:
@@ -79,7 +80,7 @@ def alone(name: str) -> Iterator[None]:
 
 
 def _byte_of(name: str) -> int:
-    """Return the byte of the lock file that stands for a name; a collision only makes two names wait for each other."""
+    """Return which byte of the lock file is locked for a cache entry; entries that share a byte only wait for each other."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=3).digest(), "little")
 
 

@@ -1,3 +1,3 @@
-"""Functions of one operand: floats by formulas, quantized numbers by look-up tables. Each output depends only on the input at the
+"""Unary functions: of floats by formulas, of quantized numbers by look-up tables. Each output depends only on the input at the
 same position.
 """

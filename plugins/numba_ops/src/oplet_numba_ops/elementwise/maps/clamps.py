@@ -1,6 +1,7 @@
-"""RELU and other clamps; fused into the layer before them as its activation, if nothing else reads that layer's output.
+"""RELU and other clamps. A clamp is fused as activation into the layer that produces its input, if nothing else reads that
+output.
 
-On one thread numpy is as fast for float clamps, but a numpy node would break the fusion of its compiled neighbours
+On one thread numpy is as fast for float clamps, but its call would separate compiled neighbours, which are fused into one call
 (`threads.joining`).
 """
 
@@ -36,7 +37,11 @@ _LAYERS: dict[BuiltinOperator, type[Any]] = {
 def clamp_registration(
     builtin: Registration, low: float, high: float, activation: ActivationFunctionType = ActivationFunctionType.NONE
 ) -> Registration:
-    """Build the registration of a clamp to [low, high]; fused as `activation` into a layer before it unless that is NONE."""
+    """Build the registration of a clamp to [low, high].
+
+    `activation` is the activation that does the same, as which the clamp is fused into the layer before it; NONE if there is
+    none.
+    """
 
     def plan(context: Context, node: Node) -> Bind:
         source, output = node.inputs[0], node.outputs[0]
@@ -66,7 +71,11 @@ def clamp_registration(
 
 
 def _layer_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
-    """Return the float layer without activation that produces a clamp's input, if it is among `makers` and has a compiled kernel."""
+    """Return, in a list, the layer among `makers` that a clamp can be fused with; an empty one if there is none.
+
+    It is a layer of floats without activation that has a compiled kernel. `makers` are the nodes that produce the clamp's input
+    and whose output nothing else reads.
+    """
     return [maker for maker in makers if _clamps(maker) and maker.outputs[0].type is TensorType.FLOAT32]
 
 
@@ -78,7 +87,7 @@ def _clamps(maker: Node) -> bool:
 
 
 def _prepare_clamped(context: Context, node: Node, activation: ActivationFunctionType) -> None:
-    """Prepare a clamp fused with a layer: the layer gets the clamp as its activation, and the clamp's output as its own."""
+    """Prepare the layer that is fused with a clamp: with `activation` as its own, and writing the clamp's output."""
     ensure_operands(node, 1)
     [layer] = node.absorbed
     output = node.outputs[0]
@@ -97,7 +106,7 @@ def _prepare_clamped(context: Context, node: Node, activation: ActivationFunctio
 
 
 def _bind_clamped(context: Context, clamped: Node) -> Thunk:
-    """Return the function that runs a clamp fused with a layer."""
+    """Return the function that runs a layer that is fused with a clamp; `clamped` is the node that `_prepare_clamped` made."""
     kernel = clamped.registration
     ensure(kernel is not None and kernel.bind is not None, "nothing serves the layer before it.")
     thunk: Thunk = kernel.bind(context, clamped)  # type: ignore[union-attr, misc]

@@ -50,48 +50,48 @@ def _gelu_by_tanh(x):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1])")
 def GELU(x, out):  # type: ignore[no-untyped-def]
-    """Compute x times the standard normal CDF; NaN for -inf, as in LiteRT."""
+    """Compute out = x times the standard normal CDF of x; NaN for -inf, as in LiteRT."""
     for i in range(out.size):
         out[i] = _gelu(x[i])
 
 
 @kernel("void(f4[::1], f4[::1])")
 def GELU_BY_TANH(x, out):  # type: ignore[no-untyped-def]
-    """Compute x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))); NaN for -inf, as in LiteRT."""
+    """Compute out = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))); NaN for -inf, as in LiteRT."""
     for i in range(out.size):
         out[i] = _gelu_by_tanh(x[i])
 
 
 @kernel("void(f4[::1], f4[::1])")
 def MAGNITUDE(x, out):  # type: ignore[no-untyped-def]
-    """Compute |x|."""
+    """Compute out = |x|, element by element."""
     for i in range(out.size):
         out[i] = abs(x[i])
 
 
 @kernel("void(f4[::1], f4[::1])")
 def NEGATIVE(x, out):  # type: ignore[no-untyped-def]
-    """Compute -x."""
+    """Compute out = -x, element by element."""
     for i in range(out.size):
         out[i] = -x[i]
 
 
 @kernel("void(f4[::1], f4[::1])")
 def TANH(x, out):  # type: ignore[no-untyped-def]
-    """Compute tanh(x)."""
+    """Compute out = tanh(x), element by element."""
     for i in range(out.size):
         out[i] = tanh(x[i])
 
 
 @kernel("void(f4[::1], f4[::1])")
 def ROOT(x, out):  # type: ignore[no-untyped-def]
-    """Compute the square root, exactly rounded."""
+    """Compute out = sqrt(x), element by element, exactly rounded."""
     for i in range(out.size):
         out[i] = np.sqrt(x[i])
 
 
 @kernel("void(f4[::1], f4[::1])")
 def INVERSE_ROOT(x, out):  # type: ignore[no-untyped-def]
-    """Compute 1 / sqrt(x), from the rounded square root."""
+    """Compute out = 1 / sqrt(x), element by element, from the rounded square root."""
     for i in range(out.size):
         out[i] = _ONE / np.sqrt(x[i])

@@ -30,11 +30,11 @@ def map_registration(
 
     Args:
         builtin: the numpy kernel's registration.
-        kernels: the kernels of numbers without scales, of the input and the output, by their type.
-        tabled: the types that have a table where they are quantized.
-        positive: whether quantized values below the zero point are refused.
-        worth: the least elements of a part.
-        most: the most numbers of a node that has a kernel; 0 for any number.
+        kernels: for each type of unquantized numbers the kernel, which takes the flat input and output.
+        tabled: the types of quantized numbers, which are looked up in the table that the numpy kernel makes.
+        positive: whether a quantized value below the zero point (a negative number) is an error.
+        worth: the least elements of a part that is worth a thread's while.
+        most: the most elements of a node that `kernels` serve, as numpy is faster for more; 0 for any number.
     """
 
     def plan(context: Context, node: Node) -> Bind:

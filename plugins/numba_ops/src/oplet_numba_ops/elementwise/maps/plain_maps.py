@@ -1,5 +1,5 @@
-"""Unary maps of unquantized numbers: signs, roundings, and C library functions, for so few numbers that a numpy call would be
-slower.
+"""Unary maps of unquantized numbers: signs, roundings, and C library functions; the latter for so few numbers that a numpy call
+would take longer.
 """
 
 from __future__ import annotations
@@ -111,10 +111,10 @@ def _kernel(rule: str, code: str) -> Kernel:
 
 
 def map_kernels(rule: str, codes: dict[TensorType, str]) -> dict[TensorType, Kernel]:
-    """Return the kernels out[i] = rule(x[i]) for the given types.
+    """Return, for each type, the kernel that computes out[i] = rule(x[i]).
 
     Args:
-        rule: the name of the function.
-        codes: the types, in numba's notation.
+        rule: the name of a function of this module's table of rules.
+        codes: the types, with their names in numba's notation ("f4").
     """
     return {type: _kernel(rule, code) for type, code in codes.items()}

@@ -23,7 +23,9 @@ _MOST = 1 << 20
 
 @family
 def _kernel(index: str, value: str) -> Kernel:
-    """Build the look-up kernel for unsigned index and value types, in numba's names."""
+    """Build the kernel out[i] = table[x[i]]; `index` and `value` are numba's names of the unsigned types of `x` and of the table
+    ("u1").
+    """
 
     def look_up(x, out, table):  # type: ignore[no-untyped-def]
         for i in range(out.size):
@@ -34,7 +36,11 @@ def _kernel(index: str, value: str) -> Kernel:
 
 @family
 def _checking_kernel(index: str, value: str) -> Kernel:
-    """Build the look-up kernel for signed numbers that may not be below `least`; the lowest offender is reported in `mark`."""
+    """Build the look-up kernel for signed numbers that must not be below its last argument, `least`.
+
+    If one is, its error flag `mark` is set to (1, the lowest number), and nothing is looked up. `index` and `value` are numba's
+    names of the types of the numbers and of the table.
+    """
 
     def look_up_checked(x, out, table, mark, least):  # type: ignore[no-untyped-def]
         lowest = x[0]
@@ -50,10 +56,10 @@ def _checking_kernel(index: str, value: str) -> Kernel:
 
 
 def plan_table(context: Context, node: Node, positive: bool = False) -> Bind:
-    """Plan a node whose look-up table the numpy kernel's `prepare` made.
+    """Plan a quantized unary node, whose table of all results is in `node.prepared`, where the numpy kernel's `prepare` put it.
 
     Args:
-        positive: whether values below the zero point are refused.
+        positive: whether a value below the zero point (a negative number) is an error.
     """
     source, output, table = node.inputs[0], node.outputs[0], node.prepared
     if not isinstance(table, np.ndarray) or source.type not in TABLED or table.shape != (1 << 8 * source.dtype.itemsize,):

@@ -44,7 +44,7 @@ def _compared(op, x, y):  # type: ignore[no-untyped-def]
 
 @family
 def _kernel(op: int, code: str) -> Kernel:
-    """Build a comparison kernel; its arguments follow `Repetition`."""
+    """Build the kernel that compares `x` with `y`, which broadcasts over `x`; `code` is numba's name of their type ("f4")."""
 
     def compare(x, y, out, blocks, rows, columns, advance, per_row):  # type: ignore[no-untyped-def]
         for block in range(blocks):
@@ -65,7 +65,10 @@ def _kernel(op: int, code: str) -> Kernel:
 
 @family
 def _scaled_kernel(op: int, bits: str) -> Kernel:
-    """Build a comparison kernel for values looked up in two tables by the numbers' bits."""
+    """Build the kernel that compares quantized operands by numbers that it looks up in a table for each, by the values' bits.
+
+    `bits` is numba's name of the unsigned type as large as the operands' ("u1").
+    """
 
     def scaled(x, y, out, blocks, rows, columns, advance, per_row, first_table, second_table):  # type: ignore[no-untyped-def]
         for block in range(blocks):
@@ -81,7 +84,11 @@ def _scaled_kernel(op: int, bits: str) -> Kernel:
 
 
 def comparison_registration(builtin: Registration, op: int) -> Registration:
-    """Build the registration of a comparison."""
+    """Build the registration of a comparison.
+
+    Args:
+        op: LESS, GREATER or another constant of this module.
+    """
 
     def plan(context: Context, node: Node) -> Bind:
         found, before = pair_of(context, node)
@@ -105,7 +112,12 @@ def _table(tensor: Tensor) -> Array:
 
 
 def _plan_scaled(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]], op: int) -> Bind:
-    """Plan a comparison of numbers with different quantizations."""
+    """Plan a comparison of operands with different scales or zero points, by tables of the numbers that their values are compared
+    as.
+
+    `found` are the operands, `before` returns steps to run first, which expand operands; `op` compares them in the order of
+    `found`.
+    """
     tables = [
         node.cached(("scaled", position, tensor.type), (), partial(_table, tensor)) for position, tensor in enumerate(node.inputs)
     ]

@@ -43,7 +43,10 @@ def _of_floats(op, x, y):  # type: ignore[no-untyped-def]
 
 @family
 def _kernel(op: int, exchanged: bool, code: str, checked: bool) -> Kernel:
-    """Build a division kernel; `divisors` is one of the operands, the other arguments follow `Repetition`."""
+    """Build the kernel that divides `x` by `y`, which broadcasts over `x`; or `y` by `x` if `exchanged`.
+
+    If `checked`, it first looks for a zero in its argument `divisors`; if there is one, it sets its error flag and does no more.
+    """
     value = _of_floats if code == "f4" else _of_integers
 
     def divide(x, y, out, blocks, rows, columns, advance, per_row, divisors, mark):  # type: ignore[no-untyped-def]

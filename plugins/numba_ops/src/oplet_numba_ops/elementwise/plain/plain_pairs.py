@@ -1,6 +1,7 @@
 """Integer arithmetic and logic of two unquantized operands, the second of which may broadcast.
 
-Loops of recurrent nets count, compare and combine single numbers, for which a call of numpy takes longer than all the rest.
+Models with loops count, compare and combine single numbers, for which a numpy call would take longer than the rest of an
+iteration.
 """
 
 from __future__ import annotations
@@ -109,7 +110,11 @@ _RULES = {"computed": _computed, "combined": _combined}
 
 @family
 def _kernel(rule: str, op: int, code: str, result: str) -> Kernel:
-    """Build the kernel of a binary operation; its arguments follow `Repetition`."""
+    """Build the kernel of a binary operation on `x` and `y`, which broadcasts over `x`.
+
+    `rule` is "computed" for arithmetic, "combined" for logic; `code` and `result` are numba's names of the operands' and outputs'
+    types.
+    """
     value, bits = _RULES[rule], 8 * int(code[1:])
 
     def pairs(x, y, out, blocks, rows, columns, advance, per_row):  # type: ignore[no-untyped-def]
@@ -131,7 +136,9 @@ def _kernel(rule: str, op: int, code: str, result: str) -> Kernel:
 
 @family
 def _bounding_kernel(code: str) -> Kernel:
-    """Build the kernel that clamps integers in place (fused activation)."""
+    """Build the kernel that clamps integers of a type in place, which computes a fused activation; `code` is numba's name of the
+    type.
+    """
 
     def bound(out, low, high):  # type: ignore[no-untyped-def]
         for i in range(out.size):
@@ -142,7 +149,7 @@ def _bounding_kernel(code: str) -> Kernel:
 
 @family
 def sum_kernel(code: str) -> Kernel:
-    """Build the kernel that adds two arrays of one shape and type; either may be the output."""
+    """Build the kernel out = x + y of flat arrays of one type (`code` in numba's notation); `out` may be one of the other two."""
 
     def add(x, y, out):  # type: ignore[no-untyped-def]
         for i in range(out.size):
@@ -152,7 +159,11 @@ def sum_kernel(code: str) -> Kernel:
 
 
 def pair_of(context: Context, node: Node) -> tuple[Operands, Callable[[], Sequence[Step]]]:
-    """Return a binary node's operands, and a function for the steps that expand them first; decline unsupported nodes."""
+    """Return a binary node's operands (see `Operands`), and a function for the steps to run first, which expand operands; none,
+    mostly.
+
+    A node whose operands broadcast otherwise, or that is empty, is declined (left to numpy's kernel).
+    """
     found, before = operands(node), None
     if found is None:
         found, before = tabled(context, node)
@@ -162,13 +173,19 @@ def pair_of(context: Context, node: Node) -> tuple[Operands, Callable[[], Sequen
 
 
 def seen(tensor: Tensor, bits: str | None = None) -> Any:
-    """Return a tensor's flat array in the type that a kernel reads; BOOL as bytes."""
+    """Return a tensor's values as a flat array, as kernels read it: viewed as the dtype `bits`; if that is None as they are, BOOL
+    as bytes.
+    """
     array = flat(tensor.data)
     return array.view("u1" if bits is None else bits) if bits or tensor.type is TensorType.BOOL else array
 
 
 def arguments(x: Any, y: Any, out: Any, found: Operands, threads: int) -> list[tuple[Any, ...]]:
-    """Return one tuple of kernel arguments per part of a binary node, divided among `threads`."""
+    """Return a binary kernel's arguments for each of the parts that `threads` threads share: slices of the arrays, then the
+    pattern.
+
+    `x` is the operand of the output's shape, `y` the one that broadcasts over it as `found` says; all three arrays are flat.
+    """
     return [
         (x[slice(*whole)], y[slice(*some)], out[slice(*whole)], part.blocks, part.rows, part.columns, part.advance, part.per_row)
         for part, whole, some in cut_pair(found[2], threads, WORTH_VALUES)
@@ -197,12 +214,11 @@ def logical_registration(builtin: Registration, op: int) -> Registration:
 def plan_integers(
     context: Context, node: Node, op: int, code: str, activation: ActivationFunctionType = ActivationFunctionType.NONE
 ) -> Bind:
-    """Plan an integer node, whose results wrap around before a fused activation clamps them.
+    """Plan a binary node of unquantized integers; results wrap around, and are then clamped by the fused activation.
 
     Args:
-        op: the operation.
-        code: the type in numba's notation.
-        activation: the activation.
+        op: the operation, one of this module's constants.
+        code: the operands' type in numba's notation.
     """
     found, before = pair_of(context, node)
     chosen = _EXCHANGED.get(op, op) if found[3] else op
@@ -225,7 +241,12 @@ def plan_integers(
 
 
 def integer_registration(builtin: Registration, op: int, codes: Mapping[TensorType, str]) -> Registration:
-    """Build the registration of an integer operation without activation."""
+    """Build the registration of a binary operation on unquantized integers, without activation.
+
+    Args:
+        op: the operation, one of this module's constants.
+        codes: the types that are served, in numba's notation.
+    """
 
     def plan(context: Context, node: Node) -> Bind:
         return plan_integers(context, node, op, codes[node.inputs[0].type])

@@ -1,4 +1,4 @@
-"""PRELU of quantized numbers: non-negative values are rescaled by one factor, products with alpha by another."""
+"""PRELU of quantized numbers: values from 0 on are rescaled by one factor, products of negative ones with alpha by another."""
 
 from __future__ import annotations
 

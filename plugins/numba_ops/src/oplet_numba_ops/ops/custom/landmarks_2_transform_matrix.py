@@ -20,19 +20,19 @@ _MOST = 1 << 20
 
 @kernel("void(f4[:,::1], i8[::1], f4[::1], i8, i8, f8, f8, f8, f8, f8)")
 def BOX_MATRIX(landmarks, subset, output, left, right, angle, height, width, scale_y, scale_x):  # type: ignore[no-untyped-def]
-    """Compute the crop matrix from landmarks.
+    """Compute the matrix that maps the pixels of a crop to places in a picture: the crop of a rotated box around landmarks.
 
     Args:
-        landmarks: x, y and z of each.
-        subset: the landmarks that the box goes around.
-        output: the sixteen numbers of the matrix.
-        left: the landmark where the line begins that the angle is of.
-        right: the landmark where it ends.
-        angle: the angle that the line gets.
-        height: the rows that are cut out.
-        width: the columns.
-        scale_y: how many times as high as the box is what is cut out.
-        scale_x: the same across.
+        landmarks: (landmarks, 3): x, y and z of each.
+        subset: the numbers of the landmarks that the box goes around.
+        output: receives the 4 x 4 matrix, flat.
+        left: the number of the landmark at which the line begins that gives the box's rotation.
+        right: the number of the landmark at which that line ends.
+        angle: the angle that the line has in the crop, in radians.
+        height: the rows of the crop.
+        width: the columns of the crop.
+        scale_y: how many times as high as the box the crop is.
+        scale_x: how many times as wide as the box it is.
     """
     turn = angle - math.atan2(
         np.float64(landmarks[right, 1] - landmarks[left, 1]), np.float64(landmarks[right, 0] - landmarks[left, 0])

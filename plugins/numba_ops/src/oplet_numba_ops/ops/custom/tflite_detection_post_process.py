@@ -58,7 +58,9 @@ def plan(context: Context, node: Node) -> Bind:
                 ensure(False, f"box {crossed} of {boxes} has its corners on the wrong sides.")
 
         def chosen() -> Any:
-            """Run suppression on `values`, with checkpoints in between; return the numbers of the chosen boxes."""
+            """Run the suppression kernel on `values`, with checkpoints between its calls; return the numbers of the boxes that it
+            keeps.
+            """
             arguments = corners, values, *limits, heap, found, len(found), place
             pick(*arguments, 0)
             while place[0]:

@@ -13,7 +13,16 @@ from oplet_numba_ops.threads.team import Step, ready, thunk
 
 @kernel("void(f4[:,::1], f4[::1], f4[:,::1], f4, i8, i8)")
 def MOVE(points, matrix, moved, scale, first, last):  # type: ignore[no-untyped-def]
-    """Transform x and y of the points `first` to `last` (rows) by a matrix's first two rows, with its translation scaled."""
+    """Transform points by the first two rows of a 4 x 4 matrix, whose translation is first multiplied by `scale`.
+
+    Args:
+        points: (points, 2 or more): x and y of each are transformed, what follows is copied.
+        matrix: the matrix, flat.
+        moved: receives the transformed points.
+        scale: the factor of the translation.
+        first: the first point.
+        last: the point after the last one.
+    """
     right, lower = matrix[3] * scale, matrix[7] * scale
     for row in range(first, last):
         x, y = points[row, 0], points[row, 1]

@@ -21,15 +21,16 @@ _PIXEL = 8
 
 @kernel("void(f4[:,:,::1], f4[::1], f4[:,:,::1], i8, i8, f8)")
 def SAMPLE(image, matrix, output, first, last, centre):  # type: ignore[no-untyped-def]
-    """Sample an image bilinearly for the output rows `first` to `last`.
+    """Sample an image bilinearly at the places to which a matrix maps the pixels of the output rows `first` to `last`; 0 outside
+    of it.
 
     Args:
-        image: its rows, columns and channels.
-        matrix: four rows of four numbers, of which the first two map x, y and 1, the last, to a place in the image.
-        output: rows, columns and channels.
+        image: (rows, columns, channels).
+        matrix: a 4 x 4 matrix, flat, whose first two rows map (x, y, 0, 1) of the output to x and y in the image.
+        output: (rows, columns, channels).
         first: the first row.
         last: the row after the last one.
-        centre: where a pixel's place is in it, in both directions.
+        centre: where within a pixel its place is, in both directions: 0 for its corner, 0.5 for its middle.
     """
     across, up, turned, down = matrix[0], matrix[1], matrix[4], matrix[5]
     right = np.float32(np.float64(matrix[3]) + (np.float64(across) * centre + np.float64(up) * centre - centre))
