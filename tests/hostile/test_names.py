@@ -42,7 +42,7 @@ def content(custom: str = "") -> bytes:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPLET_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("OPLET_PLUGINS", "builtin_ops,example_delegate")
+    monkeypatch.setenv("OPLET_PLUGINS", "builtin_ops,example_delegate,oplet-build")
     (tmp_path / FILE).write_bytes(content())
     (tmp_path / "custom.tflite").write_bytes(content(EVIL))
     return tmp_path
@@ -88,7 +88,7 @@ def test_a_terminal_gets_nothing_to_obey(oplet, folder: Path, model: str, argume
 @needs_posix_names
 def test_what_a_server_would_serve_is_told_harmlessly(oplet, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("oplet_serve")
-    monkeypatch.setenv("OPLET_PLUGINS", "builtin_ops,serve")
+    monkeypatch.setenv("OPLET_PLUGINS", "builtin_ops,serve,oplet-build")
     (folder / "names.tflite").write_bytes(content())
     ran = oplet("serve", "names.tflite", "--check")
     assert ran.code == 0, ran.err

@@ -39,7 +39,7 @@ def test_a_model_runs_with_a_library_and_the_commands_name_it(build_once: Any) -
     assert json.loads(ran.stdout)["nodes"][f"oplet-native-ops {own} ({name})"] == 1
     [atan] = [op for op in json.loads(oplet("doctor", MODEL, "--custom-op-library", library, "--json").stdout) if op["custom"]]
     assert atan["provider"] == f"oplet-native-ops {own} ({name})"
-    compared = oplet("compare", MODEL, "--custom-op-library", f"{library}:AtanOpRegistration=Atan", "--format", "json")
+    compared = oplet("compare", MODEL, "--custom-op-library", f"{library}:AtanOpRegistration=Atan", "--json")
     assert not compared.returncode, compared.stderr
 
 

@@ -31,7 +31,7 @@ def model(tmp_path: Path) -> str:
 
 
 def test_partition_names_the_library_and_why_a_node_stays(struct_delegate: str, model: str, tmp_path: Path) -> None:
-    done = oplet("partition", model, "--delegate", f"{struct_delegate}:max_partitions=1", "--format", "json")
+    done = oplet("partition", model, "--delegate", f"{struct_delegate}:max_partitions=1", "--json")
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
     assert result["delegates"] == ["libmy_delegate.so"]
@@ -50,7 +50,7 @@ def test_partition_names_the_library_and_why_a_node_stays(struct_delegate: str, 
     graph.add_operator("MEAN", [x, axes], [y])
     whole = tmp_path / "whole.tflite"
     whole.write_bytes(builder.to_bytes())
-    result = json.loads(oplet("partition", str(whole), "--delegate", struct_delegate, "--format", "json").stdout)
+    result = json.loads(oplet("partition", str(whole), "--delegate", struct_delegate, "--json").stdout)
     [node] = result["subgraphs"][0]["nodes"]
     assert node["why"] == {"libmy_delegate.so": "it says: it works on float32, not on type 2"}
 
@@ -64,7 +64,7 @@ def test_a_node_that_cannot_be_shown_says_why(struct_delegate: str, tmp_path: Pa
     graph.add_operator("CAST", [x], [y], CastOptions(in_data_type=TensorType.FLOAT32, out_data_type=TensorType.INT4))
     path = tmp_path / "packed.tflite"
     path.write_bytes(builder.to_bytes())
-    result = json.loads(oplet("partition", str(path), "--delegate", struct_delegate, "--format", "json").stdout)
+    result = json.loads(oplet("partition", str(path), "--delegate", struct_delegate, "--json").stdout)
     [node] = result["subgraphs"][0]["nodes"]
     assert "packed in LiteRT and not here" in node["why"]["libmy_delegate.so"]
 

@@ -97,6 +97,7 @@ def write_over(interpreter: Interpreter, values: Values, number: int) -> bool:
     Returns:
         Whether there is such an input; if not, the inputs are not set.
     """
+    keep_plan(interpreter)  # which no other interpreter may take over, changed as it is below
     allocate(interpreter, values)
     nodes, segments = plan(interpreter), graph(interpreter).segments
     if len(nodes) != 1 or len(segments) != 1 or not segments[0].thunks:
