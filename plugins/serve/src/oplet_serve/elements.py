@@ -49,7 +49,7 @@ class JsonElements:
         if b"{" in self.plain:
             raise TensorError(f"{where}: an element is a JSON object.")
         flat = self._check(where, sizes, count)
-        if not flat and not self.plain.translate(None, b"[,]" + _SPACE):
+        if not (flat or count or self.plain.translate(None, b"[,]" + _SPACE)):
             return iter(())  # lists of nothing
         return self._read(where, self._cut(flat), sizes, count)
 
@@ -112,7 +112,7 @@ def _parsed(where: str, text: bytes) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise TensorError(f"{where}: the elements are no JSON: {error.msg}.") from None
+        raise TensorError(f"{where}: an element is missing or no JSON: {error.msg}.") from None
 
 
 def flattened(where: str, data: Sequence[Any], sizes: tuple[int, ...], count: int) -> Sequence[Any]:
@@ -127,7 +127,10 @@ def flattened(where: str, data: Sequence[Any], sizes: tuple[int, ...], count: in
     Raises:
         TensorError: there are not as many, or they are nested otherwise.
     """
-    if list not in set(map(type, data)):
+    kinds = set(map(type, data))
+    if list in kinds and len(kinds) > 1:
+        raise TensorError(f"{where}: {_NO_ARRAY}")
+    if list not in kinds:
         if len(data) != count:
             raise TensorError(f"{where}: {len(data)} elements were given, but the shape {list(sizes)} has {count}.")
         return data
