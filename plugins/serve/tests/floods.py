@@ -98,7 +98,8 @@ def _message(model: str, *fields: tuple[int, bytes], datatype: str = "FP32", sha
     """A message with an input of more bytes than a builder would make."""
     tensor = pb.ModelInferRequest.InferInputTensor(name="x", datatype=datatype, shape=shape).SerializeToString()
     tensor += b"".join(_field(number, value) for number, value in fields)
-    return pb.ModelInferRequest(model_name=model).SerializeToString() + _field(5, tensor)
+    start: bytes = pb.ModelInferRequest(model_name=model).SerializeToString()
+    return start + _field(5, tensor)
 
 
 def _field(number: int, value: bytes) -> bytes:
@@ -110,7 +111,8 @@ def _field(number: int, value: bytes) -> bytes:
 
 
 def _repeated(number: int) -> bytes:
-    return pb.ModelInferRequest(model_name="floor").SerializeToString() + _field(number, b"") * 6_000_000
+    start: bytes = pb.ModelInferRequest(model_name="floor").SerializeToString()
+    return start + _field(number, b"") * 6_000_000
 
 
 RPC: dict[str, Flood] = {
@@ -191,7 +193,7 @@ def main() -> None:
                     before = _peak(server)
                     begun = time.monotonic()
                     try:
-                        status, told = ask(server, flood)  # type: ignore[operator]
+                        status, told = ask(server, flood)
                     except OSError as error:
                         status, told = "none", str(error)
                     took = time.monotonic() - begun

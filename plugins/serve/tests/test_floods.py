@@ -51,12 +51,13 @@ def test_over_grpc(limited: Server, name: str) -> None:
 def test_large_requests_that_fit_are_answered(limited: Server) -> None:
     values = np.arange(2_000_000, dtype=np.int64).reshape(1000, 2000)
     tensor = {"name": "x", "datatype": "INT64", "shape": [1000, 2000]}
-    text = {"name": "x", "datatype": "BYTES", "shape": [4000, 4], "data": [[f'[{row}, "\\'] * 4 for row in range(4000)]}
+    texts = [[f'[{row}, "\\'] * 4 for row in range(4000)]
+    text = {"name": "x", "datatype": "BYTES", "shape": [4000, 4], "data": texts}
     for data in (values.tolist(), values.reshape(-1).tolist()):
         status, told = limited.infer("whole", inputs=[{**tensor, "data": data}], outputs=[{"name": "y"}])
         assert (status, np.array_equal(told["outputs"][0]["data"], values.reshape(-1))) == (200, True)
     status, told = limited.infer("text", inputs=[text], parameters={"list": [1, 2]}, extra=[[["x"]]])
-    assert (status, told["outputs"][0]["data"]) == (200, [each for row in text["data"] for each in row])
+    assert (status, told["outputs"][0]["data"]) == (200, [each for row in texts for each in row])
     typed = message("free", "x", "FP32", values.astype(np.float32), raw=False)
     answer = limited.call("ModelInfer", typed)
     assert np.array_equal(answer.outputs[0].contents.fp32_contents, values.reshape(-1).astype(np.float32))
@@ -77,6 +78,6 @@ def test_no_memory_is_told_as_too_large(tmp_path: Path, monkeypatch: pytest.Monk
         with pytest.raises(Refusal, match="has not the memory") as caught:
             await model.predict(tensor)
         await model.unload()
-        return caught.value.status_code
+        return int(caught.value.status_code)
 
     assert asyncio.run(ask()) == LARGE
