@@ -50,11 +50,11 @@ def test_over_grpc(limited: Server, name: str) -> None:
 
 def test_large_requests_that_fit_are_answered(limited: Server) -> None:
     values = np.arange(2_000_000, dtype=np.int64).reshape(1000, 2000)
-    tensor = {"name": "x", "datatype": "INT64", "shape": [1000, 2000]}
+    tensor = {"name": "x", "datatype": "FP32", "shape": [1000, 2000]}
     texts = [[f'[{row}, "\\'] * 4 for row in range(4000)]
     text = {"name": "x", "datatype": "BYTES", "shape": [4000, 4], "data": texts}
     for data in (values.tolist(), values.reshape(-1).tolist()):
-        status, told = limited.infer("whole", inputs=[{**tensor, "data": data}], outputs=[{"name": "y"}])
+        status, told = limited.infer("free", inputs=[{**tensor, "data": data}], outputs=[{"name": "y"}])
         assert (status, np.array_equal(told["outputs"][0]["data"], values.reshape(-1))) == (200, True)
     status, told = limited.infer("text", inputs=[text], parameters={"list": [1, 2]}, extra=[[["x"]]])
     assert (status, told["outputs"][0]["data"]) == (200, [each for row in texts for each in row])
