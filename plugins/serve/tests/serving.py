@@ -34,12 +34,25 @@ def free_ports(count: int = 3) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
+#: A program that limits its address space once what it imports is there.
+LIMITED = """
+import resource
+import oplet_serve.runtime, oplet_serve.server
+from oplet_serve.command import main
+
+with open("/proc/self/statm") as told:
+    space = {} + resource.getpagesize() * int(told.read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (space, space))
+main()
+"""
+
+
 class Server:
     """A server that runs."""
 
     def __init__(self, command: list[str], http_port: int, grpc_port: int, metrics_port: int, folder: Path | None = None) -> None:
         self.http_port, self.grpc_port, self.metrics_port = http_port, grpc_port, metrics_port
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, env=environment
         )
@@ -93,11 +106,11 @@ class Server:
 
 
 @contextlib.contextmanager
-def served(*arguments: object, command: str = "oplet_serve") -> Iterator[Server]:
-    """A server of `oplet-serve ARGUMENTS`."""
+def served(*arguments: object, space: int | None = None) -> Iterator[Server]:
+    """A server of `oplet-serve ARGUMENTS`; with `space` it may have that many bytes beyond what it has after its imports."""
     http_port, grpc_port, metrics_port = free_ports()
     ports = ["--http-port", http_port, "--grpc-port", grpc_port, "--metrics-port", metrics_port]
-    start = [sys.executable, "-c", "from oplet_serve.command import main; main()"]
+    start = [sys.executable, "-c", "from oplet_serve.command import main; main()" if space is None else LIMITED.format(space)]
     server = Server([*start, *map(str, (*arguments, *ports))], http_port, grpc_port, metrics_port)
     try:
         yield server

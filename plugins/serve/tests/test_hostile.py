@@ -41,7 +41,7 @@ def changed(**tensor: Any) -> dict[str, Any]:
         (GOOD | {"outputs": 7}, 400, "'outputs' is no list"),
         (GOOD | {"outputs": [{"name": "z"}]}, 400, "has no output 'z'; its outputs are 'y'"),
         (GOOD | {"parameters": 7}, 400, "'parameters' of the request is no JSON object"),
-        ({"inputs": GOOD["inputs"] * 2}, 400, "no second input 'x'"),
+        ({"inputs": GOOD["inputs"] * 2}, 400, "has 2 inputs, and the model has 1"),
         (changed(name="z"), 400, "has no input 'z'; its inputs are 'x'"),
         (changed(name=None), 400, "Input 0 has no 'name'"),
         (changed(datatype="INT8"), 400, "the datatype is 'INT8', but it takes FP32"),

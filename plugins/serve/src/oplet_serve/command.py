@@ -68,6 +68,14 @@ def serve(
     max_connections: Annotated[
         int, typer.Option(min=1, metavar="N", help="Connections of REST, and calls of gRPC at once.")
     ] = 256,
+    idle_seconds: Annotated[
+        float,
+        typer.Option(
+            min=0.001,
+            metavar="SECONDS",
+            help="How long a connection may go without a request, and a call without its next message.",
+        ),
+    ] = 30.0,
     grace: Annotated[float, typer.Option(min=0.0, metavar="SECONDS", help="How long requests may go on after SIGTERM.")] = 30.0,
     signature: Annotated[
         str | None,
@@ -98,7 +106,9 @@ def serve(
         "max_tensor_bytes": max_tensor_bytes,
         "max_arena_bytes": max_arena_bytes,
     }
-    bounds = Bounds(max_request_bytes=max_request_bytes, max_connections=max_connections, grace_seconds=grace)
+    bounds = Bounds(
+        max_request_bytes=max_request_bytes, max_connections=max_connections, idle_seconds=idle_seconds, grace_seconds=grace
+    )
     if check:
         _check(found, extra, max_batch_size)
         return

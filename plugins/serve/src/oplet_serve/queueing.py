@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from prometheus_client import Gauge, Histogram
 
 from oplet.errors import OpletError
 from oplet_serve.refusals import BUSY, Refusal
+from oplet_serve.threads import WorkerThreads
 
 __all__ = ["RequestQueue"]
 
@@ -26,13 +27,24 @@ _JOINED = Histogram(
 )
 
 
+@dataclass(eq=False)
+class _Member:
+    """A request that waits to run with others, or runs with them."""
+
+    values: Values
+    rows: int
+    future: asyncio.Future[dict[str, Array]]
+
+
 class _Group:
     """Requests with equal row shapes that wait to run as one batch."""
 
     def __init__(self) -> None:
-        self.members: list[tuple[Values, int, asyncio.Future[dict[str, Array]]]] = []
+        self.members: list[_Member] = []
         self.rows = 0
         self.timer: asyncio.TimerHandle | None = None
+        #: Requests whose clients went away while they ran.
+        self.left = 0
 
 
 class RequestQueue:
@@ -55,7 +67,7 @@ class RequestQueue:
         self._most = most
         self._batch_size = batch_size
         self._batch_time = batch_time
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix=f"oplet-serve-{name}")
+        self._threads = WorkerThreads(workers, f"oplet-serve-{name}")
         self._groups: dict[tuple[object, ...], _Group] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._count = 0
@@ -81,8 +93,17 @@ class RequestQueue:
         self._waiting.set(self._count)
 
     async def in_thread(self, work: Callable[..., Result], *args: Any) -> Result:
-        """Run a function in one of the model's worker threads; return its result."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+        """Run a function in one of the model's worker threads; return its result.
+
+        A request that is cancelled while the function runs counts until it has ended.
+        """
+        return await self._threads.run(work, *args, abandoned=self._stay)
+
+    def _stay(self) -> Callable[[], None]:
+        """Count on a request whose client has gone while it runs, beyond the bound if need be; return what counts it out."""
+        self._count += 1
+        self._waiting.set(self._count)
+        return self.leave
 
     async def outputs(self, values: Values, rows: int) -> dict[str, Array]:
         """Return the outputs for a request's values, possibly batched with other requests.
@@ -106,11 +127,21 @@ class RequestQueue:
             group = self._groups[key] = _Group()
             group.timer = loop.call_later(self._batch_time, self._flush, key, group)
         future: asyncio.Future[dict[str, Array]] = loop.create_future()
-        group.members.append((values, rows, future))
+        member = _Member(values, rows, future)
+        group.members.append(member)
         group.rows += rows
         if group.rows == self._batch_size:
             self._flush(key, group)
-        return await future
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if member in group.members:
+                group.members.remove(member)
+                group.rows -= rows
+            else:
+                group.left += 1
+                self._stay()
+            raise
 
     def _flush(self, key: tuple[object, ...], group: _Group) -> None:
         if group.timer is not None:
@@ -122,30 +153,52 @@ class RequestQueue:
         task.add_done_callback(self._tasks.discard)
 
     async def _run_group(self, group: _Group) -> None:
-        members = [member for member in group.members if not member[2].done()]  # without those whose clients are gone
+        await self._threads.acquire()
+        members, group.members = group.members, []  # without those whose clients are gone
+        if not members:
+            self._threads.release()
+            return
+        try:
+            await self._run_members(members)
+        finally:
+            for _ in range(group.left):
+                self.leave()
+
+    async def _run_members(self, members: list[_Member]) -> None:
+        """Run requests in the thread that is free for them; one by one if they fail together."""
+        free = True
         if len(members) > 1:
+            free = False
             try:
-                parts = await self.in_thread(self._run_joined, [(values, rows) for values, rows, _ in members])
+                parts = await self._threads.run_in_acquired(
+                    self._run_joined, [(member.values, member.rows) for member in members]
+                )
             except OpletError:
                 pass  # whose rows it was shows when they run one by one
             except Exception as error:
                 _fail(members, error)
                 return
             else:
-                self._joined.observe(sum(rows for _, rows, _ in members))
-                for (_, _, future), part in zip(members, parts):
-                    if not future.done():
-                        future.set_result(part)
+                self._joined.observe(sum(member.rows for member in members))
+                for member, part in zip(members, parts):
+                    if not member.future.done():
+                        member.future.set_result(part)
                 return
-        for values, rows, future in members:
-            self._joined.observe(rows)
+        for member in members:
+            if not free:
+                await self._threads.acquire()
+            free = False
+            if member.future.done():
+                self._threads.release()
+                continue
+            self._joined.observe(member.rows)
             try:
-                made = await self.in_thread(self._run, values)
+                made = await self._threads.run_in_acquired(self._run, member.values)
             except Exception as error:
-                _fail([(values, rows, future)], error)
+                _fail([member], error)
             else:
-                if not future.done():
-                    future.set_result(made)
+                if not member.future.done():
+                    member.future.set_result(made)
 
     def _run_joined(self, members: list[tuple[Values, int]]) -> list[dict[str, Array]]:
         together = self._run({name: np.concatenate([values[name] for values, _ in members]) for name in members[0][0]})
@@ -156,7 +209,7 @@ class RequestQueue:
 
     def close(self) -> None:
         """Accept no more work; running work finishes."""
-        self._threads.shutdown(wait=False)
+        self._threads.close()
 
     @property
     def busy(self) -> bool:
@@ -164,7 +217,7 @@ class RequestQueue:
         return self._count > 0
 
 
-def _fail(members: list[tuple[Values, int, asyncio.Future[dict[str, Array]]]], error: Exception) -> None:
-    for _, _, future in members:
-        if not future.done():
-            future.set_exception(error)
+def _fail(members: list[_Member], error: Exception) -> None:
+    for member in members:
+        if not member.future.done():
+            member.future.set_exception(error)

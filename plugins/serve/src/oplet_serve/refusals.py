@@ -7,7 +7,7 @@ from mlserver.errors import MLServerError
 
 from oplet.errors import DeadlineError, LimitError, OpletError, text_of
 
-__all__ = ["BAD", "BUSY", "LARGE", "LATE", "Refusal", "grpc_status", "refusal_of"]
+__all__ = ["BAD", "BUSY", "LARGE", "LATE", "NO_MEMORY", "Refusal", "check_count", "grpc_status", "refusal_of"]
 
 #: Statuses over HTTP.
 BAD, LATE, LARGE, BUSY = 400, 408, 413, 429
@@ -32,6 +32,20 @@ class Refusal(MLServerError):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, message: str, status: int = BAD) -> None:
         super().__init__(text_of(OpletError(message)), status)
+
+
+#: The answer where memory could not be had for what a client sent.
+NO_MEMORY = Refusal("The server has not the memory that this request takes; send it in parts.", LARGE)
+
+
+def check_count(what: str, count: int, most: int) -> None:
+    """Refuse a request that has more inputs or outputs than its model, before something is made of each.
+
+    Raises:
+        Refusal: it has.
+    """
+    if count > most:
+        raise Refusal(f"The request has {count} {what}, and the model has {most}; name each once.")
 
 
 def refusal_of(error: OpletError) -> Refusal:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from oplet.errors import OpletError, TensorError
 from oplet_serve.options import Options
 from oplet_serve.queueing import RequestQueue
-from oplet_serve.refusals import Refusal, refusal_of
+from oplet_serve.refusals import LARGE, NO_MEMORY, Refusal, check_count, refusal_of
 from oplet_serve.served_model import ServedModel
 from oplet_serve.tensors import TensorSpec, as_json, read_tensor
 
@@ -78,6 +78,11 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         self.inputs, self.outputs = _described(model.inputs.values()), _described(model.outputs.values())
         return True
 
+    @property
+    def specs(self) -> dict[str, TensorSpec]:
+        """The inputs by name, none before the model is loaded."""
+        return self._model.inputs if self._model is not None else {}
+
     async def metadata(self) -> MetadataModelResponse:
         """Return the names, datatypes and shapes of the model's inputs and outputs; -1 for sizes that may vary."""
         made = MetadataModelResponse.model_construct(
@@ -110,6 +115,8 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
             return await queue.in_thread(self._response, made, wanted, isinstance(payload, ArrayRequest))
         except OpletError as error:
             raise refusal_of(error) from error
+        except MemoryError:
+            raise Refusal(str(NO_MEMORY), LARGE) from None
         finally:
             queue.leave()
 
@@ -131,11 +138,13 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
 
     def _wanted(self, model: ServedModel, payload: InferenceRequest) -> list[str]:
         """Return the names of the requested outputs, all if the request names none."""
+        check_count("outputs", len(payload.outputs or ()), len(model.outputs))
+        check_count("inputs", len(payload.inputs), len(model.inputs))
         names = [output.name for output in payload.outputs or ()]
         for name in names:
             if name not in model.outputs:
                 raise TensorError(
-                    f"The model '{self.name}' has no output {name!r:.80}; its outputs are {', '.join(map(repr, model.outputs))}."
+                    f"The model '{self.name}' has no output {name[:80]!r:.80}; its outputs are {', '.join(map(repr, model.outputs))}."
                 )
         return list(dict.fromkeys(names)) or list(model.outputs)
 
@@ -145,12 +154,14 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
             spec = model.inputs.get(tensor.name)
             if spec is None or tensor.name in found:
                 raise TensorError(
-                    f"The model '{self.name}' has no {'second ' if spec else ''}input {tensor.name!r:.80}; its inputs are "
+                    f"The model '{self.name}' has no {'second ' if spec else ''}input {tensor.name[:80]!r:.80}; its inputs are "
                     f"{', '.join(map(repr, model.inputs))}."
                 )
             data = tensor.data.root if isinstance(tensor.data, TensorData) else tensor.data
             base64_text = tensor.parameters is not None and tensor.parameters.content_type == "base64"
-            found[tensor.name] = read_tensor(spec, tensor.datatype, tensor.shape, data, base64_text)
+            found[tensor.name] = read_tensor(
+                spec, tensor.datatype, tensor.shape, data, base64_text, self._options.max_tensor_bytes
+            )
         return found
 
     def _response(self, made: dict[str, Array], wanted: Sequence[str], arrays: bool) -> InferenceResponse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -20,9 +21,11 @@ from starlette.routing import Route
 import oplet
 from oplet.errors import StateError
 from oplet_serve.doors.bounds import Bounds
+from oplet_serve.doors.connections import timed_protocol
 from oplet_serve.doors.rest import rest_application
 from oplet_serve.doors.rpc import RpcServer
 from oplet_serve.repository import FoundModel
+from oplet_serve.threads import WorkerThreads
 
 __all__ = ["OpletServer", "model_settings", "server_settings"]
 
@@ -105,10 +108,11 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
 
     def _create_servers(self) -> None:
         settings, bounds = self._settings, self._bounds
-        app = rest_application(self._data_plane, self._model_registry, bounds)
+        threads = WorkerThreads((os.cpu_count() or 1) + 1, "oplet-serve-doors")
+        app = rest_application(self._data_plane, self._model_registry, bounds, threads)
         metrics = Starlette(routes=[Route("/metrics", _metrics)])
         self._http = [self._http_server(app, settings.http_port), self._http_server(metrics, settings.metrics_port)]
-        self._rpc = RpcServer(self._data_plane, self._model_registry, settings.host, settings.grpc_port, bounds)
+        self._rpc = RpcServer(self._data_plane, self._model_registry, settings.host, settings.grpc_port, bounds, threads)
 
     def _http_server(self, app: Starlette, port: int) -> _HttpServer:
         bounds = self._bounds
@@ -121,6 +125,7 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
             server_header=False,
             lifespan="off",
             ws="none",
+            http=timed_protocol(bounds.idle_seconds),
             limit_concurrency=bounds.max_connections,
             timeout_keep_alive=30,
             timeout_graceful_shutdown=max(1, round(bounds.grace_seconds)),

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import ModelError, TensorError
+from oplet.errors import LimitError, ModelError, TensorError
+from oplet_serve.elements import JsonElements, flattened
 
-__all__ = ["TensorSpec", "as_json", "as_raw", "datatype_of", "read_tensor"]
+__all__ = ["MOST_DIMENSIONS", "Scalars", "TensorSpec", "as_json", "as_raw", "datatype_of", "read_tensor", "stated_sizes"]
 
 Array = NDArray[Any]
 
@@ -36,8 +37,27 @@ _DATATYPES = {
     "object": "BYTES",
 }
 #: Dimensions of an array of numpy 1.
-_MOST_DIMENSIONS = 32
+MOST_DIMENSIONS = 32
+#: Bytes of an array, where nothing is said: numpy makes no larger ones.
+_MOST_BYTES = (1 << 63) - 1
 _LENGTH = struct.Struct("<I")
+
+
+@dataclass(frozen=True)
+class Scalars:
+    """Elements of one type, that of a field of gRPC's contents, which are read without an object for each.
+
+    Attributes:
+        values: the elements.
+        dtype: their type.
+    """
+
+    values: Sequence[Any]
+    dtype: str
+
+    def __len__(self) -> int:
+        """Return the number of elements."""
+        return len(self.values)
 
 
 @dataclass(frozen=True)
@@ -74,38 +94,76 @@ def datatype_of(spec: TensorSpec) -> str:
     return found
 
 
-def read_tensor(spec: TensorSpec, datatype: object, shape: object, data: object, base64_text: bool = False) -> Array:
-    """Convert a request's tensor to an array, checked against the spec.
+def read_tensor(
+    spec: TensorSpec, datatype: object, shape: object, data: object, base64_text: bool = False, most_bytes: int = _MOST_BYTES
+) -> Array:
+    """Convert a request's tensor to an array, checked against the spec before anything is made of it.
 
     Args:
         spec: the input.
         datatype: the type that the request says.
         shape: the shape that it says.
-        data: bytes, as the protocol packs them; or a list of elements, nested or flat.
+        data: bytes, as the protocol packs them; or elements, nested or flat: a sequence, or the text of a JSON list.
         base64_text: whether elements of text are in base64.
+        most_bytes: bytes that the array may have.
 
     Raises:
         TensorError: any of them does not fit the input or the others.
+        LimitError: the array would be larger than is allowed.
     """
-    where = f"input '{spec.name}'"
-    if datatype != spec.datatype:
-        raise TensorError(f"{where}: the datatype is {datatype!r:.40}, but it takes {spec.datatype}.")
-    sizes = _sizes(where, spec, shape)
+    where, sizes = f"input '{spec.name}'", stated_sizes(spec, datatype, shape)
     count = math.prod(sizes)
     if isinstance(data, (bytes, memoryview)):
-        array = _from_bytes(where, spec, bytes(data) if spec.dtype == object else data, count)
+        array = _from_bytes(where, spec, data, count)
+    elif isinstance(data, JsonElements):
+        portions = data.portions(where, sizes, count)  # which has compared the numbers
+        _check_size(where, spec, sizes, count, most_bytes)
+        array = np.empty(count, spec.dtype)
+        place = 0
+        for portion in portions:
+            array[place : place + len(portion)] = _read(where, spec, portion, base64_text)
+            place += len(portion)
+    elif isinstance(data, Scalars):
+        if len(data) != count:
+            raise TensorError(f"{where}: {len(data)} elements were given, but the shape {list(sizes)} has {count}.")
+        array = _cast(where, spec, np.fromiter(data.values, data.dtype, count))
     elif isinstance(data, Sequence) and not isinstance(data, str):
-        array = _texts(where, data, base64_text) if spec.dtype == object else _numbers(where, spec, data, sizes)
+        array = _read(where, spec, flattened(where, data, sizes, count), base64_text)
     else:
         raise TensorError(f"{where}: 'data' is missing or no list of elements.")
     if array.size != count:
         raise TensorError(f"{where}: {array.size} elements were given, but the shape {list(sizes)} has {count}.")
+    _check_size(where, spec, sizes, count, most_bytes)
     return array.reshape(sizes)
 
 
+def stated_sizes(spec: TensorSpec, datatype: object, shape: object) -> tuple[int, ...]:
+    """Check the type and shape that a request says, as `read_tensor` does; return the sizes.
+
+    Raises:
+        TensorError: they do not fit the input.
+    """
+    where = f"input '{spec.name}'"
+    if datatype != spec.datatype:
+        raise TensorError(f"{where}: the datatype is {_told(datatype, 40)}, but it takes {spec.datatype}.")
+    return _sizes(where, spec, shape)
+
+
+def _check_size(where: str, spec: TensorSpec, sizes: tuple[int, ...], count: int, most_bytes: int) -> None:
+    """Raise if so many elements, or such a shape of none, are too large."""
+    nbytes = max(count, math.prod(max(size, 1) for size in sizes) if not count else 0) * spec.dtype.itemsize
+    if nbytes > most_bytes:
+        raise LimitError(f"{where}: the shape {list(sizes)} of {spec.datatype} is {nbytes} bytes, and one may have {most_bytes}.")
+
+
+def _told(value: object, length: int) -> str:
+    """Return what a request has, cut before it is written out."""
+    return repr(value[:length] if isinstance(value, str) else value)[:length]
+
+
 def _sizes(where: str, spec: TensorSpec, shape: object) -> tuple[int, ...]:
-    if not isinstance(shape, Sequence) or isinstance(shape, (str, bytes)) or len(shape) > _MOST_DIMENSIONS:
-        raise TensorError(f"{where}: 'shape' is no list of at most {_MOST_DIMENSIONS} sizes.")
+    if not isinstance(shape, Sequence) or isinstance(shape, (str, bytes)) or len(shape) > MOST_DIMENSIONS:
+        raise TensorError(f"{where}: 'shape' is no list of at most {MOST_DIMENSIONS} sizes.")
     if not all(isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 1 << 63 for size in shape):
         raise TensorError(f"{where}: the shape {list(shape)!r:.200} has something else than sizes of 0 and more.")
     if len(shape) != len(spec.shape) or any(mine not in (-1, its) for mine, its in zip(spec.shape, shape)):
@@ -116,7 +174,7 @@ def _sizes(where: str, spec: TensorSpec, shape: object) -> tuple[int, ...]:
 
 def _from_bytes(where: str, spec: TensorSpec, data: bytes | memoryview, count: int) -> Array:
     if spec.dtype == object:
-        return _object_array(_unpacked(where, bytes(data)))
+        return _object_array(_unpacked(where, bytes(data), count))
     if len(data) != count * spec.dtype.itemsize:
         raise TensorError(
             f"{where}: {len(data)} bytes were given, but {count} elements of {spec.datatype} have {count * spec.dtype.itemsize}."
@@ -126,11 +184,13 @@ def _from_bytes(where: str, spec: TensorSpec, data: bytes | memoryview, count: i
     return np.frombuffer(data, spec.dtype.newbyteorder("<") if spec.dtype.isnative else spec.dtype).astype(spec.dtype, copy=False)
 
 
-def _unpacked(where: str, data: bytes) -> list[bytes]:
+def _unpacked(where: str, data: bytes, count: int) -> list[bytes]:
     """Split packed BYTES elements, each of which is preceded by its length in four bytes."""
     found: list[bytes] = []
     place = 0
     while place < len(data):
+        if len(found) == count:
+            raise TensorError(f"{where}: {len(data) - place} bytes are left behind the {count} elements of its shape.")
         if place + 4 > len(data):
             raise TensorError(f"{where}: the last element has less than the four bytes of its length.")
         [length] = _LENGTH.unpack_from(data, place)
@@ -142,62 +202,59 @@ def _unpacked(where: str, data: bytes) -> list[bytes]:
     return found
 
 
-def _numbers(where: str, spec: TensorSpec, data: Sequence[object], sizes: tuple[int, ...]) -> Array:
-    if not len(data):
-        return np.empty(0, spec.dtype)
-    try:
-        given = np.array(data)
-        if (
-            spec.dtype.name == "uint64" and given.dtype.kind == "f"
-        ):  # numpy takes small and large whole numbers together for floats
-            given = _whole(np.array(data, object), given)
-    except (ValueError, OverflowError, RecursionError):
-        raise TensorError(f"{where}: the elements form no array; give them flat, in row-major order.") from None
-    wanted = "a truth value" if spec.dtype == bool else "a whole number" if spec.dtype.kind in "iu" else "a number"
-    kinds = "b" if spec.dtype == bool else "iu" if spec.dtype.kind in "iu" else "iuf"
-    if given.dtype.kind not in kinds and given.size:
+def _read(where: str, spec: TensorSpec, flat: Sequence[Any], base64_text: bool) -> Array:
+    """Convert elements, of which none is a list, after their kinds were looked at: numpy would make them all as long as the longest text."""
+    return _object_array(_texts(where, flat, base64_text)) if spec.dtype == object else _numbers(where, spec, flat)
+
+
+def _numbers(where: str, spec: TensorSpec, flat: Sequence[Any]) -> Array:
+    whole = spec.dtype.kind in "iu"
+    kinds = {bool} if spec.dtype == bool else {int} if whole else {int, float}
+    if set(map(type, flat)) - kinds:
+        wanted = "a truth value" if spec.dtype == bool else "a whole number" if whole else "a number"
         raise TensorError(f"{where}: an element is not {wanted}, which {spec.datatype} takes.")
-    if given.ndim > 1 and given.shape != sizes:
-        raise TensorError(f"{where}: the elements are nested as {list(given.shape)}, but the shape is {list(sizes)}.")
-    flat = given.reshape(-1)
-    if spec.dtype.kind in "iu" and flat.size:
-        info = np.iinfo(spec.dtype)
-        low, high = int(flat.min()), int(flat.max())
-        if low < info.min or high > info.max:
-            raise TensorError(f"{where}: {low if low < info.min else high} is beyond {spec.datatype}.")
+    if not len(flat):
+        return np.empty(0, spec.dtype)
+    if spec.dtype == bool:
+        return np.array(flat, bool)
+    if not whole:
+        try:
+            return _cast(where, spec, np.array(flat, np.float64))
+        except OverflowError:
+            raise TensorError(f"{where}: an element is beyond {spec.datatype}.") from None
+    _check_range(where, spec, min(flat), max(flat))
+    return np.array(flat, spec.dtype)
+
+
+def _check_range(where: str, spec: TensorSpec, low: int, high: int) -> None:
+    info = np.iinfo(spec.dtype)
+    if low < info.min or high > info.max:
+        raise TensorError(f"{where}: {_told(low if low < info.min else high, 80)} is beyond {spec.datatype}.")
+
+
+def _cast(where: str, spec: TensorSpec, given: Array) -> Array:
+    """Return numbers in the input's type; raise for what is beyond it."""
+    if spec.dtype.kind in "iu":
+        if given.size:
+            _check_range(where, spec, int(given.min()), int(given.max()))
+        return given.astype(spec.dtype, copy=False)
     with np.errstate(over="ignore"):
-        array = flat.astype(spec.dtype)
-    if kinds == "iuf":
-        beyond = np.isinf(array.astype(np.float64)) & np.isfinite(flat)
+        array = given.astype(spec.dtype, copy=False)
+    if array is not given:
+        beyond = np.isinf(array) & np.isfinite(given)
         if beyond.any():
-            raise TensorError(f"{where}: {flat[beyond][0]} is beyond {spec.datatype}.")
+            raise TensorError(f"{where}: {given[beyond][0]} is beyond {spec.datatype}.")
     return array
 
 
-def _whole(elements: Array, otherwise: Array) -> Array:
-    """Return the elements as uint64 if they are all non-negative integers of 64 bits; else `otherwise`, numpy's conversion."""
-    fits = all(isinstance(each, int) and not isinstance(each, bool) and 0 <= each < 1 << 64 for each in elements.reshape(-1))
-    return elements.astype(np.uint64) if fits else otherwise
-
-
-def _texts(where: str, data: Sequence[object], base64_text: bool) -> Array:
-    flat: list[object] = list(data)
-    for _ in range(_MOST_DIMENSIONS):
-        if not any(isinstance(element, list) for element in flat):
-            break
-        if not all(isinstance(element, list) for element in flat):
-            raise TensorError(f"{where}: the elements form no array; give them flat, in row-major order.")
-        flat = [inner for element in flat if isinstance(element, list) for inner in element]
-    found = []
-    for element in flat:
-        if not isinstance(element, (str, bytes)):
-            raise TensorError(f"{where}: an element is no text, which BYTES takes.")
-        try:
-            text = element.encode() if isinstance(element, str) else element
-            found.append(base64.b64decode(text, validate=True) if base64_text else text)
-        except (UnicodeEncodeError, binascii.Error):
-            raise TensorError(f"{where}: an element is no {'base64' if base64_text else 'text in UTF-8'}.") from None
-    return _object_array(found)
+def _texts(where: str, flat: Sequence[Any], base64_text: bool) -> list[bytes]:
+    if set(map(type, flat)) - {str, bytes}:
+        raise TensorError(f"{where}: an element is no text, which BYTES takes.")
+    try:
+        found = [element.encode() if isinstance(element, str) else element for element in flat]
+        return [base64.b64decode(element, validate=True) for element in found] if base64_text else found
+    except (UnicodeEncodeError, binascii.Error):
+        raise TensorError(f"{where}: an element is no {'base64' if base64_text else 'text in UTF-8'}.") from None
 
 
 def _object_array(elements: Sequence[bytes]) -> Array:

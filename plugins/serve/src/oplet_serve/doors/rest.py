@@ -17,28 +17,32 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette_exporter import PrometheusMiddleware
 
 from oplet.errors import text_of
 from oplet_serve.doors.bounds import Bounds
 from oplet_serve.doors.rest_messages import HEADER, binary_outputs, read_request, written_response
-from oplet_serve.refusals import LARGE, LATE, Refusal
+from oplet_serve.refusals import LARGE, LATE, NO_MEMORY, Refusal
+from oplet_serve.threads import WorkerThreads
 
 __all__ = ["rest_application"]
 
 _LOGGER = logging.getLogger("mlserver.oplet")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def rest_application(data_plane: DataPlane, registry: MultiModelRegistry, bounds: Bounds) -> Starlette:
+def rest_application(data_plane: DataPlane, registry: MultiModelRegistry, bounds: Bounds, threads: WorkerThreads) -> Starlette:
     """Build the Starlette application with the protocol's routes.
 
     Args:
         data_plane: MLServer's handlers.
         registry: the models.
         bounds: the limits of requests: size, number and duration.
+        threads: where requests are read and responses written.
     """
-    paths = _Paths(data_plane, registry, bounds)
+    paths = _Paths(data_plane, registry, bounds, threads)
     models = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
     routes = [
         Route("/v2", _answered(paths.server)),
@@ -53,7 +57,24 @@ def rest_application(data_plane: DataPlane, registry: MultiModelRegistry, bounds
     app.add_middleware(
         PrometheusMiddleware, app_name="oplet-serve", prefix="rest_server", skip_paths=["/v2/health/live", "/v2/health/ready"]
     )
+    app.add_middleware(_KnownMethods)
     return app
+
+
+class _KnownMethods:
+    """Gives methods that no path takes one name, before there is a metric of each.
+
+    Args:
+        app: what answers.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] not in _METHODS:
+            scope = {**scope, "method": "OTHER"}
+        await self._app(scope, receive, send)
 
 
 def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -85,6 +106,8 @@ def _answered(endpoint: Endpoint) -> Endpoint:
             if error.status_code in (LATE, LARGE):
                 response.headers["connection"] = "close"  # what is left of the body is not read
             return response
+        except MemoryError:
+            return _error(text_of(NO_MEMORY), LARGE)
         except ClientDisconnect:
             return _error("The client went away.", 400)
         except Exception as error:
@@ -97,10 +120,11 @@ def _answered(endpoint: Endpoint) -> Endpoint:
 class _Paths:
     """The REST endpoints, one method each."""
 
-    def __init__(self, data_plane: DataPlane, registry: MultiModelRegistry, bounds: Bounds) -> None:
+    def __init__(self, data_plane: DataPlane, registry: MultiModelRegistry, bounds: Bounds, threads: WorkerThreads) -> None:
         self._data_plane = data_plane
         self._registry = registry
         self._bounds = bounds
+        self._threads = threads
 
     async def live(self, request: Request) -> Response:
         return _json({"live": True})
@@ -140,12 +164,13 @@ class _Paths:
     async def infer(self, request: Request) -> Response:
         name, version = _model_of(request)
         body = await self._body(request)
-        await self._registry.get_model(name, version)  # before there is a metric of that name
-        payload = await asyncio.to_thread(read_request, body, request.headers.get(HEADER))
+        model = await self._registry.get_model(name, version)  # before there is a metric of that name
+        length = _single(request, HEADER)
+        payload = await self._threads.run(read_request, body, length, len(model.inputs or ()), len(model.outputs or ()))
         del body
         response = await self._data_plane.infer(payload, name, version)
         binary = binary_outputs(payload, [output.name for output in response.outputs])
-        text, json_length = await asyncio.to_thread(written_response, response, binary)
+        text, json_length = await self._threads.run(written_response, response, binary)
         if json_length is None:
             return Response(text, media_type="application/json")
         return Response(text, headers={HEADER: str(json_length)}, media_type="application/octet-stream")
@@ -164,16 +189,28 @@ class _Paths:
             body = await asyncio.wait_for(_collected(request, most), self._bounds.read_seconds)
         except asyncio.TimeoutError:
             raise Refusal(f"The request's body did not come within {self._bounds.read_seconds} s.", LATE) from None
-        encoding = request.headers.get("content-encoding", "identity").strip().lower()
+        encoding = (_single(request, "content-encoding") or "identity").strip().lower()
         if encoding == "identity":
             return body
         if encoding not in ("gzip", "deflate"):
             raise Refusal(f"The content-encoding {encoding!r:.40} is not known; gzip and deflate are.")
-        return await asyncio.to_thread(_decompressed, body, most)
+        return await self._threads.run(_decompressed, body, most)
 
 
 def _model_of(request: Request) -> tuple[str, str | None]:
     return request.path_params["name"], request.path_params.get("version")
+
+
+def _single(request: Request, name: str) -> str | None:
+    """Return a header that says how the body is read.
+
+    Raises:
+        Refusal: it is there twice; whoever stands between might have taken the other one.
+    """
+    found = request.headers.getlist(name)
+    if len(found) > 1:
+        raise Refusal(f"The request has the header {name} {len(found)} times.")
+    return found[0] if found else None
 
 
 def _too_large(most: int) -> Refusal:

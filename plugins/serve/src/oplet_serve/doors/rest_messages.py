@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 from mlserver.types import InferenceResponse, Parameters, RequestInput, RequestOutput
 
-from oplet_serve.refusals import Refusal
+from oplet_serve.doors.json_document import read_document
+from oplet_serve.refusals import Refusal, check_count
 from oplet_serve.runtime import ArrayRequest
 from oplet_serve.tensors import as_json, as_raw
 
@@ -18,25 +19,32 @@ __all__ = ["HEADER", "binary_outputs", "read_request", "written_response"]
 HEADER = "inference-header-content-length"
 
 
-def read_request(body: bytes, json_length: str | None) -> ArrayRequest:
+def read_request(body: bytes, json_length: str | None, inputs_of_model: int, outputs_of_model: int) -> ArrayRequest:
     """Parse a request body: JSON, followed by raw tensors if `json_length` is given.
 
     Args:
         body: the body.
         json_length: the header Inference-Header-Content-Length, the bytes of the JSON part; None if all of the body is JSON.
+        inputs_of_model: the number of the model's inputs, beyond which there may be none.
+        outputs_of_model: that of its outputs.
 
     Raises:
-        Refusal: it is malformed.
+        Refusal: it is malformed, or has more tensors than the model.
     """
     end = len(body)
     if json_length is not None:
         if not (json_length.isascii() and json_length.isdigit() and len(json_length) < 16 and int(json_length) <= end):
             raise Refusal(f"The header {HEADER} is no length within the {end} bytes of the body.")
         end = int(json_length)
-    given = _object(_parsed(body[:end]), "The request")
+    given = _object(read_document(body[:end], inputs_of_model + outputs_of_model), "The request")
     inputs = given.get("inputs")
     if not isinstance(inputs, list) or not inputs:
         raise Refusal("The request has no 'inputs', a list of the inputs' tensors.")
+    check_count("inputs", len(inputs), inputs_of_model)
+    outputs = given.get("outputs")
+    if outputs is not None and not isinstance(outputs, list):
+        raise Refusal("The request's 'outputs' is no list.")
+    check_count("outputs", len(outputs or ()), outputs_of_model)
     raw, place = memoryview(body)[end:], 0
     made = []
     for number, tensor in enumerate(inputs):
@@ -44,9 +52,6 @@ def read_request(body: bytes, json_length: str | None) -> ArrayRequest:
         made.append(made_tensor)
     if place != len(raw):
         raise Refusal(f"The body has {len(raw)} bytes behind its JSON, but the inputs' binary_data_size are {place} together.")
-    outputs = given.get("outputs")
-    if outputs is not None and not isinstance(outputs, list):
-        raise Refusal("The request's 'outputs' is no list.")
     request_id = given.get("id")
     if request_id is not None and not isinstance(request_id, str):
         raise Refusal("The request's 'id' is no string.")
@@ -57,13 +62,6 @@ def read_request(body: bytes, json_length: str | None) -> ArrayRequest:
         outputs=[_output(_object(output, f"Output {number}"), number) for number, output in enumerate(outputs or ())],
     )
     return made_request
-
-
-def _parsed(text: bytes) -> object:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise Refusal(f"The request is no JSON: {error}.") from None
 
 
 def _object(value: object, what: str) -> dict[str, Any]:

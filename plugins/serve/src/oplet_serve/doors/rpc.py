@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import AsyncIterator, Awaitable
 from typing import Any
@@ -18,11 +19,14 @@ from mlserver.handlers import DataPlane
 from mlserver.registry import MultiModelRegistry
 from mlserver.types import InferenceResponse, Parameters, RequestInput, RequestOutput
 
-from oplet.errors import StateError, text_of
+from oplet.errors import OpletError, StateError, text_of
 from oplet_serve.doors.bounds import Bounds
-from oplet_serve.refusals import Refusal, grpc_status
+from oplet_serve.doors.json_document import SMALL
+from oplet_serve.doors.wire import check_message, model_of
+from oplet_serve.refusals import NO_MEMORY, Refusal, check_count, grpc_status, refusal_of
 from oplet_serve.runtime import ArrayRequest
-from oplet_serve.tensors import as_raw, datatype_is_half
+from oplet_serve.tensors import MOST_DIMENSIONS, Scalars, as_raw, datatype_is_half
+from oplet_serve.threads import WorkerThreads
 
 __all__ = ["RpcServer"]
 
@@ -44,6 +48,16 @@ _FIELDS = {
     "FP64": "fp64_contents",
     "BYTES": "bytes_contents",
 }
+_DTYPES = {
+    "bool_contents": "bool",
+    "int_contents": "int32",
+    "int64_contents": "int64",
+    "uint_contents": "uint32",
+    "uint64_contents": "uint64",
+    "fp32_contents": "float32",
+    "fp64_contents": "float64",
+}
+_NO_MESSAGE = "The bytes are no message of the Open Inference Protocol."
 
 
 async def _answered(context: Any, work: Awaitable[Any]) -> Any:
@@ -52,6 +66,8 @@ async def _answered(context: Any, work: Awaitable[Any]) -> Any:
         return await work
     except MLServerError as error:
         code, told = grpc_status(error), text_of(error)
+    except MemoryError:
+        code, told = grpc_status(NO_MEMORY), text_of(NO_MEMORY)
     except Exception as error:
         _LOGGER.exception("A call failed.")
         code, told = grpc.StatusCode.INTERNAL, f"The server failed, and its log says where: {text_of(error, named=True)}."
@@ -61,9 +77,10 @@ async def _answered(context: Any, work: Awaitable[Any]) -> Any:
 class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignore]
     """gRPC service: one method per endpoint."""
 
-    def __init__(self, data_plane: DataPlane, registry: MultiModelRegistry) -> None:
+    def __init__(self, data_plane: DataPlane, registry: MultiModelRegistry, threads: WorkerThreads) -> None:
         self._data_plane = data_plane
         self._registry = registry
+        self._threads = threads
 
     async def ServerLive(self, request: Any, context: Any) -> Any:
         return pb.ServerLiveResponse(live=True)
@@ -106,23 +123,50 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
     async def RepositoryModelUnload(self, request: Any, context: Any) -> Any:
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, "Clients do not unload models here; restart the server without them.")
 
-    async def _infer(self, request: Any) -> Any:
-        name, version = request.model_name, request.model_version or None
-        await self._registry.get_model(name, version)  # before there is a metric of that name
-        payload = await asyncio.to_thread(_read, request)
-        response = await self._data_plane.infer(payload, name, version)
-        return await asyncio.to_thread(_written, response, bool(request.raw_input_contents))
+    async def _infer(self, data: bytes) -> Any:
+        large = len(data) > SMALL
+        name, version = await self._threads.run(model_of, data) if large else ("", "")
+        request = None if large else _parsed(data)
+        if request is not None:
+            name, version = request.model_name, request.model_version
+        model = await self._registry.get_model(name, version or None)  # before there is a metric of that name
+        read = functools.partial(_read, data, request, model)
+        del request
+        payload, raw = await self._threads.run(read)
+        del data, read
+        response = await self._data_plane.infer(payload, name, version or None)
+        return await self._threads.run(_written, response, raw)
 
 
-def _read(request: Any) -> ArrayRequest:
-    """Parse a gRPC message into a request.
+def _parsed(data: bytes) -> Any:
+    try:
+        return pb.ModelInferRequest.FromString(data)
+    except DecodeError:
+        raise Refusal(_NO_MESSAGE) from None
+
+
+def _read(data: bytes, request: Any, model: Any) -> tuple[ArrayRequest, bool]:
+    """Parse the bytes of a gRPC message into a request; tell whether its tensors are raw.
+
+    Args:
+        data: the bytes.
+        request: the message, None if it is so large that what is in it is counted before it is made.
+        model: the runtime of the model.
 
     Raises:
-        Refusal: it is malformed.
+        Refusal: it is malformed, or has more tensors or elements than the model and its shapes.
     """
+    if request is None:
+        try:
+            check_message(data, model.specs, len(model.outputs or ()))
+        except OpletError as error:
+            raise refusal_of(error) from None
+        request = _parsed(data)
     raw = request.raw_input_contents
     if not request.inputs:
         raise Refusal("The request has no 'inputs', the inputs' tensors.")
+    check_count("inputs", len(request.inputs), len(model.inputs or ()))
+    check_count("outputs", len(request.outputs), len(model.outputs or ()))
     if raw and len(raw) != len(request.inputs):
         raise Refusal(f"The request has {len(raw)} raw_input_contents for {len(request.inputs)} inputs; give one for each.")
     inputs = []
@@ -130,9 +174,11 @@ def _read(request: Any) -> ArrayRequest:
         if raw:
             if tensor.HasField("contents"):
                 raise Refusal(f"Input {number} has contents, and the request raw_input_contents; give one of the two.")
-            data: Any = raw[number]
+            elements: Any = raw[number]
         else:
-            data = _contents(tensor, number)
+            elements = _contents(tensor, number)
+        if len(tensor.shape) > MOST_DIMENSIONS:
+            raise Refusal(f"Input {number} has a 'shape' of more than {MOST_DIMENSIONS} sizes.")
         content_type = tensor.parameters["content_type"].string_param if "content_type" in tensor.parameters else None
         inputs.append(
             RequestInput.model_construct(
@@ -140,7 +186,7 @@ def _read(request: Any) -> ArrayRequest:
                 shape=list(tensor.shape),
                 datatype=tensor.datatype,
                 parameters=Parameters.model_construct(content_type=content_type),
-                data=data,
+                data=elements,
             )
         )
     made_request: ArrayRequest = ArrayRequest.model_construct(
@@ -149,11 +195,11 @@ def _read(request: Any) -> ArrayRequest:
         inputs=inputs,
         outputs=[RequestOutput.model_construct(name=output.name, parameters=None) for output in request.outputs],
     )
-    return made_request
+    return made_request, bool(raw)
 
 
-def _contents(tensor: Any, number: int) -> list[Any]:
-    """Return the elements of the typed contents field for the tensor's datatype."""
+def _contents(tensor: Any, number: int) -> Any:
+    """Return the elements of the typed contents field for the tensor's datatype, which none are made of yet."""
     field = _FIELDS.get(tensor.datatype)
     if field is None:
         if tensor.datatype in ("FP16", "BF16"):
@@ -162,7 +208,8 @@ def _contents(tensor: Any, number: int) -> list[Any]:
     filled = [descriptor.name for descriptor, _ in tensor.contents.ListFields()]
     if filled and filled != [field]:
         raise Refusal(f"Input {number} has its elements in {', '.join(filled)}, but {tensor.datatype} goes into {field}.")
-    return list(getattr(tensor.contents, field))
+    values = getattr(tensor.contents, field)
+    return Scalars(values, _DTYPES[field]) if field in _DTYPES else values
 
 
 def _written(response: InferenceResponse, raw: bool) -> Any:
@@ -177,48 +224,57 @@ def _written(response: InferenceResponse, raw: bool) -> Any:
     return made
 
 
-_NO_MESSAGE = object()
+class _Receiving(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignore]
+    """Receives messages within a time, as calls are bounded and one that sends nothing would hold its place; and parses them.
 
+    A message that cannot be parsed gets an invalid-argument error, not gRPC's internal one. Those with tensors are left as bytes, as what
+    is in them is counted first.
 
-class _Unreadable(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignore]
-    """Answers messages that cannot be parsed with an invalid-argument error, instead of gRPC's internal error."""
+    Args:
+        seconds: the time in which a call must send its next message.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
 
     async def intercept_service(self, continuation: Any, details: Any) -> Any:
         handler = await continuation(details)
         if handler is None:
             return None
-
-        def read(data: bytes) -> Any:
-            try:
-                return handler.request_deserializer(data)
-            except DecodeError:
-                return _NO_MESSAGE
+        parse = None if details.method.endswith(("/ModelInfer", "/ModelStreamInfer")) else handler.request_deserializer
 
         if handler.stream_stream is not None:
 
-            async def stream(requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
-                async for response in handler.stream_stream(_readable(requests, context), context):
+            async def stream(messages: Any, context: Any) -> AsyncIterator[Any]:
+                async for response in handler.stream_stream(self._received(messages, parse, context), context):
                     yield response
 
-            return grpc.stream_stream_rpc_method_handler(stream, read, handler.response_serializer)
+            return grpc.stream_stream_rpc_method_handler(stream, None, handler.response_serializer)
 
-        async def unary(request: Any, context: Any) -> Any:
-            if request is _NO_MESSAGE:
-                await _refuse_bytes(context)
-            return await handler.unary_unary(request, context)
+        # As a stream: else gRPC waits for the one message before it hands the call over, and for ever.
+        async def unary(messages: Any, context: Any) -> Any:
+            async for request in self._received(messages, parse, context):
+                return await handler.unary_unary(request, context)
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The call has no message.")
 
-        return grpc.unary_unary_rpc_method_handler(unary, read, handler.response_serializer)
+        return grpc.stream_unary_rpc_method_handler(unary, None, handler.response_serializer)
 
-
-async def _readable(requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
-    async for request in requests:
-        if request is _NO_MESSAGE:
-            await _refuse_bytes(context)
-        yield request
-
-
-async def _refuse_bytes(context: Any) -> None:
-    await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The bytes are no message of the Open Inference Protocol.")
+    async def _received(self, messages: Any, parse: Any, context: Any) -> AsyncIterator[Any]:
+        iterator = messages.__aiter__()
+        while True:
+            try:
+                data = await asyncio.wait_for(iterator.__anext__(), self._seconds)
+            except StopAsyncIteration:
+                return
+            except asyncio.TimeoutError:
+                told = f"The call has sent no message for {self._seconds:g} s; a stream is closed then."
+                await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, told)
+            try:
+                request = parse(data) if parse else data
+            except DecodeError:
+                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _NO_MESSAGE)
+            del data
+            yield request
 
 
 class RpcServer:
@@ -230,10 +286,13 @@ class RpcServer:
         host: where it listens.
         port: the port.
         bounds: the limits of requests: size, number and duration.
+        threads: where requests are read and responses written.
     """
 
-    def __init__(self, data_plane: DataPlane, registry: MultiModelRegistry, host: str, port: int, bounds: Bounds) -> None:
-        self._service = _Service(data_plane, registry)
+    def __init__(
+        self, data_plane: DataPlane, registry: MultiModelRegistry, host: str, port: int, bounds: Bounds, threads: WorkerThreads
+    ) -> None:
+        self._service = _Service(data_plane, registry, threads)
         self._address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._bounds = bounds
         self._server: Any = None
@@ -245,11 +304,13 @@ class RpcServer:
             StateError: the port cannot be had.
         """
         self._server = grpc.aio.server(
-            interceptors=[_Unreadable(), PromServerInterceptor(enable_handling_time_histogram=True)],
+            interceptors=[_Receiving(self._bounds.idle_seconds), PromServerInterceptor(enable_handling_time_histogram=True)],
             options=[
                 ("grpc.max_receive_message_length", self._bounds.max_request_bytes),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),
+                ("grpc.max_connection_idle_ms", round(self._bounds.idle_seconds * 1000)),
+                ("grpc.server_handshake_timeout_ms", round(self._bounds.idle_seconds * 1000)),
             ],
             maximum_concurrent_rpcs=self._bounds.max_connections,
         )

@@ -1,0 +1,54 @@
+"""HTTP connections that are closed when nothing comes of them; uvicorn itself waits for ever for the end of a request's headers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+__all__ = ["timed_protocol"]
+
+
+def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol of HTTP, closing connections that are idle.
+
+    Args:
+        seconds: the time in which a complete request, but for its body, must come after the connection was made or the last response was
+            written; and in which the client must take something of a response that waits for it.
+    """
+    base: Any = AutoHTTPProtocol
+
+    class TimedProtocol(base):  # type: ignore[misc, unused-ignore]
+        """A connection with a clock."""
+
+        def connection_made(self, transport: Any) -> None:
+            self._untaken = 0
+            self._timer: asyncio.TimerHandle | None = None
+            super().connection_made(transport)
+            self._wind()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self._wind()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+            super().connection_lost(exc)
+
+        def _wind(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._untaken = self.transport.get_write_buffer_size()
+            self._timer = self.loop.call_later(seconds, self._late)
+
+        def _late(self) -> None:
+            if self.cycle is not None and not self.cycle.response_complete:
+                return  # a request is under way; the time of its body and of its prediction are bounded
+            if 0 < self.transport.get_write_buffer_size() < self._untaken:
+                self._wind()  # the client takes the response, if slowly
+            else:
+                self.transport.abort()
+
+    return TimedProtocol
