@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from oplet.errors import DeadlineError, LimitError
+from oplet.kernels.strings import StringMeter
 from oplet.ops.checkpoint import swap_meter
 from oplet_text_ops.texts import characters, normalization
 
@@ -42,7 +43,7 @@ def _texts(count: int) -> Iterator[str]:
 def test_pieces_and_long_runs_are_normalized_as_the_whole(form: normalization.Form, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(normalization, "_PIECE", 20)
     for text in _texts(1500):
-        made = normalization.normalize(text.encode("utf-8", "surrogateescape"), form)
+        made = normalization.normalize(text.encode("utf-8", "surrogateescape"), StringMeter(), form=form)
         assert made == unicodedata.normalize(form, text).encode("utf-8", "surrogateescape"), ascii(text)
 
 
@@ -55,14 +56,14 @@ def test_texts_of_several_pieces_are_normalized_as_the_whole(form: normalization
         ("a" + "\u0323\u0301" * 15) * 2_000,
         "日本" * 20_000,
     ):
-        assert normalization.normalize(text.encode(), form) == unicodedata.normalize(form, text).encode()
+        assert normalization.normalize(text.encode(), StringMeter(), form=form) == unicodedata.normalize(form, text).encode()
 
 
 def test_case_folding_in_pieces_is_that_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [text.encode("utf-8", "surrogateescape") for text in _texts(300)]
-    whole = [normalization.case_fold(text) for text in texts]
+    whole = [normalization.case_fold(text, StringMeter()) for text in texts]
     monkeypatch.setattr(normalization, "_PIECE", 20)
-    assert [normalization.case_fold(text) for text in texts] == whole
+    assert [normalization.case_fold(text, StringMeter()) for text in texts] == whole
 
 
 @pytest.mark.parametrize("compatible", [False, True])
@@ -120,11 +121,11 @@ def metered() -> Iterator[Callable[[_Counting], _Counting]]:
 )
 def test_one_long_text_looks_at_the_clock(text: str, metered: Callable[[_Counting], _Counting]) -> None:
     meter = metered(_Counting())
-    normalization.case_fold(text.encode())
+    normalization.case_fold(text.encode(), StringMeter())
     assert meter.checked >= len(text) >> 15
     metered(_Counting(looks=1))
     with pytest.raises(DeadlineError):
-        normalization.case_fold(text.encode())
+        normalization.case_fold(text.encode(), StringMeter())
 
 
 def test_growth_is_charged_before_it_is_whole(metered: Callable[[_Counting], _Counting]) -> None:
@@ -132,6 +133,6 @@ def test_growth_is_charged_before_it_is_whole(metered: Callable[[_Counting], _Co
     text = "\ufdfa".encode() * 100_000
     metered(_Counting(most=2_000_000))
     with pytest.raises(LimitError):
-        normalization.normalize(text, "NFKC")
+        normalization.normalize(text, StringMeter(), form="NFKC")
     with pytest.raises(LimitError):
-        normalization.case_fold(text)
+        normalization.case_fold(text, StringMeter())

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from oplet import charge, checkpoint
+from oplet.kernels.strings import StringMeter, make_strings
 
 __all__ = ["each_text", "parts"]
 
 #: Bytes of text that are worked on at once, unless a single string is longer.
 _AT_ONCE = 1 << 20
-#: Strings between two charges.
-_FEW = 256
 
 
 def parts(texts: Sequence[bytes], scratch: int) -> Iterator[Sequence[bytes]]:
@@ -28,14 +27,7 @@ def parts(texts: Sequence[bytes], scratch: int) -> Iterator[Sequence[bytes]]:
         first, before = last, int(ends[last - 1])
 
 
-def each_text(change: Callable[[bytes], bytes], texts: Sequence[bytes]) -> list[bytes]:
-    """Apply `change` to each string; charge the results' memory to the limit as it grows."""
-    made: list[bytes] = []
-    nbytes = 0
-    for first in range(0, len(texts), _FEW):
-        checkpoint()
-        part = list(map(change, texts[first : first + _FEW]))
-        nbytes += sum(map(len, part))
-        charge(nbytes)
-        made += part
-    return made
+def each_text(change: Callable[[bytes, StringMeter], bytes], texts: Sequence[bytes]) -> list[bytes]:
+    """Apply `change` to each string; the results are charged before they are made, and by `change` where they grow."""
+    meter = StringMeter()
+    return make_strings(lambda text: change(text, meter), texts, len, meter=meter)

@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import ensure
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.tables.flat_table import FlatTable
 
 __all__ = ["Decoder"]
 
+#: Bytes of a reference.
+_REFERENCE = 8
 #: The fields of DecoderConfig, by their order in the schema.
 _VERSION, _OFFSET, _PIECES, _, _, _PREFIX = range(6)
 
@@ -52,9 +55,13 @@ class Decoder:
             ),
         )
         pieces, found = self._pieces, numbers.tolist()
-        texts = []
+        meter, texts = StringMeter(), []
         for begin, end in zip(splits[:-1].tolist(), splits[1:].tolist()):
-            text = b"".join([pieces[number] for number in found[begin:end]])
-            dropped = self._prefix and begin < end and pieces[found[begin]].startswith(b" ")
-            texts.append(text[1:] if dropped else text)
+            meter.hold(2 * _REFERENCE * (end - begin))
+            meter.read(_REFERENCE * (end - begin))
+            parts = [pieces[number] for number in found[begin:end]]
+            if self._prefix and parts:
+                parts[0] = parts[0].removeprefix(b" ")
+            meter.add(sum(map(len, parts)))
+            texts.append(b"".join(parts))
         return texts

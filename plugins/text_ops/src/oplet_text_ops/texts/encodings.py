@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from oplet import Node, ensure
 from oplet.kernels.options import flag, integer
+from oplet.kernels.strings import make_strings
 from oplet_text_ops.texts.utf8 import ILL_FORMED, Joined, decode
 
 __all__ = ["Decoded", "Errors", "decoder", "encoder", "read_errors"]
@@ -104,9 +105,14 @@ def encoder(name: object) -> Callable[[Array, Array], list[bytes]]:
     def write(points: Array, splits: Array) -> list[bytes]:
         text = points.astype("<u4").tobytes().decode("utf-32-le")
         bounds = splits.tolist()
-        return [text[start:end].encode(found) for start, end in itertools.pairwise(bounds)]  # type: ignore[arg-type] # ensured
+        rows = [*itertools.pairwise(bounds)]
+        return make_strings(lambda row: text[row[0] : row[1]].encode(found), rows, _most)  # type: ignore[arg-type] # ensured
 
     return write
+
+
+def _most(row: tuple[int, int]) -> int:
+    return 4 * (row[1] - row[0])
 
 
 def _plain(name: object) -> str:

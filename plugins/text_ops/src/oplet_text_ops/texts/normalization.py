@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Literal, get_args
 
-from oplet import charge, checkpoint
+from oplet import checkpoint
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.texts.characters import LONG, assigned, begins, combining_class, decomposition, find_run, newer, pair
 from oplet_text_ops.texts.code_points import table
 
@@ -29,47 +30,44 @@ _PIECE = 1 << 14
 #: Marks of one class that may compose: no character is made of more than a starter and three marks, and after one that does not compose,
 #: no other of its class does.
 _COMPOSING = 4
-#: Bytes of a text from which on its scratch is charged, and bytes of scratch for each: the text as `str`.
-_MUCH, _SCRATCH = 1 << 16, 4
+#: Bytes of scratch for each byte of a text: the text as `str`.
+_SCRATCH = 4
 
 
-def normalize(text: bytes, form: Form) -> bytes:
-    """Normalize a UTF-8 text to one of the `FORMS`."""
-    return text if text.isascii() else _written(text, _normalized(_read(text), form))
+def normalize(text: bytes, meter: StringMeter, *, form: Form) -> bytes:
+    """Normalize a UTF-8 text to one of the `FORMS`; what is held for that is checked by the meter."""
+    return text if text.isascii() else _written(text, _normalized(_read(text, meter), form), meter)
 
 
-def case_fold(text: bytes) -> bytes:
+def case_fold(text: bytes, meter: StringMeter) -> bytes:
     """Apply NFKC_Casefold to a UTF-8 text: compatibility normalization, case folding, default-ignorables dropped."""
-    return text.lower() if text.isascii() else _written(text, _normalized("".join(_folded(_read(text))), "NFC"))
+    if text.isascii():
+        return text.lower()
+    return _written(text, _normalized("".join(_folded(_read(text, meter), meter)), "NFC"), meter)
 
 
-def _read(text: bytes) -> str:
-    if len(text) > _MUCH:
-        charge(_SCRATCH * len(text))
+def _read(text: bytes, meter: StringMeter) -> str:
+    meter.hold(_SCRATCH * len(text))
     return text.decode("utf-8", "surrogateescape")
 
 
-def _written(text: bytes, pieces: Iterator[str]) -> bytes:
-    """Return the pieces as bytes; charge them as they are made, and once more for joining them, besides the scratch of the text."""
+def _written(text: bytes, pieces: Iterator[str], meter: StringMeter) -> bytes:
+    """Return the pieces as bytes; they are checked as they are made, and once more for joining them, with the scratch of the text."""
     made, nbytes = [], len(text)
     for piece in pieces:
         made.append(piece.encode("utf-8", "surrogateescape"))
         nbytes += len(made[-1])
-        if nbytes > _MUCH:
-            checkpoint()
-            charge(2 * nbytes + _SCRATCH * len(text))
+        meter.hold(2 * nbytes + _SCRATCH * len(text))
     return b"".join(made)
 
 
-def _folded(text: str) -> Iterator[str]:
+def _folded(text: str, meter: StringMeter) -> Iterator[str]:
     """Yield the text with each character replaced by its case folding, in pieces."""
     nbytes = 0
     for first in range(0, len(text), _PIECE):
         piece = text[first : first + _PIECE].translate(_FOLDS)
         nbytes += _SCRATCH * len(piece)
-        if nbytes > _MUCH:
-            checkpoint()
-            charge(2 * nbytes)
+        meter.hold(2 * nbytes)
         yield piece
 
 
@@ -102,7 +100,7 @@ def _with_run(text: str, run: str, form: Form) -> Iterator[str]:
     start = len(made)
     while start and combining_class(made[start - 1]):
         start -= 1
-    left = defaultdict(str)
+    left: defaultdict[int, str] = defaultdict(str)
     for mark in made[start:]:
         left[combining_class(mark)] += mark
     yield made[:start]
