@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
+from plugins.text_ops.tests.meters import CountingMeter, Metered
 
 from oplet.errors import DeadlineError, LimitError
 from oplet.kernels.strings import StringMeter
-from oplet.ops.checkpoint import swap_meter
 from oplet_text_ops.texts import characters, normalization
 
 #: Starters that compose, alone or with what follows: Latin, Greek, Indic, Hangul by letter and by syllable, halfwidth; and a lone byte.
@@ -87,51 +87,22 @@ def test_texts_are_cut_only_where_nothing_composes() -> None:
     assert all(characters.begins(each) for each in "a가日é \udc80")
 
 
-class _Counting:
-    """A meter that counts looks at the clock, and notes the largest charge."""
-
-    def __init__(self, most: float = float("inf"), looks: float = float("inf")) -> None:
-        self.most, self.looks, self.checked, self.charged = most, looks, 0, 0
-
-    def check(self) -> None:
-        self.checked += 1
-        if self.checked > self.looks:
-            raise DeadlineError("late")
-
-    def charge(self, nbytes: int) -> None:
-        self.charged = max(self.charged, nbytes)
-        if nbytes > self.most:
-            raise LimitError("much")
-
-
-@pytest.fixture
-def metered() -> Iterator[Callable[[_Counting], _Counting]]:
-    """Set a meter for this thread, until the end of the test."""
-
-    def use(meter: _Counting) -> _Counting:
-        swap_meter(meter)
-        return meter
-
-    yield use
-    swap_meter(None)
-
-
 @pytest.mark.parametrize(
     "text", ["a" + "\u0301\u0323" * 100_000, "é" * 200_000, "\u1161" * 200_000], ids=["marks", "letters", "vowels"]
 )
-def test_one_long_text_looks_at_the_clock(text: str, metered: Callable[[_Counting], _Counting]) -> None:
-    meter = metered(_Counting())
+def test_one_long_text_looks_at_the_clock(text: str, metered: Metered) -> None:
+    meter = metered(CountingMeter())
     normalization.case_fold(text.encode(), StringMeter())
     assert meter.checked >= len(text) >> 15
-    metered(_Counting(looks=1))
+    metered(CountingMeter(looks=1))
     with pytest.raises(DeadlineError):
         normalization.case_fold(text.encode(), StringMeter())
 
 
-def test_growth_is_charged_before_it_is_whole(metered: Callable[[_Counting], _Counting]) -> None:
+def test_growth_is_charged_before_it_is_whole(metered: Metered) -> None:
     """U+FDFA becomes 18 characters of 33 bytes."""
     text = "\ufdfa".encode() * 100_000
-    metered(_Counting(most=2_000_000))
+    metered(CountingMeter(most=2_000_000))
     with pytest.raises(LimitError):
         normalization.normalize(text, StringMeter(), form="NFKC")
     with pytest.raises(LimitError):

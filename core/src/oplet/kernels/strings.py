@@ -22,6 +22,8 @@ Made = TypeVar("Made")
 STRING = 41
 #: Bytes that are made between two charges, bytes that are read between two looks at the clock, and strings of a portion.
 _PORTION, _READ, _FEW = 1 << 18, 1 << 20, 256
+#: Bytes of a reference, and parts that are joined at once.
+_REFERENCE, _JOINED = 8, 1 << 12
 
 
 class StringMeter:
@@ -65,6 +67,24 @@ class StringMeter:
         if self._read > _READ:
             self._read = 0
             checkpoint()
+
+    def join(self, separator: bytes, parts: Sequence[bytes]) -> bytes:
+        """Return the parts, joined; the string is counted before.
+
+        Many are joined a few at a time, as `bytes.join` holds 80 bytes for each.
+        """
+        nbytes = sum(map(len, parts)) + len(separator) * len(parts)
+        self.read(nbytes + _REFERENCE * len(parts))
+        self.add(nbytes)
+        if len(parts) <= _JOINED:
+            return separator.join(parts)
+        made = bytearray()
+        for first in range(0, len(parts), _JOINED):
+            if first:
+                made += separator
+            made += separator.join(parts[first : first + _JOINED])
+        self.hold(nbytes)
+        return bytes(made)
 
     def settle(self, estimated: int, made: int) -> None:
         """Correct what was counted: strings of `made` bytes were counted as `estimated`."""

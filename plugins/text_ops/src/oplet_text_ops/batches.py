@@ -15,12 +15,12 @@ __all__ = ["each_text", "parts"]
 _AT_ONCE = 1 << 20
 
 
-def parts(texts: Sequence[bytes], scratch: int) -> Iterator[Sequence[bytes]]:
-    """Yield the strings in batches of about a megabyte; charge `scratch` bytes of memory per byte of text."""
+def parts(texts: Sequence[bytes], scratch: int, at_once: int = _AT_ONCE) -> Iterator[Sequence[bytes]]:
+    """Yield the strings in batches of about a megabyte, or of `at_once` bytes; charge `scratch` bytes of memory per byte of text."""
     ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 1)
     first, before = 0, 0
     while first < len(texts):
-        last = max(first + 1, int(np.searchsorted(ends, before + _AT_ONCE, side="right")))
+        last = max(first + 1, int(np.searchsorted(ends, before + at_once, side="right")))
         checkpoint()
         charge(scratch * (int(ends[last - 1]) - before))
         yield texts[first:last]

@@ -17,6 +17,8 @@ __all__ = ["Rewrite", "compile_pattern", "read_rewrite", "replace_all", "replace
 Rewrite = list[Any]
 #: Pieces of a text that are joined at a time, and what a match counts for in looks at the clock by bytes.
 _MANY, _MATCH = 1 << 14, 1024
+#: Bytes that `bytes.join` holds for each piece.
+_PIECE = 80
 
 
 def compile_pattern(pattern: bytes) -> Any:
@@ -84,7 +86,7 @@ def replace_all(pattern: Any, rewrite: bytes, text: bytes, meter: StringMeter) -
             whole += b"".join(made)
             made = []
     made.append(text[at:])
-    meter.hold(len(whole) + sum(map(len, made)))
+    meter.hold(len(whole) + sum(map(len, made)) + _PIECE * len(made))
     if not whole:
         return b"".join(made)
     for piece in made:
@@ -104,7 +106,7 @@ def replace_first(pattern: Any, rewrite: bytes, text: bytes, meter: StringMeter)
     made = [text[:start]]
     _expand(parts, match, made, meter)
     made.append(text[end:])
-    meter.hold(sum(map(len, made)))
+    meter.hold(_PIECE * len(made) + sum(map(len, made)))
     return b"".join(made)
 
 

@@ -21,6 +21,8 @@ __all__ = ["Ends", "Piece", "Processor"]
 
 #: Bytes of a piece besides its text, how often a text is copied while it is put together, and what a piece counts for in looks at the clock.
 _PIECE, _COPIES, _SLOW = 240, 3, 1024
+#: Bytes of the list of a text's pieces.
+_ROW = 64
 
 
 class Piece(NamedTuple):
@@ -58,6 +60,8 @@ class Processor:
     def pieces(self, text: bytes, ends: Ends, meter: StringMeter) -> list[Piece]:
         """Tokenize a text; the pieces are counted."""
         model = self._model
+        meter.read(_SLOW + len(text))
+        meter.add(_ROW, 0)
         normalized, places = self._normalizer.text(text)
         found: list[Piece] = []
         at, after_unknown = 0, False

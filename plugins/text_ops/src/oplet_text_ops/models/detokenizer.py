@@ -49,7 +49,6 @@ class Detokenizer:
         size = min(len(tokens), len(goes_on))
         parts: list[bytes] = []
         meter.hold(2 * _REFERENCE * len(numbers))
-        meter.read(_REFERENCE * len(numbers))
         for number in numbers:
             if not 0 <= number < size:
                 ensure(False, f"token {number} is not in the vocabulary of {size} tokens.")
@@ -59,5 +58,4 @@ class Detokenizer:
             elif parts:
                 parts.append(b" ")
             parts.append(tokens[number])
-        meter.add(sum(map(len, parts)))
-        return b"".join(parts)
+        return meter.join(b"", parts)

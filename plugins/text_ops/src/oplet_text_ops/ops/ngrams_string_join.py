@@ -58,10 +58,7 @@ def invoke(context: Context, node: Node) -> None:
     meter.hold(2 * _REFERENCE * (len(strings) + min(width, len(strings))))
     for begin, count in zip(splits[:-1].tolist(), counts.tolist()):
         for at in range(begin, begin + count):
-            meter.read(_REFERENCE * width)
-            parts = strings[at : at + width]
-            meter.add(sum(map(len, parts)) + len(separator) * (width - 1))
-            made.append(separator.join(parts))
+            made.append(meter.join(separator, strings[at : at + width]))
     if not partitions:
         shape = (*values.shape[:-1], max(values.shape[-1] - width + 1, 0))
         give(context, node.outputs[0], string_vector(made).reshape(shape))

@@ -58,10 +58,8 @@ class Decoder:
         meter, texts = StringMeter(), []
         for begin, end in zip(splits[:-1].tolist(), splits[1:].tolist()):
             meter.hold(2 * _REFERENCE * (end - begin))
-            meter.read(_REFERENCE * (end - begin))
             parts = [pieces[number] for number in found[begin:end]]
             if self._prefix and parts:
                 parts[0] = parts[0].removeprefix(b" ")
-            meter.add(sum(map(len, parts)))
-            texts.append(b"".join(parts))
+            texts.append(meter.join(b"", parts))
         return texts

@@ -28,8 +28,8 @@ Ints = NDArray[np.int64]
 #: The fields of EncoderConfig, by their order in the schema.
 _VERSION, _START, _END, _UNKNOWN, _PENALTY, _OFFSET, _PIECES, _SCORES, _MERGE, _PREFIX, _ESCAPE, _PREFIXES, _TEXTS = range(13)
 _NODES = 0  # the field of a Trie
-#: Bytes of scratch for each byte of the texts that are cut at once: their words, with what is known of each.
-_SCRATCH = 64
+#: Bytes of scratch for each byte of the texts that are cut at once, their words with what is known of each; and how many these are.
+_SCRATCH, _AT_ONCE = 64, 1 << 18
 
 
 class Encoder:
@@ -80,7 +80,7 @@ class Encoder:
             reverse: whether the codes of each text are written backwards, that of the end first.
         """
         meter, columns = StringMeter(), [(np.empty(0, np.int32), np.empty(0, np.int64))]
-        for part in parts(texts, _SCRATCH):
+        for part in parts(texts, _SCRATCH, _AT_ONCE):
             columns.append(self._by_words(self._words, part) if self._words else self._whole(part))
             meter.add(4 * sum(column.nbytes for column in columns[-1]), 0)
         codes, sizes = (np.concatenate(column) for column in zip(*columns))

@@ -13,6 +13,7 @@ import numpy as np
 
 from oplet import ensure
 from oplet.kernels.strings import StringMeter
+from oplet_text_ops.batches import parts
 from oplet_text_ops.sentencepiece.trie import SPACE, PieceTrie, together
 
 __all__ = ["Normalizer", "Spaces"]
@@ -29,6 +30,8 @@ _LONGEST = 1024
 _FEW = 32
 #: Bytes of scratch for each byte of a text whose spaces are merged and escaped.
 _SCRATCH = 48
+#: Bytes of scratch for each byte of words that are normalized together, and how many these are.
+_TOGETHER, _AT_ONCE = 160, 1 << 16
 
 
 class Spaces(NamedTuple):
@@ -89,7 +92,10 @@ class Normalizer:
         made: list[bytes | list[bytes] | None] = [SPACE + word for word in words]
         others = [number for number, word in enumerate(words) if not (self._plain and _PLAIN.fullmatch(word))]
         texts = [words[number] for number in others]
-        replaced = (self._replaced(text, meter) for text in texts) if len(texts) < _FEW else self._all_replaced(texts, meter)
+        if len(texts) < _FEW:
+            replaced = [self._replaced(text, meter) for text in texts]
+        else:
+            replaced = [text for part in parts(texts, _TOGETHER, _AT_ONCE) for text in self._all_replaced(part, meter)]
         for number, text in zip(others, replaced):
             if text and not _UNUSUAL.search(text):
                 made[number] = SPACE + text
@@ -99,7 +105,7 @@ class Normalizer:
             made[number] = None if any(part.endswith(SPACE) for part in found) else found
         return made
 
-    def _all_replaced(self, texts: list[bytes], meter: StringMeter) -> list[bytes]:
+    def _all_replaced(self, texts: Sequence[bytes], meter: StringMeter) -> list[bytes]:
         """Apply the replacements to many texts at once; those with overlapping matches one by one."""
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         text, begins = together(texts, lengths)
@@ -123,7 +129,7 @@ class Normalizer:
                     made[last] = b"".join(parts) + texts[last][done:]
                 done, parts, last = 0, [], owner
             replacement = self._replacement(value)
-            meter.add(2 * (begin - done + len(replacement)))  # once more when they are joined
+            meter.add(2 * (max(begin - done, 0) + len(replacement)))  # once more when they are joined
             parts += (texts[owner][done:begin], replacement)
             done = end
         if parts:

@@ -5,7 +5,7 @@ Encodings are named as ICU names them, without regard to case and to what is nei
 
 from __future__ import annotations
 
-import itertools
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -104,15 +104,14 @@ def encoder(name: object) -> Callable[[Array, Array], list[bytes]]:
 
     def write(points: Array, splits: Array) -> list[bytes]:
         text = points.astype("<u4").tobytes().decode("utf-32-le")
-        bounds = splits.tolist()
-        rows = [*itertools.pairwise(bounds)]
-        return make_strings(lambda row: text[row[0] : row[1]].encode(found), rows, _most)  # type: ignore[arg-type] # ensured
+        bounds = array("q", splits.astype(np.int64).tobytes())
+
+        def encoded(row: int) -> bytes:
+            return text[bounds[row] : bounds[row + 1]].encode(found)  # type: ignore[arg-type] # ensured
+
+        return make_strings(encoded, range(len(bounds) - 1), lambda row: 4 * (bounds[row + 1] - bounds[row]))
 
     return write
-
-
-def _most(row: tuple[int, int]) -> int:
-    return 4 * (row[1] - row[0])
 
 
 def _plain(name: object) -> str:

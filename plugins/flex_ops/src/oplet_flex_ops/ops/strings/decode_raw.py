@@ -10,7 +10,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.axes import read_int
-from oplet.kernels.strings import STRING
+from oplet.kernels.strings import STRING, StringMeter
 from oplet_flex_ops.attributes import checked_attributes
 
 #: The types of both operators, and those of DecodeRaw alone.
@@ -54,7 +54,7 @@ def bind(context: Context, node: Node) -> Thunk:
         size = dtype.itemsize
         ensure(not length % size, lambda: f"strings of {length} bytes do not hold numbers of {size} bytes.")
         context.resize_tensor(output, (*strings.shape, length // size))
-        joined = b"".join(items)
+        joined = StringMeter().join(b"", items)
         if dtype == np.bool_:
             output.data.reshape(-1)[:] = np.frombuffer(joined, np.uint8) != 0
             return

@@ -45,11 +45,9 @@ def bind_join(context: Context, node: Node) -> Thunk:
             meter.hold(_REFERENCE * source.size * (len(lists) + 1))
             lists[id(source)] = source.ravel().tolist()
         columns = [lists[id(source)] if source.ndim else repeat(source.item(), target.size) for source in sources]
-        between, made = len(separator) * (len(sources) - 1), []
+        made = []
         for parts in zip(*columns):
-            meter.read(_REFERENCE * len(parts))
-            meter.add(sum(map(len, parts)) + between)
-            made.append(separator.join(parts))
+            made.append(meter.join(separator, parts))
         put_strings(target, made)
 
     return run
@@ -101,9 +99,7 @@ def _reduction(node: Node, separator: bytes) -> Thunk:
         strings = rows.ravel().tolist()
         for at in range(target.size):
             parts = strings[at * each : (at + 1) * each]
-            meter.read(_REFERENCE * len(parts))
-            meter.add(sum(map(len, parts)) + len(separator) * len(parts))
-            made.append(separator.join(parts))
+            made.append(meter.join(separator, parts))
         put_strings(target, made)
 
     return run
@@ -147,17 +143,13 @@ def _segment_join(node: Node, separator: bytes) -> Thunk:
         items, ids = strings.ravel().tolist(), segments.ravel().tolist()
         outside = [number for number in ids if not 0 <= number < count]
         ensure(not outside, lambda: f"a row is of segment {outside[0]}; there are {count} segments, from 0 on.")
-        meter, made = StringMeter(), []
+        meter = StringMeter()
         meter.hold(_LIST * target.size + 2 * _REFERENCE * len(items))
         parts: list[list[bytes]] = [[] for _ in range(target.size)]
         for row, number in enumerate(checked(ids)):
             for column in range(width):
                 parts[number * width + column].append(items[row * width + column])
-        for part in parts:
-            meter.read(_REFERENCE * len(part))
-            meter.add(sum(map(len, part)) + len(separator) * len(part))
-            made.append(separator.join(part))
-        put_strings(target, made)
+        put_strings(target, [meter.join(separator, part) for part in parts])
 
     return run
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
+
+import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
@@ -28,11 +31,6 @@ class _Settings(NamedTuple):
     def padding_of(self, width: int) -> int:
         """Return how many padding strings go before and after a row for n-grams of that width."""
         return width - 1 if self.padding < 0 else min(self.padding, width - 1)
-
-    def count(self, size: int) -> int:
-        """Return the number of n-grams of a row of `size` strings."""
-        found = sum(max(0, size + 2 * self.padding_of(width) - width + 1) for width in self.widths)
-        return found or int(self.whole_short and size > 0)
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -60,15 +58,12 @@ def bind(context: Context, node: Node) -> Thunk:
     settings: _Settings = node.prepared
 
     def run() -> None:
-        items, ends = strings.tolist(), splits.tolist()
+        items, ends = strings.tolist(), array("q", splits.astype(np.int64).tobytes())
         _check_splits(ends, len(items))
-        sizes = [end - start for start, end in pairwise(ends)]
-        totals = [0]
-        for size in sizes:
-            totals.append(totals[-1] + settings.count(size))
-        meter, found = StringMeter(), []
+        meter, found, totals = StringMeter(), [], array("q", [0])
         for start, end in checked(pairwise(ends)):
             found += _runs(settings, items[start:end], meter)
+            totals.append(len(found))
         context.resize_tensor(node.outputs[0], (len(found),))
         put_strings(node.outputs[0].data, found)
         context.resize_tensor(node.outputs[1], (len(totals) if ends else 0,))
@@ -77,7 +72,7 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-def _check_splits(ends: list[int], count: int) -> None:
+def _check_splits(ends: array[int], count: int) -> None:
     if not ends:
         ensure(not count, lambda: f"there are no rows for {count} strings: data_splits is empty.")
         return
@@ -103,12 +98,8 @@ def _of_width(settings: _Settings, row: list[bytes], width: int, padding: int, m
         return
     meter.hold(_REFERENCE * (len(row) + 2 * padding + width))
     padded = [settings.left] * padding + row + [settings.right] * padding
-    between = len(settings.separator) * (width - 1)
     for at in range(count):
-        meter.read(_REFERENCE * width)
-        parts = padded[at : at + width]
-        meter.add(sum(map(len, parts)) + between)
-        yield settings.separator.join(parts)
+        yield meter.join(settings.separator, padded[at : at + width])
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from array import array
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -143,7 +144,7 @@ def bind_encode(context: Context, node: Node) -> Thunk:
     codec, settings = node.prepared
 
     def run() -> None:
-        ends = splits.tolist()
+        ends = array("q", splits.astype(np.int64).tobytes())
         rising = all(start <= end for start, end in pairwise(ends))
         ensure(
             ends[0] == 0 and ends[-1] == points.size and rising,
@@ -156,19 +157,17 @@ def bind_encode(context: Context, node: Node) -> Thunk:
         if not good.all():
             ensure(settings.errors != "strict", lambda: f"the code point {points[~good][0]} is no character.")
             if settings.errors == "ignore":
-                values, ends = points[good], np.concatenate([[0], np.cumsum(good)])[splits].tolist()
+                values, ends = points[good], array("q", np.concatenate([[0], np.cumsum(good)])[splits].tobytes())
             else:
                 values = np.where(good, points, settings.replacement)
         text = values.astype("<u4").tobytes().decode("utf-32-le")
-        put_strings(
-            target, make_strings(lambda row: text[row[0] : row[1]].encode(codec), [*pairwise(ends)], _most_of_row, scratch=1)
-        )
+
+        def encoded(row: int) -> bytes:
+            return text[ends[row] : ends[row + 1]].encode(codec)
+
+        put_strings(target, make_strings(encoded, range(target.size), lambda row: 4 * (ends[row + 1] - ends[row]), scratch=1))
 
     return run
-
-
-def _most_of_row(row: tuple[int, int]) -> int:
-    return 4 * (row[1] - row[0])
 
 
 def prepare_transcode(context: Context, node: Node) -> None:
