@@ -186,7 +186,7 @@ CASES: dict[str, list[Case]] = {
     ],
     "TFText>ByteSplitByOffsets": [
         Case(
-            lambda count, text: ["text1", ((count,), _scalar(0)), ((count,), _scalar(len(text))), _scalar([0, count], np.int64)],
+            lambda count, text: ["text1", ((count,), _scalar(min(1, len(text)))), ((count,), _scalar(len(text))), _scalar([0, count], np.int64)],
             "STRING INT64",
         )
     ],

@@ -8,7 +8,7 @@ megabytes, and what is made of them may be a million long texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from oplet.ops.checkpoint import charge, checkpoint
@@ -22,6 +22,8 @@ Made = TypeVar("Made")
 STRING = 41
 #: Bytes that are made between two charges, bytes that are read between two looks at the clock, and strings of a portion.
 _PORTION, _READ, _FEW = 1 << 18, 1 << 20, 256
+#: The bytes that a step counts for besides those that it reads.
+_STEP = 512
 #: Bytes of a reference, and parts that are joined at once.
 _REFERENCE, _JOINED = 8, 1 << 12
 
@@ -62,8 +64,8 @@ class StringMeter:
             charge(self.total + nbytes)
 
     def read(self, nbytes: int) -> None:
-        """Count work by its bytes, and look at the clock every megabyte."""
-        self._read += nbytes
+        """Count a step of work by its bytes, and a little for itself; look at the clock every megabyte."""
+        self._read += nbytes + _STEP
         if self._read > _READ:
             self._read = 0
             checkpoint()
@@ -85,6 +87,23 @@ class StringMeter:
             made += separator.join(parts[first : first + _JOINED])
         self.hold(nbytes)
         return bytes(made)
+
+    def join_windows(self, separator: bytes, parts: Sequence[bytes], width: int) -> Iterator[bytes]:
+        """Yield each `width` neighbours of the parts, joined; they are counted before, those of few bytes together."""
+        step = max(_FEW // width, 1)
+        for first in range(0, len(parts) - width + 1, step):
+            last = min(first + step, len(parts) - width + 1)
+            near = parts[first : last + width - 1]
+            # Each part lies in up to `width` of the joined ones.
+            nbytes = min(width, last - first) * (sum(map(len, near)) + len(separator) * len(near))
+            if nbytes + _REFERENCE * width * (last - first) > _READ:
+                for at in range(first, last):
+                    yield self.join(separator, parts[at : at + width])
+                continue
+            self.read(nbytes)
+            self.add(nbytes, last - first)
+            for at in range(first, last):
+                yield separator.join(parts[at : at + width])
 
     def settle(self, estimated: int, made: int) -> None:
         """Correct what was counted: strings of `made` bytes were counted as `estimated`."""
@@ -118,7 +137,7 @@ def make_strings(
     for first in range(0, len(items), _FEW):
         part = items[first : first + _FEW]
         counted = sum(map(most, part))
-        meter.read(counted)
+        meter.read(counted + _STEP * len(part))
         if (growth + scratch) * counted <= _READ:
             meter.add(growth * counted, len(part))
             made += map(make, part)

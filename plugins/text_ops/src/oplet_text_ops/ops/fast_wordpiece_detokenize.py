@@ -9,6 +9,9 @@ Numerics: core/kernels/fast_wordpiece_tokenizer_kernel_template.h of tensorflow/
 from __future__ import annotations
 
 import itertools
+from array import array
+
+import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
 from oplet.kernels.arrays import Thunk
@@ -31,8 +34,8 @@ def bind(context: Context, node: Node) -> Thunk:
 
     def run() -> None:
         detokenizer = table_of(node, vocabulary, "detokenizer", Detokenizer)
-        values = numbers.data.tolist()
-        rows = ensure_row_splits(splits, len(values)).tolist()
+        values = array("q", numbers.data.astype(np.int64).tobytes())
+        rows = array("q", ensure_row_splits(splits, len(values)).tobytes())
         meter = StringMeter()
         texts = [detokenizer.text(values[start:end], meter) for start, end in itertools.pairwise(rows)]
         give(context, node.outputs[0], texts)

@@ -54,11 +54,11 @@ def invoke(context: Context, node: Node) -> None:
         splits = np.arange(len(strings) // length + 1 if length else 1) * length
     lengths = np.diff(splits)
     counts = np.maximum(lengths - width + 1, 0)
-    meter, made = StringMeter(), []
+    meter = StringMeter()
+    made: list[bytes] = []
     meter.hold(2 * _REFERENCE * (len(strings) + min(width, len(strings))))
-    for begin, count in zip(splits[:-1].tolist(), counts.tolist()):
-        for at in range(begin, begin + count):
-            made.append(meter.join(separator, strings[at : at + width]))
+    for begin, end in zip(splits[:-1].tolist(), splits[1:].tolist()):
+        made += meter.join_windows(separator, strings[begin:end], width)
     if not partitions:
         shape = (*values.shape[:-1], max(values.shape[-1] - width + 1, 0))
         give(context, node.outputs[0], string_vector(made).reshape(shape))

@@ -8,6 +8,7 @@ Numerics: sentencepiece_processor.cc of google/sentencepiece 0.1.96; see `oplet_
 
 from __future__ import annotations
 
+from array import array
 from itertools import pairwise
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
@@ -35,7 +36,7 @@ def invoke(context: Context, node: Node) -> None:
     _, pieces, partition, *flags = node.inputs
     processor, ends = processor_of(node), read_flags(flags)
     values = pieces.data.reshape(-1).tolist()
-    splits = ensure_row_splits(partition, len(values)).tolist()
+    splits = array("q", ensure_row_splits(partition, len(values)).tobytes())
     meter = StringMeter()
     made = []
     for begin, end in pairwise(splits):

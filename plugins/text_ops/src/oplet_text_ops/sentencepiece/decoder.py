@@ -5,6 +5,9 @@ Format: decoder_config.fbs of tensorflow/text; numerics: optimized_decoder.cc.
 
 from __future__ import annotations
 
+from array import array
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,9 +57,9 @@ class Decoder:
                 f" {self._offset} on."
             ),
         )
-        pieces, found = self._pieces, numbers.tolist()
+        pieces, found, bounds = self._pieces, array("q", numbers.tobytes()), array("q", splits.tobytes())
         meter, texts = StringMeter(), []
-        for begin, end in zip(splits[:-1].tolist(), splits[1:].tolist()):
+        for begin, end in pairwise(bounds):
             meter.hold(2 * _REFERENCE * (end - begin))
             parts = [pieces[number] for number in found[begin:end]]
             if self._prefix and parts:

@@ -16,8 +16,8 @@ from oplet.kernels.strings import StringMeter
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.texts.elementwise import checked, put_strings
 
-#: Bytes of a reference, and of a list of a few.
-_REFERENCE, _LIST = 8, 96
+#: Bytes of a reference, of a list of a few, and of a number with its reference.
+_REFERENCE, _LIST, _NUMBER = 8, 96, 40
 _INTEGERS = (TensorType.INT32, TensorType.INT64)
 
 
@@ -140,11 +140,11 @@ def _segment_join(node: Node, separator: bytes) -> Thunk:
 
     def run() -> None:
         count, width = target.shape[0], math.prod(target.shape[1:])
+        meter = StringMeter()
+        meter.hold(_LIST * target.size + 2 * _REFERENCE * strings.size + _NUMBER * segments.size)
         items, ids = strings.ravel().tolist(), segments.ravel().tolist()
         outside = [number for number in ids if not 0 <= number < count]
         ensure(not outside, lambda: f"a row is of segment {outside[0]}; there are {count} segments, from 0 on.")
-        meter = StringMeter()
-        meter.hold(_LIST * target.size + 2 * _REFERENCE * len(items))
         parts: list[list[bytes]] = [[] for _ in range(target.size)]
         for row, number in enumerate(checked(ids)):
             for column in range(width):

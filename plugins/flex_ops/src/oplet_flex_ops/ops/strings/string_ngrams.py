@@ -98,8 +98,7 @@ def _of_width(settings: _Settings, row: list[bytes], width: int, padding: int, m
         return
     meter.hold(_REFERENCE * (len(row) + 2 * padding + width))
     padded = [settings.left] * padding + row + [settings.right] * padding
-    for at in range(count):
-        yield meter.join(settings.separator, padded[at : at + width])
+    yield from meter.join_windows(settings.separator, padded, width)
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind)
