@@ -111,7 +111,7 @@ CASES: dict[str, list[Case]] = {
         _each({"T": _STRING, "width": 5}), Case(lambda count, text: [((count,), _scalar(7))], "STRING", {"T": _INT32, "width": 1000}),
     ],
     "FlexSubstr": [
-        Case(lambda count, text: ["many", _scalar(1), _scalar(-1)], "STRING", {"T": _INT32}),
+        Case(lambda count, text: ["many", _scalar(min(1, len(text))), _scalar(-1)], "STRING", {"T": _INT32}),
         Case(lambda count, text: ["text", ((count,), _scalar(0)), ((count,), _scalar(1 << 30))], "STRING", {"T": _INT32, "unit": "UTF8_CHAR"}),
     ],
     "FlexStringJoin": [
