@@ -217,7 +217,7 @@ CASES: dict[str, list[Case]] = {
 #: Which texts an operator takes, where it refuses others, or where others are of no interest.
 NAMES: Mapping[str, Sequence[str]] = {
     "FlexDecodeBase64": ("letters",), "FlexAsString": ("letters",), "FlexUnicodeEncode": ("letters",), "UnicodeEncode": ("letters",),
-    "NormalizeUTF8": ("letters", "marks", "wide", "bytes"), "CaseFoldUTF8": ("letters", "marks", "wide", "bytes"),
+    "NormalizeUTF8": ("marks", "letters", "wide", "bytes"), "CaseFoldUTF8": ("marks", "letters", "wide", "bytes"),
     "FlexStringLower": ("letters", "wide", "bytes"), "FlexStringUpper": ("letters", "wide", "bytes"),
     "TFText>FastWordpieceDetokenize": ("letters",), "TFText>FastSentencepieceDetokenize": ("letters",),
 }  # fmt: skip
