@@ -13,6 +13,7 @@ from tests.places import SWEEP
 
 from oplet import TensorType
 from oplet.errors import OpletError
+from oplet.kernels.strings import StringMeter
 from oplet_flex_ops.texts.regular import compile_pattern, replace_all, replace_first
 from oplet_testing import Spec, call_op
 
@@ -64,7 +65,7 @@ def _sweep(count: int, seed: int) -> None:
         valid += 1
         replace = replace_all if every else replace_first
         assert [compiled.fullmatch(text) is not None for text in TEXTS] == matches, pattern
-        assert [replace(compiled, rewrite, text) for text in TEXTS] == made, (pattern, rewrite, every)
+        assert [replace(compiled, rewrite, text, StringMeter()) for text in TEXTS] == made, (pattern, rewrite, every)
     assert count // 4 < valid < count
 
 

@@ -11,6 +11,7 @@ from plugins.text_ops.tests.pieces import MODELS, classic_model, random_texts, r
 
 from oplet import Interpreter, MutableOpResolver
 from oplet.errors import OpletError
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops import register_ops
 from oplet_text_ops.classic.processor import Ends, Processor
 
@@ -32,7 +33,9 @@ def test_pieces_and_places_are_the_library_s(model: str) -> None:
     for number, text in enumerate(unpacked("texts")):
         here = slice(splits[number], splits[number + 1])
         wanted = list(zip(codes[here], starts[here], stops[here]))
-        assert [(piece.number, piece.start, piece.end) for piece in processor.pieces(text, ends(model))] == wanted, text
+        assert [
+            (piece.number, piece.start, piece.end) for piece in processor.pieces(text, ends(model), StringMeter())
+        ] == wanted, text
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -41,7 +44,7 @@ def test_texts_of_pieces_are_the_library_s(model: str) -> None:
     codes, splits = (recorded()[f"{model}_classic_{part}"].tolist() for part in ("codes", "splits"))
     for number, text in enumerate(unpacked(f"{model}_classic_texts")):
         pieces = [processor.piece(code) for code in codes[splits[number] : splits[number + 1]]]
-        assert processor.text([(piece, processor.number(piece)) for piece in pieces], ends(model)) == text
+        assert processor.text([(piece, processor.number(piece)) for piece in pieces], ends(model), StringMeter()) == text
 
 
 def interpreter(source: str, op: str, kinds: list[str], settings: dict[str, Any], *feeds: Any, proto: bytes = b"") -> Interpreter:
@@ -123,7 +126,7 @@ def test_damaged_protos_are_refused_or_run(model: str) -> None:
         try:
             processor = Processor(bytes(damaged[: pick.choice([len(damaged), pick.randrange(len(damaged))])]))
             for text in unpacked("texts")[:10]:
-                processor.pieces(text, ends(model))
+                processor.pieces(text, ends(model), StringMeter())
             outcomes.add("runs")
         except OpletError:
             outcomes.add("refused")
@@ -140,5 +143,5 @@ def test_random_texts_have_the_library_s_pieces(model: str) -> None:
     processor = Processor(proto(model))
     codes, starts, stops = text.SentencepieceTokenizer(proto(model)).tokenize_with_offsets(tf.constant(np.array(texts, object)))
     for each, *wanted in zip(texts, codes.to_list(), starts.to_list(), stops.to_list()):
-        found = processor.pieces(each, Ends(False, False, False))
+        found = processor.pieces(each, Ends(False, False, False), StringMeter())
         assert [[piece[part] for piece in found] for part in (1, 2, 3)] == wanted, each

@@ -14,6 +14,7 @@ from plugins.text_ops.tests.oracle import run, skip_without_re2
 from plugins.text_ops.tests.record_words import BLOCK, CASES, DATA, POINTS, block, checksum
 
 from oplet import Interpreter
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops import OPS
 from oplet_text_ops.texts.normalization import FORMS, case_fold, normalize
 
@@ -70,7 +71,10 @@ def test_all_custom_ops_of_bert_s_preprocessing_are_served_by_this_package() -> 
 
 
 def check_points(name: str, number: int) -> None:
-    change = case_fold if name == "folded" else functools.partial(normalize, form=name)
+    meter = StringMeter()
+    change = (
+        functools.partial(case_fold, meter=meter) if name == "folded" else functools.partial(normalize, meter=meter, form=name)
+    )
     assert checksum([change(text) for text in block(number)]) == recorded()[f"{name}_sums"][number], f"block {number:x}"
 
 

@@ -13,5 +13,6 @@ loads only modules that its kernels use.
     activations     fused activations: which are clamps, bounds on floats and on quantized outputs
     fixed_point     quantized multipliers, and the roundings of LiteRT's integer kernels
     requantization  from accumulators to quantized outputs, as each of LiteRT's roundings defines it
+    strings         strings that kernels make, charged before they are made
     options         custom options: FlexBuffers maps and structs of int32
 """

@@ -58,6 +58,7 @@ def held_nbytes(array: NDArray[Any], much: float) -> int:
         values = [value for value in values if isinstance(value, (bytes, str))]
     nbytes = strings_nbytes(len(values), sum(map(len, values)))
     if nbytes > much:
-        different = dict(zip(map(id, values), values))
-        nbytes = strings_nbytes(len(different), sum(map(len, different.values())))
+        # By arrays, as a dict of many takes more than the strings.
+        _, firsts = np.unique(np.fromiter(map(id, values), np.int64, len(values)), return_index=True)
+        nbytes = strings_nbytes(len(firsts), int(np.fromiter(map(len, values), np.int64, len(values))[firsts].sum()))
     return nbytes

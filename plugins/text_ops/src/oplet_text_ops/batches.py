@@ -7,27 +7,32 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from oplet import charge, checkpoint
+from oplet.kernels.strings import StringMeter, make_strings
 
 __all__ = ["each_text", "parts"]
 
 #: Bytes of text that are worked on at once, unless a single string is longer.
 _AT_ONCE = 1 << 20
-#: Strings between two charges.
-_FEW = 256
 
 
+<<<<<<< HEAD
 def parts(texts: Sequence[bytes], scratch: int) -> Iterator[Sequence[bytes]]:
     """Yield the strings in batches of about a megabyte; count `scratch` bytes per byte of text against the memory limit."""
+=======
+def parts(texts: Sequence[bytes], scratch: int, at_once: int = _AT_ONCE) -> Iterator[Sequence[bytes]]:
+    """Yield the strings in batches of about a megabyte, or of `at_once` bytes; charge `scratch` bytes of memory per byte of text."""
+>>>>>>> h-texts
     ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 1)
     first, before = 0, 0
     while first < len(texts):
-        last = max(first + 1, int(np.searchsorted(ends, before + _AT_ONCE, side="right")))
+        last = max(first + 1, int(np.searchsorted(ends, before + at_once, side="right")))
         checkpoint()
         charge(scratch * (int(ends[last - 1]) - before))
         yield texts[first:last]
         first, before = last, int(ends[last - 1])
 
 
+<<<<<<< HEAD
 def each_text(change: Callable[[bytes], bytes], texts: Sequence[bytes]) -> list[bytes]:
     """Apply `change` to each string; count the results' bytes against the memory limit as they grow."""
     made: list[bytes] = []
@@ -39,3 +44,9 @@ def each_text(change: Callable[[bytes], bytes], texts: Sequence[bytes]) -> list[
         charge(nbytes)
         made += part
     return made
+=======
+def each_text(change: Callable[[bytes, StringMeter], bytes], texts: Sequence[bytes]) -> list[bytes]:
+    """Apply `change` to each string; the results are charged before they are made, and by `change` where they grow."""
+    meter = StringMeter()
+    return make_strings(lambda text: change(text, meter), texts, len, meter=meter)
+>>>>>>> h-texts

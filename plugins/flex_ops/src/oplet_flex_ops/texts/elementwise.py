@@ -1,29 +1,32 @@
-"""Registrations of ops that map each string to one value, and accounting of strings' memory."""
+"""Registrations of ops that map each string to one value, and looks at the clock in loops over strings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure_type
+from oplet import Context, Node, Registration, TensorType, ensure_type
 from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.strings import StringMeter, make_strings
 from oplet_flex_ops.attributes import Attributes, checked_attributes
 
-__all__ = ["charge_strings", "checked", "elementwise", "put_strings"]
+__all__ = ["checked", "elementwise", "put_strings"]
 
 Item = TypeVar("Item")
-#: Items between two looks at the run's deadline.
-_STRIDE = 1024
-#: Bytes of a bytes object besides its characters, with the reference to it.
-_STRING = 41
+#: What an item counts for besides its bytes, in looks at the clock by bytes.
+_ITEM = 1024
 
 
-def elementwise(make: Callable[[Attributes], Callable[[bytes], Any]], *types: TensorType) -> Registration:
+def elementwise(
+    make: Callable[[Attributes], Callable[[bytes], Any]], *types: TensorType, growth: int = 1, scratch: int = 0
+) -> Registration:
     """Build the registration of an op that maps each string of its input to one value.
 
     Args:
         make: returns, for the node's attributes, the function of one string.
         types: the types that the output may have; STRING if none are given.
+        growth: the most bytes of a value for each byte of its string, more than which is 4 bytes.
+        scratch: bytes that the function holds for each byte of its string, besides the value.
     """
 
     def prepare(context: Context, node: Node) -> None:
@@ -35,32 +38,33 @@ def elementwise(make: Callable[[Attributes], Callable[[bytes], Any]], *types: Te
 
     def bind(context: Context, node: Node) -> Thunk:
         source, target, function = node.inputs[0].data, node.outputs[0].data, node.prepared
+        size = _number if types else len
 
         def run() -> None:
-            put_strings(target, [function(string) for string in checked(source.ravel().tolist())])
+            items = source.ravel().tolist()
+            put_strings(target, make_strings(function, items, _most, growth=growth, scratch=scratch, size=size))
 
         return run
 
     return Registration(prepare=prepare, bind=bind, pure=True)
 
 
-def put_strings(target: Array, values: list[Any]) -> None:
+def put_strings(target: Array, values: Sequence[Any]) -> None:
     """Write the values into the array in row-major order."""
     target.reshape(-1)[:] = values
 
 
 def checked(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield the items, with a deadline check (checkpoint) every few items."""
-    for number, item in enumerate(items):
-        if not number % _STRIDE:
-            checkpoint()
+    """Yield the items, with a look at the clock every few items, or every megabyte of those that are strings."""
+    meter = StringMeter()
+    for item in items:
+        meter.read(_ITEM + (len(item) if isinstance(item, bytes) else 0))
         yield item
 
 
-def charge_strings(count: int, characters: int) -> None:
-    """Charge the memory of strings that are about to be created to the limit.
+def _most(string: bytes) -> int:
+    return len(string) + 4
 
-    Raises:
-        LimitError: they take more memory than is allowed.
-    """
-    charge(_STRING * count + characters)
+
+def _number(value: Any) -> int:
+    return 0

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from oplet import checkpoint, ensure
-from oplet_flex_ops.texts.elementwise import charge_strings
+from oplet import ensure
+from oplet.kernels.strings import StringMeter
 
 __all__ = ["Rewrite", "compile_pattern", "read_rewrite", "replace_all", "replace_first"]
 
 #: A replacement: bytes, and numbers of groups whose matches go there.
 Rewrite = list[Any]
-#: Pieces of a text that are joined at a time.
-_MANY = 1 << 14
+#: Pieces of a text that are joined at a time, and what a match counts for in looks at the clock by bytes.
+_MANY, _MATCH = 1 << 14, 1024
+#: Bytes that `bytes.join` holds for each piece.
+_PIECE = 80
 
 
 def compile_pattern(pattern: bytes) -> Any:
@@ -60,51 +62,60 @@ def read_rewrite(rewrite: bytes) -> tuple[Rewrite, bool]:
     return parts, True
 
 
-def replace_all(pattern: Any, rewrite: bytes, text: bytes) -> bytes:
+def replace_all(pattern: Any, rewrite: bytes, text: bytes, meter: StringMeter) -> bytes:
     """Replace every match; return the text unchanged if the replacement names a group that the pattern lacks."""
     parts, _ = read_rewrite(rewrite)
     if _largest_group(rewrite) > pattern.groups:
         return text
-    made: list[bytes] = []
-    at, last, size = 0, -1, 0
+    whole, made = bytearray(), []
+    at, last = 0, -1
+    meter.read(len(text))
+    meter.add(len(text))
     while at <= len(text) and (match := pattern.search(text, at)):
         start, end = match.span()
+        meter.read(_MATCH)
         made.append(text[at:start])
         if start == end == last:  # an empty match right after a match is none: one character on
             step = _character(text, at)
             made.append(text[at : at + step])
             at += step
             continue
-        size += _expand(parts, match, made)
+        _expand(parts, match, made, meter)
         at = last = end
         if len(made) > _MANY:
-            checkpoint()
-            charge_strings(0, size)
-            made = [b"".join(made)]
-    charge_strings(len(made), size)
+            whole += b"".join(made)
+            made = []
     made.append(text[at:])
-    return b"".join(made)
+    meter.hold(len(whole) + sum(map(len, made)) + _PIECE * len(made))
+    if not whole:
+        return b"".join(made)
+    for piece in made:
+        whole += piece
+    return bytes(whole)
 
 
-def replace_first(pattern: Any, rewrite: bytes, text: bytes) -> bytes:
+def replace_first(pattern: Any, rewrite: bytes, text: bytes, meter: StringMeter) -> bytes:
     """Replace the first match; return the text unchanged if the replacement is invalid."""
     parts, valid = read_rewrite(rewrite)
+    meter.read(len(text))
     match = pattern.search(text) if valid and _largest_group(rewrite) <= pattern.groups else None
     if match is None:
         return text
     start, end = match.span()
+    meter.add(len(text))
     made = [text[:start]]
-    charge_strings(len(parts), _expand(parts, match, made))
+    _expand(parts, match, made, meter)
     made.append(text[end:])
+    meter.hold(_PIECE * len(made) + sum(map(len, made)))
     return b"".join(made)
 
 
-def _expand(parts: Rewrite, match: Any, made: list[bytes]) -> int:
-    """Append a match's replacement to `made`; return its length. A group that occurs repeatedly is one shared object."""
+def _expand(parts: Rewrite, match: Any, made: list[bytes], meter: StringMeter) -> None:
+    """Append a match's replacement to `made`, counted as often as it is copied. A group that occurs repeatedly is one shared object."""
     groups = {part: match.group(part) or b"" for part in parts if isinstance(part, int)}
     expanded = [part if isinstance(part, bytes) else groups[part] for part in parts]
+    meter.add(sum(map(len, expanded)), 0)
     made += expanded
-    return sum(map(len, expanded))
 
 
 def _largest_group(rewrite: bytes) -> int:

@@ -8,11 +8,14 @@ from __future__ import annotations
 import heapq
 import re
 
-from oplet import checkpoint
+from oplet import charge, checkpoint
 from oplet_text_ops.classic.model import Kind, Model
 from oplet_text_ops.classic.unigram import character_length
 
 __all__ = ["Merges"]
+
+#: Bytes of scratch for each byte of a text: its characters, and the pairs of them.
+_SCRATCH = 320
 
 
 class Merges:
@@ -30,6 +33,7 @@ class Merges:
 
     def cut(self, text: bytes) -> list[tuple[bytes, int]]:
         """Tokenize a text by BPE; return (piece, id) pairs."""
+        charge(_SCRATCH * len(text))
         parts, frozen = self._characters(text)
         before, behind = [index - 1 for index in range(len(parts))], [*range(1, len(parts)), -1]
         agenda: list[tuple[float, int, int, int]] = []

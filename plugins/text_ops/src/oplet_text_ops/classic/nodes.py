@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from oplet import Node, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.classic.processor import Ends, Piece, Processor
 
 __all__ = ["check_flags", "cut_all", "prepare_cutting", "processor_of", "read_flags"]
@@ -65,4 +66,5 @@ def cut_all(node: Node) -> list[list[Piece]]:
         set(nbest.data.reshape(-1).tolist()) <= {0, 1},
         lambda: f"{nbest} asks for sampling, which is not served; it must be 0 or 1.",
     )
-    return [processor.pieces(text, ends) for text in texts.data.reshape(-1).tolist()]
+    meter = StringMeter()
+    return [processor.pieces(text, ends, meter) for text in texts.data.reshape(-1).tolist()]

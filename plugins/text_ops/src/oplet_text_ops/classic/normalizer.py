@@ -11,6 +11,7 @@ import struct
 import numpy as np
 
 from oplet import ensure
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.classic.model import Kind, Model
 from oplet_text_ops.sentencepiece.trie import SPACE, PieceTrie
 
@@ -25,6 +26,8 @@ CHARACTER = re.compile(
 _REPLACEMENT = "\ufffd".encode()
 #: Bytes of one replacement; real ones have up to 33.
 _LONGEST = 1024
+#: Bytes of a byte of a normalized text: itself, twice, and its place.
+_PLACE = 12
 
 
 class Normalizer:
@@ -61,7 +64,7 @@ class Normalizer:
         if at == len(text):
             return b"", []
         space = SPACE if self._escape else b" "
-        made, places = bytearray(), []
+        meter, made, places = StringMeter(), bytearray(), []
         if self._prefix and not self._suffix:
             made += space
             places += [at] * len(space)
@@ -72,6 +75,7 @@ class Normalizer:
                 found = found.lstrip(b" ")
             if found:
                 escaped = found.replace(b" ", space)
+                meter.add(_PLACE * len(escaped), 0)
                 made += escaped
                 places += [at] * len(escaped)
                 after_space = self._merge and found.endswith(b" ")

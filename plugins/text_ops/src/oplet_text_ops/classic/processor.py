@@ -5,10 +5,11 @@ Numerics: sentencepiece_processor.cc of google/sentencepiece 0.1.96.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from oplet import ensure
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.classic.merging import Merges
 from oplet_text_ops.classic.model import Kind, Model
 from oplet_text_ops.classic.normalizer import CHARACTER, Normalizer
@@ -16,6 +17,12 @@ from oplet_text_ops.classic.unigram import Unigrams
 from oplet_text_ops.sentencepiece.trie import SPACE
 
 __all__ = ["Ends", "Piece", "Processor"]
+
+
+#: Bytes of a piece besides its text, how often a text is copied while it is put together, and what a piece counts for in looks at the clock.
+_PIECE, _COPIES, _SLOW = 240, 3, 1024
+#: Bytes of the list of a text's pieces.
+_ROW = 64
 
 
 class Piece(NamedTuple):
@@ -50,14 +57,17 @@ class Processor:
         self._normalizer = Normalizer(model)
         self._cutter = Merges(model, self._normalizer.own) if model.merges else Unigrams(model)
 
-    def pieces(self, text: bytes, ends: Ends) -> list[Piece]:
-        """Tokenize a text."""
+    def pieces(self, text: bytes, ends: Ends, meter: StringMeter) -> list[Piece]:
+        """Tokenize a text; the pieces are counted."""
         model = self._model
+        meter.read(_SLOW + len(text))
+        meter.add(_ROW, 0)
         normalized, places = self._normalizer.text(text)
         found: list[Piece] = []
         at, after_unknown = 0, False
         for part, number in self._cutter.cut(normalized):
             unknown = number == model.unknown
+            meter.add(len(part) + _PIECE * (len(part) if unknown and model.byte_fallback else 1))
             if model.kinds[number] == Kind.CONTROL:
                 found.append(Piece(part, number, places[at], places[at]))
                 after_unknown = False
@@ -70,19 +80,24 @@ class Processor:
                     piece = b"<0x%02X>" % byte
                     found.append(Piece(piece, model.number(piece), start, end if index == last else start))
             elif unknown and after_unknown:
+                meter.read(len(found[-1].text))
+                meter.hold(len(found[-1].text))
                 found[-1] = found[-1]._replace(text=found[-1].text + part, end=end)
             else:
                 found.append(Piece(part, number, start, end))
             after_unknown = unknown
         return self._with_ends(found, ends)
 
-    def text(self, pieces: Iterable[tuple[bytes, int]], ends: Ends) -> bytes:
-        """Detokenize (piece, id) pairs to a text."""
+    def text(self, pieces: Sequence[tuple[bytes, int]], ends: Ends, meter: StringMeter) -> bytes:
+        """Detokenize (piece, id) pairs to a text, which is counted as it grows."""
         model = self._model
+        meter.hold(_PIECE * len(pieces))
         spaces = any(model.normalizer.integer(number, 1) for number in (3, 4))
         made, waiting = bytearray(), bytearray()
         for piece, number, _, _ in self._with_ends([Piece(*each, 0, 0) for each in pieces], ends):
             byte = model.byte(number)
+            meter.read(_SLOW + len(piece))
+            meter.add(_COPIES * max(len(piece), len(model.unknown_text) if number == model.unknown else 3), 0)
             if byte >= 0:
                 waiting.append(byte)
                 continue

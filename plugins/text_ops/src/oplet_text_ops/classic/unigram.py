@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from array import array
 
-from oplet import checkpoint
+from oplet import charge, checkpoint
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.classic.model import Kind, Model
 
 __all__ = ["Unigrams", "character_length"]
@@ -16,6 +17,8 @@ __all__ = ["Unigrams", "character_length"]
 #: The bytes of a character by the upper half of its first one.
 _LENGTHS = (1,) * 12 + (2, 2, 3, 4)
 _PENALTY = 10.0
+#: Bytes of an entry of the table of pieces, and of scratch for each byte of a text: its places, and at most a piece.
+_ENTRY, _SCRATCH = 64, 240
 
 
 def character_length(text: bytes, at: int) -> int:
@@ -30,9 +33,14 @@ class Unigrams:
         self._unknown = model.unknown
         #: The number of each piece, -1 for what is only the beginning of one.
         self._known: dict[bytes, int] = {}
+        meter = StringMeter()
         for piece, number in model.ordinary.items():
             for end in range(1, len(piece)):
-                self._known.setdefault(piece[:end], -1)
+                beginning = piece[:end]
+                if beginning not in self._known:
+                    meter.add(end + _ENTRY)
+                    self._known[beginning] = -1
+            meter.read(len(piece) * len(piece) // 2)
             self._known[piece] = number if model.kinds[number] != Kind.UNUSED else -1
         normal = [score for score, kind in zip(model.scores, model.kinds) if kind == Kind.NORMAL]
         single = array("f", (min(normal, default=3.4028234663852886e38), 0.0))
@@ -47,6 +55,7 @@ class Unigrams:
     def cut(self, text: bytes) -> list[tuple[bytes, int]]:
         """Tokenize a text by the best path; return (piece, id) pairs."""
         known, scores, size = self._known, self._scores, len(text)
+        charge(_SCRATCH * size)
         best, starts, numbers = array("f", bytes(4 * (size + 1))), [-1] * (size + 1), [-1] * (size + 1)
         single = array("f", (0.0,))
         start = 0

@@ -22,6 +22,8 @@ __all__ = ["BertNormalizer", "Normalized"]
 Array = NDArray[Any]
 #: Entries of code points that were not looked up yet, and of those that stay as they are.
 _UNSEEN, _SAME = -1, 0
+#: Bytes of scratch for each byte that is made.
+_MADE = 48
 
 
 class Normalized(NamedTuple):
@@ -119,6 +121,7 @@ class BertNormalizer:
         sizes = np.where(changed, entries & 0x3F, ends - begins)
         sources = np.where(changed, len(data) + (entries >> 6 & 0xFFFFFF), begins)
         stops = np.cumsum(sizes)
+        charge(_MADE * int(stops[-1]) if len(stops) else 0)
         step = np.arange(stops[-1] if len(stops) else 0) - np.repeat(stops - sizes, sizes)
         everything = np.concatenate([np.frombuffer(data, np.uint8), self._pool])
         new = everything[np.repeat(sources, sizes) + step].tobytes()

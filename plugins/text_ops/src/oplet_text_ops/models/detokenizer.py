@@ -5,14 +5,18 @@ Numerics: core/kernels/fast_wordpiece_tokenizer.cc of tensorflow/text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
 from oplet import ensure
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.tables.flat_table import FlatTable
 
 __all__ = ["Detokenizer"]
+
+#: Bytes of a reference.
+_REFERENCE = 8
 
 
 class Detokenizer:
@@ -35,7 +39,7 @@ class Detokenizer:
         self._goes_on = table.vector(13, np.uint8).astype(bool).tolist()
         self._indicator = table.string(5)
 
-    def text(self, numbers: Iterable[int]) -> bytes:
+    def text(self, numbers: Sequence[int], meter: StringMeter) -> bytes:
         """Return the text of token ids, words separated by spaces; a leading suffix token keeps its indicator ("##").
 
         Raises:
@@ -44,6 +48,7 @@ class Detokenizer:
         tokens, goes_on = self._tokens, self._goes_on
         size = min(len(tokens), len(goes_on))
         parts: list[bytes] = []
+        meter.hold(2 * _REFERENCE * len(numbers))
         for number in numbers:
             if not 0 <= number < size:
                 ensure(False, f"token {number} is not in the vocabulary of {size} tokens.")
@@ -53,4 +58,4 @@ class Detokenizer:
             elif parts:
                 parts.append(b" ")
             parts.append(tokens[number])
-        return b"".join(parts)
+        return meter.join(b"", parts)

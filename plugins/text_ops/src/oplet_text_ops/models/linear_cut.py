@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oplet import ensure
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.models.pieces import Piece
 from oplet_text_ops.models.wordpiece import NO_LINK, WordpieceModel
 from oplet_text_ops.texts.code_points import PLAIN, PUNCTUATION, WHITE_SPACE, kind_of
@@ -18,22 +19,27 @@ __all__ = ["cut"]
 
 #: Failure links followed per byte of a text, above which they lead in a circle; those of a vocabulary are at most one.
 _MOST_LINKS = 4
+#: Bytes of scratch for each byte of a text (its characters), bytes of a token besides its text, and how slow reading a text is.
+_SCRATCH, _TOKEN, _SLOW = 48, 160, 64
 
 
-def cut(model: WordpieceModel, text: bytes) -> list[Piece]:
+def cut(model: WordpieceModel, text: bytes, meter: StringMeter) -> list[Piece]:
     """Tokenize a text, or a single word if the model is not end-to-end.
 
     Raises:
         EnsureError: the failure links lead in a circle, or tokens are longer than their text.
     """
-    return _Cut(model, text).pieces(characters(text)) if model.end_to_end else _Cut(model, text).word()
+    whole = _Cut(model, text, meter)
+    return whole.pieces(characters(text)) if model.end_to_end else whole.word()
 
 
 class _Cut:
     """Tokenizer state for one text: the trie node, the current word's start, its tokens so far."""
 
-    def __init__(self, model: WordpieceModel, text: bytes) -> None:
-        self.model, self.text = model, text
+    def __init__(self, model: WordpieceModel, text: bytes, meter: StringMeter) -> None:
+        self.model, self.text, self.meter = model, text, meter
+        meter.read(_SLOW * len(text))
+        meter.hold(_SCRATCH * len(text))
         self.tokens: list[Piece] = []
         self.node = 0
         self.begin = 0  # where the word begins
@@ -148,12 +154,14 @@ class _Cut:
         start, end = self.begin + offset, self.begin + offset + size
         ensure(end <= len(self.text), "tokens of the WordPiece vocabulary are longer than their text; convert the model again.")
         piece = model.unknown_token if number == model.unknown else self.text[start:end]
+        self.meter.add(_TOKEN + len(piece) + (len(model.suffix) if offset else 0))
         self.tokens.append((model.suffix + piece if offset else piece, number, start, end))
         self.offset += size
 
     def give_up(self, end: int) -> None:
         """Replace the word's tokens by one unknown token, up to `end`."""
         del self.tokens[self.kept :]
+        self.meter.add(_TOKEN)
         self.tokens.append((self.model.unknown_token, self.model.unknown, self.begin, end))
         self.kept += 1
 

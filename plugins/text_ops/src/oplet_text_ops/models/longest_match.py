@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import checkpoint
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.models.linear_cut import cut
 from oplet_text_ops.models.pieces import Columns, Piece
 from oplet_text_ops.models.wordpiece import WordpieceModel
@@ -38,7 +39,8 @@ class _Runs(NamedTuple):
 def cut_all(model: WordpieceModel, texts: Sequence[bytes]) -> Columns:
     """Tokenize texts, or single words if the model is not end-to-end."""
     if model.across_spaces or model.longest < _CHARACTER:
-        return _columns([cut(model, text) for text in texts])
+        meter = StringMeter()
+        return _columns([cut(model, text, meter) for text in texts])
     joined = Joined(texts)
     runs = _runs(joined, model.end_to_end)
     sizes = runs.ends - runs.starts
@@ -95,7 +97,8 @@ def _put_together(
     if special:
         anew = sorted(special)
         bounds = joined.starts.tolist()
-        others = _columns([cut(model, data[bounds[row] : bounds[row + 1] - 1]) for row in anew])
+        meter = StringMeter()
+        others = _columns([cut(model, data[bounds[row] : bounds[row + 1] - 1], meter) for row in anew])
         kept = np.flatnonzero(~np.isin(rows, anew))
         rows = np.concatenate([rows[kept], np.repeat(anew, others.counts)])
         order = np.argsort(rows, kind="stable")
@@ -111,8 +114,10 @@ def _put_together(
 def _name_tokens(model: WordpieceModel, data: bytes, keys: Array, numbers: Array, starts: Array, ends: Array) -> None:
     """Store each token's text in `model.texts` by its key: twice its code, plus one if it follows another token of its word."""
     _, places = np.unique(keys, return_index=True)
+    meter = StringMeter()
     for key, number, start, end in zip(*(column[places].tolist() for column in (keys, numbers, starts, ends))):
         piece = model.unknown_token if number == model.unknown else data[start:end]
+        meter.add(len(model.suffix) + len(piece))
         model.texts[key] = model.suffix + piece if key & 1 and key > 0 else piece
 
 

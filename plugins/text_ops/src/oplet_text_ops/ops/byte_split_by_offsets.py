@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
+from oplet.kernels.strings import make_strings
 from oplet_text_ops.nodes import ensure_row_splits, give
+
+#: Bytes of scratch for each part, besides itself.
+_SCRATCH = 200
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -36,6 +40,7 @@ def bind(context: Context, node: Node) -> Thunk:
             rows.size == len(texts) + 1,
             lambda: f"{splits} has {rows.size} row splits for {len(texts)} strings; it must have one more.",
         )
+        charge(_SCRATCH * first.size)
         counts = np.diff(rows)
         sizes = np.repeat(np.fromiter(map(len, texts), np.int64, len(texts)), counts)
         wrong = np.flatnonzero((first < 0) | (first > last) | (last > sizes))
@@ -43,10 +48,15 @@ def bind(context: Context, node: Node) -> Thunk:
             at = int(wrong[0])
             ensure(False, f"part {at} goes from {first[at]} to {last[at]} of a string of {sizes[at]} bytes; it must lie inside.")
         whole = np.repeat(np.arange(len(texts)), counts)
-        give(context, node.outputs[0], [texts[i][a:b] for i, a, b in zip(whole.tolist(), first.tolist(), last.tolist())])
+        parts = [*zip(whole.tolist(), first.tolist(), last.tolist())]
+        give(context, node.outputs[0], make_strings(lambda part: texts[part[0]][part[1] : part[2]], parts, _size))
         give(context, node.outputs[1], rows)
 
     return run
+
+
+def _size(part: tuple[int, int, int]) -> int:
+    return part[2] - part[1]
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.STRING,))

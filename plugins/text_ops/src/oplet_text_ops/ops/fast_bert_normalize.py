@@ -17,6 +17,7 @@ from oplet import Context, Node, Registration, TensorType, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
 from oplet.kernels.options import flag
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.batches import parts
 from oplet_text_ops.models.bert_normalizer import BertNormalizer
 from oplet_text_ops.nodes import give, table_of
@@ -43,9 +44,11 @@ def bind(context: Context, node: Node) -> Thunk:
     def run() -> None:
         normalizer = table_of(node, model, "normalizer", BertNormalizer)
         made: list[bytes] = []
+        meter = StringMeter()
         places, counts = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)]
         for part in parts(texts.data.tolist(), _SCRATCH):
             found = normalizer.normalize(part, offsets)
+            meter.add(sum(map(len, found.texts)) + 2 * found.offsets.nbytes, len(found.texts))
             made += found.texts
             places.append(found.offsets)
             counts.append(found.counts)

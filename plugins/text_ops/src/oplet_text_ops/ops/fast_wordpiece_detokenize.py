@@ -9,15 +9,16 @@ Numerics: core/kernels/fast_wordpiece_tokenizer_kernel_template.h of tensorflow/
 from __future__ import annotations
 
 import itertools
+from array import array
 
-from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure_type
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.models.detokenizer import Detokenizer
 from oplet_text_ops.nodes import ensure_row_splits, give, table_of
-
-#: Bytes of texts between two charges.
-_COUNTED = 1 << 20
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -33,17 +34,10 @@ def bind(context: Context, node: Node) -> Thunk:
 
     def run() -> None:
         detokenizer = table_of(node, vocabulary, "detokenizer", Detokenizer)
-        values = numbers.data.tolist()
-        rows = ensure_row_splits(splits, len(values)).tolist()
-        texts: list[bytes] = []
-        made = counted = 0
-        for start, end in itertools.pairwise(rows):
-            texts.append(detokenizer.text(values[start:end]))
-            made += len(texts[-1])
-            if made >= counted + _COUNTED:
-                checkpoint()
-                charge(made)
-                counted = made
+        values = array("q", numbers.data.astype(np.int64).tobytes())
+        rows = array("q", ensure_row_splits(splits, len(values)).tobytes())
+        meter = StringMeter()
+        texts = [detokenizer.text(values[start:end], meter) for start, end in itertools.pairwise(rows)]
         give(context, node.outputs[0], texts)
 
     return run

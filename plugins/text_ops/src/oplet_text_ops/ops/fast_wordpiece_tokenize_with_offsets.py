@@ -16,6 +16,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.batches import parts
 from oplet_text_ops.models.longest_match import cut_all
 from oplet_text_ops.models.pieces import Columns, WordCache, joined_columns
@@ -27,6 +28,8 @@ from oplet_text_ops.texts.utf8 import Joined
 
 #: Bytes of scratch per byte of text.
 _SCRATCH = 96
+#: Bytes of a token in all columns.
+_COLUMNS = 32
 
 
 class Tokenizer:
@@ -66,9 +69,11 @@ def bind(context: Context, node: Node) -> Thunk:
 
     def run() -> None:
         tokenizer = table_of(node, vocabulary, "tokenizer", Tokenizer)
-        pieces, numbers, starts, ends, splits = joined_columns(
-            [tokenizer.tokenize(part) for part in parts(texts.data.tolist(), _SCRATCH)]
-        )
+        meter, found = StringMeter(), []
+        for part in parts(texts.data.tolist(), _SCRATCH):
+            found.append(tokenizer.tokenize(part))
+            meter.add(2 * _COLUMNS * len(found[-1].texts), 0)  # once more when they are joined
+        pieces, numbers, starts, ends, splits = joined_columns(found)
         give_all(context, node, pieces, numbers, splits, starts, ends)
 
     return run

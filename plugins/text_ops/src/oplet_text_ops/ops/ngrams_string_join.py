@@ -12,9 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.options import integer
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.nodes import ensure_row_splits, give, string_vector
+
+#: Bytes of a reference.
+_REFERENCE = 8
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -50,14 +54,11 @@ def invoke(context: Context, node: Node) -> None:
         splits = np.arange(len(strings) // length + 1 if length else 1) * length
     lengths = np.diff(splits)
     counts = np.maximum(lengths - width + 1, 0)
-    # Each string lies in up to `width` of the joined ones.
-    charge(
-        len(strings) * 64
-        + int(min(width, int(lengths.max(initial=0)))) * (sum(map(len, strings)) + len(separator) * len(strings))
-    )
-    made = []
-    for begin, count in zip(splits[:-1].tolist(), counts.tolist()):
-        made += [separator.join(strings[at : at + width]) for at in range(begin, begin + count)]
+    meter = StringMeter()
+    made: list[bytes] = []
+    meter.hold(2 * _REFERENCE * (len(strings) + min(width, len(strings))))
+    for begin, end in zip(splits[:-1].tolist(), splits[1:].tolist()):
+        made += meter.join_windows(separator, strings[begin:end], width)
     if not partitions:
         shape = (*values.shape[:-1], max(values.shape[-1] - width + 1, 0))
         give(context, node.outputs[0], string_vector(made).reshape(shape))

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, Tensor, TensorType, charge, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.nodes import give_all
 from oplet_text_ops.texts.regular import Pattern, compile_pattern, split
 
-#: Bytes of a part besides its text, and parts between two charges.
-_PART, _COUNTED = 200, 1 << 12
+#: Bytes of where a part is, as a tuple and in arrays.
+_PART = 160
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -48,16 +49,16 @@ def bind(context: Context, node: Node) -> Thunk:
         ensure(delimiter.groups >= 1, lambda: f"{delimiter.pattern!r:.80} has no group around the delimiter.")
         parts: list[bytes] = []
         places: list[tuple[int, int]] = []
-        splits, charged = [0], _COUNTED
+        splits, meter = [0], StringMeter()
         for text in source.data.ravel().tolist():
             text = text.partition(b"\0")[0]
-            found = split(text, delimiter, kept)
+            meter.read(len(text))
+            found = split(text, delimiter, kept, meter)
+            meter.hold(_PART * (len(places) + 2 * len(found)))
+            meter.add(sum(end - start for start, end in found), len(found))
             places += found
             parts += [text[start:end] for start, end in found]
             splits.append(len(places))
-            if len(places) >= charged:
-                charge(_PART * len(places))
-                charged += max(_COUNTED, len(found))
         columns = np.array(places, np.int64).reshape(len(places), 2)
         give_all(context, node, parts, columns[:, 0], columns[:, 1], splits)
 

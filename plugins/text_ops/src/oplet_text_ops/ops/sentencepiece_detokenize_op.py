@@ -8,12 +8,17 @@ Numerics: sentencepiece_processor.cc of google/sentencepiece 0.1.96; see `oplet_
 
 from __future__ import annotations
 
+from array import array
 from itertools import pairwise
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
 from oplet.kernels.operands import ensure_operands
+from oplet.kernels.strings import STRING, StringMeter
 from oplet_text_ops.classic.nodes import check_flags, processor_of, read_flags
 from oplet_text_ops.nodes import ensure_row_splits, give
+
+#: Bytes of a piece with its number.
+_PAIR = 96
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -31,11 +36,17 @@ def invoke(context: Context, node: Node) -> None:
     _, pieces, partition, *flags = node.inputs
     processor, ends = processor_of(node), read_flags(flags)
     values = pieces.data.reshape(-1).tolist()
-    splits = ensure_row_splits(partition, len(values)).tolist()
-    texts = [each if isinstance(each, bytes) else processor.piece(each) for each in values]
-    # A number stands for its piece, and the piece for the number that the model finds for it.
-    found = [(text, processor.number(text)) for text in texts]
-    give(context, node.outputs[0], [processor.text(found[begin:end], ends) for begin, end in pairwise(splits)])
+    splits = array("q", ensure_row_splits(partition, len(values)).tobytes())
+    meter = StringMeter()
+    made = []
+    for begin, end in pairwise(splits):
+        meter.hold(_PAIR * (end - begin))
+        texts = [each if isinstance(each, bytes) else processor.piece(each) for each in values[begin:end]]
+        # A number stands for its piece, and the piece for the number that the model finds for it.
+        counted = meter.total
+        made.append(processor.text([(text, processor.number(text)) for text in texts], ends, meter))
+        meter.settle(meter.total - counted, STRING + len(made[-1]))
+    give(context, node.outputs[0], made)
 
 
 REGISTRATION = Registration(prepare=prepare, invoke=invoke, types=(TensorType.INT32, TensorType.STRING))

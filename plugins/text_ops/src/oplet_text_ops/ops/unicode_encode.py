@@ -13,6 +13,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, charge, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
+from oplet.kernels.strings import STRING
 from oplet_text_ops.nodes import ensure_row_splits, give
 from oplet_text_ops.texts.encodings import encoder, read_errors
 
@@ -36,7 +37,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
     def run() -> None:
         values = points.data
-        charge(_SCRATCH * values.size)
+        charge(_SCRATCH * values.size + STRING * splits.size)
         rows = ensure_row_splits(splits, values.size)
         made, kept = errors.apply(values, f"{points} has values that are no code points")
         give(context, node.outputs[0], write(made, np.concatenate([[0], np.cumsum(kept)])[rows]))

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
+from oplet.kernels.strings import STRING
 from oplet_text_ops.nodes import string_vector
 from oplet_text_ops.texts.decoding import decode_all
 from oplet_text_ops.texts.encodings import decoder, encoder, read_errors
@@ -36,6 +37,7 @@ def bind(context: Context, node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
 
     def run() -> None:
+        charge(2 * STRING * source.size)
         found = decode_all(source.ravel().tolist(), read, errors)
         splits = np.concatenate([[0], np.cumsum(found.counts)])
         output[...] = string_vector(write(found.points, splits)).reshape(output.shape)

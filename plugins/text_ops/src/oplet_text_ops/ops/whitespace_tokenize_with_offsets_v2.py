@@ -14,6 +14,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.batches import parts
 from oplet_text_ops.models.words import WhiteSpace
 from oplet_text_ops.nodes import give_all, table_of
@@ -41,8 +42,10 @@ def bind(context: Context, node: Node) -> Thunk:
         spaces = table_of(node, config, "white space", WhiteSpace)
         words: list[bytes] = []
         places, counts = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)]
+        meter = StringMeter()
         for part in parts(texts.data.tolist(), _SCRATCH):
             found = spaces.words(Joined(part), overlap=True)
+            meter.add(sum(map(len, found.words)) + 2 * found.places.nbytes, len(found.words))
             words += found.words
             places.append(found.places)
             counts.append(np.diff(found.rows))

@@ -5,14 +5,20 @@ Format: decoder_config.fbs of tensorflow/text; numerics: optimized_decoder.cc.
 
 from __future__ import annotations
 
+from array import array
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
 from oplet import ensure
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.tables.flat_table import FlatTable
 
 __all__ = ["Decoder"]
 
+#: Bytes of a reference.
+_REFERENCE = 8
 #: The fields of DecoderConfig, by their order in the schema.
 _VERSION, _OFFSET, _PIECES, _, _, _PREFIX = range(6)
 
@@ -51,10 +57,12 @@ class Decoder:
                 f" {self._offset} on."
             ),
         )
-        pieces, found = self._pieces, numbers.tolist()
-        texts = []
-        for begin, end in zip(splits[:-1].tolist(), splits[1:].tolist()):
-            text = b"".join([pieces[number] for number in found[begin:end]])
-            dropped = self._prefix and begin < end and pieces[found[begin]].startswith(b" ")
-            texts.append(text[1:] if dropped else text)
+        pieces, found, bounds = self._pieces, array("q", numbers.tobytes()), array("q", splits.tobytes())
+        meter, texts = StringMeter(), []
+        for begin, end in pairwise(bounds):
+            meter.hold(2 * _REFERENCE * (end - begin))
+            parts = [pieces[number] for number in found[begin:end]]
+            if self._prefix and parts:
+                parts[0] = parts[0].removeprefix(b" ")
+            texts.append(meter.join(b"", parts))
         return texts

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import ensure
+from oplet.kernels.strings import StringMeter
+from oplet_text_ops.batches import parts
 from oplet_text_ops.sentencepiece.lattice import Pieces, best_path
 from oplet_text_ops.sentencepiece.normalizer import Normalizer, Spaces
 from oplet_text_ops.sentencepiece.rows import joined, with_ends
@@ -26,6 +28,8 @@ Ints = NDArray[np.int64]
 #: The fields of EncoderConfig, by their order in the schema.
 _VERSION, _START, _END, _UNKNOWN, _PENALTY, _OFFSET, _PIECES, _SCORES, _MERGE, _PREFIX, _ESCAPE, _PREFIXES, _TEXTS = range(13)
 _NODES = 0  # the field of a Trie
+#: Bytes of scratch for each byte of the texts that are cut at once, their words with what is known of each; and how many these are.
+_SCRATCH, _AT_ONCE = 64, 1 << 18
 
 
 class Encoder:
@@ -75,7 +79,11 @@ class Encoder:
             last: whether the id of the end is put behind those of each text.
             reverse: whether the ids of each text are in reverse order, that of the end first.
         """
-        codes, sizes = self._by_words(self._words, texts) if self._words else self._whole(texts)
+        meter, columns = StringMeter(), [(np.empty(0, np.int32), np.empty(0, np.int64))]
+        for part in parts(texts, _SCRATCH, _AT_ONCE):
+            columns.append(self._by_words(self._words, part) if self._words else self._whole(part))
+            meter.add(4 * sum(column.nbytes for column in columns[-1]), 0)
+        codes, sizes = (np.concatenate(column) for column in zip(*columns))
         if self._offset:
             known = codes != self._pieces.unknown
             codes[known] += np.int32(self._offset)

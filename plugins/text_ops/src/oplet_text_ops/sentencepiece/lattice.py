@@ -13,10 +13,14 @@ import math
 from array import array
 from typing import NamedTuple
 
-from oplet import checkpoint
+from oplet import charge, checkpoint
 from oplet_text_ops.sentencepiece.trie import PieceTrie
 
 __all__ = ["Cut", "Pieces", "best_path", "cut_word"]
+
+
+#: Bytes for each byte of a text: two sums, a code and a place, with references to them.
+_SCRATCH = 144
 
 
 class Pieces(NamedTuple):
@@ -63,6 +67,7 @@ def _cut(pieces: Pieces, text: bytes, rounded: bool) -> Cut:
     trie, scores, unknown, penalty = pieces
     bases, labels, values = trie.bases, trie.labels, trie.values
     length = len(text)
+    charge(_SCRATCH * length)
     never = -math.inf
     best, second = [never] * (length + 1), [never] * (length + 1)
     codes, previous = [-1] * (length + 1), [-1] * (length + 1)

@@ -12,12 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from oplet import ensure
+from oplet.kernels.strings import StringMeter
+from oplet_text_ops.batches import parts
 from oplet_text_ops.sentencepiece.trie import SPACE, PieceTrie, together
 
 __all__ = ["Normalizer", "Spaces"]
 
 _SPACES, _SPACE = re.compile(rb"[ \t\r\n]{2,}"), re.compile(rb"[ \t\r\n]")
 _ENDS = (b" ", b"\t", b"\r", b"\n")
+_SAME_SPACES = bytes.maketrans(b"\t\r\n", b"   ")
 #: What words are looked at twice for: spaces in them, and at their end what stands for one.
 _UNUSUAL = re.compile(rb"[ \t\r\n]|" + SPACE + rb"\Z")
 _PLAIN = re.compile(rb"[!-~]+")
@@ -25,6 +28,10 @@ _PLAIN = re.compile(rb"[!-~]+")
 _LONGEST = 1024
 #: Fewer texts than this are normalized one by one.
 _FEW = 32
+#: Bytes of scratch for each byte of a text whose spaces are merged and escaped.
+_SCRATCH = 48
+#: Bytes of scratch for each byte of words that are normalized together, and how many these are.
+_TOGETHER, _AT_ONCE = 160, 1 << 16
 
 
 class Spaces(NamedTuple):
@@ -65,12 +72,13 @@ class Normalizer:
         if not text:
             return text
         prefix, merge, escape = self.spaces
-        text = self._replaced(b" " + text if prefix else text)
+        text = self._replaced(b" " + text if prefix else text, StringMeter())
+        StringMeter().hold(_SCRATCH * len(text))
         if merge:
             text = _SPACES.sub(b" ", text)
             if text[-1:] in _ENDS:
                 text = text[:-1]
-        return _SPACE.sub(SPACE, text) if escape else text
+        return text.translate(_SAME_SPACES).replace(b" ", SPACE) if escape else text
 
     def words(self, words: Sequence[bytes]) -> list[bytes | list[bytes] | None]:
         """Normalize words (what stands between two spaces) to words with a leading space; a list if one becomes several, None if
@@ -79,19 +87,25 @@ class Normalizer:
         A list holds no or several words; None means that words must be normalized together, as a match crosses their border. Only
         for models of which `by_words` is true.
         """
+        meter = StringMeter()
+        meter.add(sum(map(len, words)) + len(SPACE) * len(words), len(words))
         made: list[bytes | list[bytes] | None] = [SPACE + word for word in words]
         others = [number for number, word in enumerate(words) if not (self._plain and _PLAIN.fullmatch(word))]
         texts = [words[number] for number in others]
-        replaced = map(self._replaced, texts) if len(texts) < _FEW else self._all_replaced(texts)
+        if len(texts) < _FEW:
+            replaced = [self._replaced(text, meter) for text in texts]
+        else:
+            replaced = [text for part in parts(texts, _TOGETHER, _AT_ONCE) for text in self._all_replaced(part, meter)]
         for number, text in zip(others, replaced):
             if text and not _UNUSUAL.search(text):
                 made[number] = SPACE + text
                 continue
+            meter.add(2 * len(text), 2 * (1 + sum(map(text.count, _ENDS))))
             found = [SPACE + part for part in _SPACE.split(text) if part]
             made[number] = None if any(part.endswith(SPACE) for part in found) else found
         return made
 
-    def _all_replaced(self, texts: list[bytes]) -> list[bytes]:
+    def _all_replaced(self, texts: Sequence[bytes], meter: StringMeter) -> list[bytes]:
         """Apply the replacements to many texts at once; those with overlapping matches one by one."""
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         text, begins = together(texts, lengths)
@@ -114,15 +128,17 @@ class Normalizer:
                 if parts:
                     made[last] = b"".join(parts) + texts[last][done:]
                 done, parts, last = 0, [], owner
-            parts += (texts[owner][done:begin], self._replacement(value))
+            replacement = self._replacement(value)
+            meter.add(2 * (max(begin - done, 0) + len(replacement)))  # once more when they are joined
+            parts += (texts[owner][done:begin], replacement)
             done = end
         if parts:
             made[last] = b"".join(parts) + texts[last][done:]
         for owner in overlapping:
-            made[owner] = self._replaced(texts[owner])
+            made[owner] = self._replaced(texts[owner], meter)
         return made
 
-    def _replaced(self, text: bytes) -> bytes:
+    def _replaced(self, text: bytes, meter: StringMeter) -> bytes:
         """Replace the longest matching prefix at each position, from left to right."""
         if self._none:
             return text
@@ -139,12 +155,17 @@ class Normalizer:
                 if values[node] >= 0:
                     found, behind = values[node], end + 1
             if 0 <= found < len(self._replacements):
+                replacement = self._replacement(found)
+                meter.add(3 * (at - done + len(replacement)), 0)  # twice more when it is ended
                 made += text[done:at]
-                made += self._replacement(found)
+                made += replacement
                 done = at = behind
             else:
                 at += 1
-        return bytes(made + text[done:]) if done else text
+        if not done:
+            return text
+        made += text[done:]
+        return bytes(made)
 
     def _replacement(self, place: int) -> bytes:
         found = self._known.get(place)

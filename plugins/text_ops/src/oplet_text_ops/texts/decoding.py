@@ -12,6 +12,7 @@ import numpy as np
 from oplet import Context, Node, TensorType, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
+from oplet.kernels.strings import StringMeter
 from oplet_text_ops.batches import parts
 from oplet_text_ops.nodes import give_all
 from oplet_text_ops.texts.encodings import Decoded, Errors, decoder, read_errors
@@ -55,9 +56,11 @@ def decode_all(texts: Sequence[bytes], read: Callable[[Sequence[bytes]], Decoded
     """
     none = np.zeros(0, np.int64)
     found = [Decoded(none, none, none)]
+    meter = StringMeter()
     for part in parts(texts, _SCRATCH):
         points, starts, counts = read(part)
         points, kept = errors.apply(points, "a string has bytes that are no character of its encoding")
         ends = np.concatenate([[0], np.cumsum(kept)])[np.concatenate([[0], np.cumsum(counts)])]
         found.append(Decoded(points, starts[kept], np.diff(ends)))
+        meter.add(2 * sum(column.nbytes for column in found[-1]), 0)  # each once more when they are joined
     return Decoded(*(np.concatenate(column) for column in zip(*found)))

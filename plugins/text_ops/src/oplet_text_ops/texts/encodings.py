@@ -5,7 +5,7 @@ Encodings are named as ICU names them, without regard to case and to what is nei
 
 from __future__ import annotations
 
-import itertools
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from oplet import Node, ensure
 from oplet.kernels.options import flag, integer
+from oplet.kernels.strings import make_strings
 from oplet_text_ops.texts.utf8 import ILL_FORMED, Joined, decode
 
 __all__ = ["Decoded", "Errors", "decoder", "encoder", "read_errors"]
@@ -105,8 +106,12 @@ def encoder(name: object) -> Callable[[Array, Array], list[bytes]]:
 
     def write(points: Array, splits: Array) -> list[bytes]:
         text = points.astype("<u4").tobytes().decode("utf-32-le")
-        bounds = splits.tolist()
-        return [text[start:end].encode(found) for start, end in itertools.pairwise(bounds)]  # type: ignore[arg-type] # ensured
+        bounds = array("q", splits.astype(np.int64).tobytes())
+
+        def encoded(row: int) -> bytes:
+            return text[bounds[row] : bounds[row + 1]].encode(found)  # type: ignore[arg-type] # ensured
+
+        return make_strings(encoded, range(len(bounds) - 1), lambda row: 4 * (bounds[row + 1] - bounds[row]))
 
     return write
 

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from oplet import checkpoint, ensure
+from oplet.kernels.strings import StringMeter
 
 __all__ = ["Pattern", "compile_pattern", "split"]
 
@@ -18,6 +19,8 @@ Pattern = Any
 _LOOKS_BACK = re.compile(rb"\\[AbB]|(?<!\[)\^")
 #: A mask of the matches between two checkpoints.
 _OFTEN = 0xFF
+#: Bytes of where a part begins and ends.
+_PLACE = 160
 
 
 def compile_pattern(pattern: bytes) -> Pattern:
@@ -40,7 +43,7 @@ def compile_pattern(pattern: bytes) -> Pattern:
         ensure(False, f"{pattern!r:.80} is no regular expression that RE2 takes: {text}.")
 
 
-def split(text: bytes, delimiter: Pattern, kept: Pattern | None) -> list[tuple[int, int]]:
+def split(text: bytes, delimiter: Pattern, kept: Pattern | None, meter: StringMeter) -> list[tuple[int, int]]:
     """Split a text at delimiters; return start and end of the parts, including delimiters that `kept` matches entirely.
 
     The delimiter is the first group of each match; what else a match has is left out, as in TensorFlow Text.
@@ -68,6 +71,7 @@ def split(text: bytes, delimiter: Pattern, kept: Pattern | None) -> list[tuple[i
         count += 1
         if not count & _OFTEN:
             checkpoint()
+            meter.hold(_PLACE * len(found))
     if at < len(text):
         found.append((at, len(text)))
     return found

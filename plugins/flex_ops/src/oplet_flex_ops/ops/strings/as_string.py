@@ -7,8 +7,9 @@ from typing import Any
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
+from oplet.kernels.strings import make_strings
 from oplet_flex_ops.attributes import Attributes, checked_attributes
-from oplet_flex_ops.texts.elementwise import charge_strings, checked, put_strings
+from oplet_flex_ops.texts.elementwise import put_strings
 from oplet_flex_ops.texts.numbers import PrintFormat
 
 _FLOATS = (TensorType.FLOAT16, TensorType.FLOAT32, TensorType.FLOAT64, TensorType.BFLOAT16)
@@ -57,11 +58,14 @@ def _writer(attributes: Attributes, type: TensorType) -> tuple[Callable[[Any], b
 
 def bind(context: Context, node: Node) -> Thunk:
     source, target = node.inputs[0].data, node.outputs[0].data
-    write, most = node.prepared
+    write: Callable[[Any], bytes] = node.prepared[0]
+    most: int = node.prepared[1]
+
+    def size(value: Any) -> int:
+        return most + len(value) if isinstance(value, bytes) else most
 
     def run() -> None:
-        charge_strings(source.size, most * source.size)
-        put_strings(target, [write(value) for value in checked(source.ravel().tolist())])
+        put_strings(target, make_strings(write, source.ravel().tolist(), size))
 
     return run
 

@@ -10,6 +10,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.axes import read_int
+from oplet.kernels.strings import STRING, StringMeter
 from oplet_flex_ops.attributes import checked_attributes
 
 #: The types of both operators, and those of DecodeRaw alone.
@@ -43,16 +44,17 @@ def bind(context: Context, node: Node) -> Thunk:
         if len(node.inputs) == 2:
             length = read_int(node.inputs[1])
             ensure(length > 0, lambda: f"the length is {length}; it must be above 0.")
-            charge(length * len(items))
+            charge((2 * length + STRING) * len(items))
             items = [item[:length].ljust(length, b"\0") for item in items]
         else:
             lengths = {len(item) for item in items}
             ensure(len(lengths) <= 1, lambda: f"the strings are {sorted(lengths)[:2]} bytes long; all must have one length.")
             length = lengths.pop() if lengths else 0
+            charge(length * len(items))
         size = dtype.itemsize
         ensure(not length % size, lambda: f"strings of {length} bytes do not hold numbers of {size} bytes.")
         context.resize_tensor(output, (*strings.shape, length // size))
-        joined = b"".join(items)
+        joined = StringMeter().join(b"", items)
         if dtype == np.bool_:
             output.data.reshape(-1)[:] = np.frombuffer(joined, np.uint8) != 0
             return

@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from itertools import repeat
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int, read_ints, resolve_axis
 from oplet.kernels.operands import ensure_same_shape
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
+from oplet.kernels.strings import StringMeter
 from oplet_flex_ops.attributes import checked_attributes
-from oplet_flex_ops.texts.elementwise import charge_strings, checked, put_strings
+from oplet_flex_ops.texts.elementwise import checked, put_strings
 
+#: Bytes of a reference, of a list of a few, and of a number with its reference.
+_REFERENCE, _LIST, _NUMBER = 8, 96, 40
 _INTEGERS = (TensorType.INT32, TensorType.INT64)
 
 
@@ -35,12 +39,16 @@ def bind_join(context: Context, node: Node) -> Thunk:
     sources = [tensor.data for tensor in node.inputs]
 
     def run() -> None:
-        columns = [source.ravel().tolist() for source in sources]
-        each = [target.size if not source.ndim else 1 for source in sources]
-        characters = sum(times * sum(map(len, column)) for times, column in zip(each, columns))
-        charge_strings(target.size, characters + len(separator) * target.size * (len(sources) - 1))
-        columns = [column * times for column, times in zip(columns, each)]
-        put_strings(target, [separator.join(parts) for parts in checked(zip(*columns))])
+        meter = StringMeter()
+        lists: dict[int, list[bytes]] = {}
+        for source in {id(source): source for source in sources}.values():
+            meter.hold(_REFERENCE * source.size * (len(lists) + 1))
+            lists[id(source)] = source.ravel().tolist()
+        columns = [lists[id(source)] if source.ndim else repeat(source.item(), target.size) for source in sources]
+        made = []
+        for parts in zip(*columns):
+            made.append(meter.join(separator, parts))
+        put_strings(target, made)
 
     return run
 
@@ -86,9 +94,13 @@ def _reduction(node: Node, separator: bytes) -> Thunk:
     rows: Array = source.transpose(kept + axes[::-1])
 
     def run() -> None:
+        meter, made = StringMeter(), []
+        meter.hold(2 * _REFERENCE * rows.size)
         strings = rows.ravel().tolist()
-        charge_strings(target.size, sum(map(len, strings)) + len(separator) * len(strings))
-        put_strings(target, [separator.join(strings[at * each : (at + 1) * each]) for at in checked(range(target.size))])
+        for at in range(target.size):
+            parts = strings[at * each : (at + 1) * each]
+            made.append(meter.join(separator, parts))
+        put_strings(target, made)
 
     return run
 
@@ -128,15 +140,16 @@ def _segment_join(node: Node, separator: bytes) -> Thunk:
 
     def run() -> None:
         count, width = target.shape[0], math.prod(target.shape[1:])
+        meter = StringMeter()
+        meter.hold(_LIST * target.size + 2 * _REFERENCE * strings.size + _NUMBER * segments.size)
         items, ids = strings.ravel().tolist(), segments.ravel().tolist()
         outside = [number for number in ids if not 0 <= number < count]
         ensure(not outside, lambda: f"a row is of segment {outside[0]}; there are {count} segments, from 0 on.")
-        charge_strings(2 * target.size, sum(map(len, items)) + len(separator) * len(items))
         parts: list[list[bytes]] = [[] for _ in range(target.size)]
         for row, number in enumerate(checked(ids)):
             for column in range(width):
                 parts[number * width + column].append(items[row * width + column])
-        put_strings(target, [separator.join(part) for part in parts])
+        put_strings(target, [meter.join(separator, part) for part in parts])
 
     return run
 

@@ -6,19 +6,18 @@ The static operators have the pattern among their attributes, the others as an i
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Thunk
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.strings import STRING, StringMeter
 from oplet_flex_ops.attributes import Attributes, checked_attributes
 from oplet_flex_ops.texts.elementwise import checked, elementwise, put_strings
 from oplet_flex_ops.texts.regular import compile_pattern, replace_all, replace_first
 
-
-def static_replace(attributes: Attributes) -> Callable[[bytes], bytes]:
-    pattern, rewrite = compile_pattern(attributes.raw("pattern")), attributes.raw("rewrite")
-    replace = _replacement(attributes)
-    return lambda string: replace(pattern, rewrite, string)
+#: Replaces matches of a pattern in a string by a replacement.
+Replace = Callable[[Any, bytes, bytes, StringMeter], bytes]
 
 
 def static_match(attributes: Attributes) -> Callable[[bytes], bool]:
@@ -37,10 +36,30 @@ def bind_replace(context: Context, node: Node) -> Thunk:
     strings, pattern, rewrite = (tensor.data for tensor in node.inputs)
 
     def run() -> None:
-        compiled, replacement = compile_pattern(pattern.item()), rewrite.item()
-        put_strings(target, [replace(compiled, replacement, string) for string in checked(strings.ravel().tolist())])
+        _replace(replace, compile_pattern(pattern.item()), rewrite.item(), strings, target)
 
     return run
+
+
+def prepare_static_replace(context: Context, node: Node) -> None:
+    """Check the node's input, strings; the pattern and the replacement are among its attributes."""
+    attributes = checked_attributes(node, 1)
+    _check(context, node, TensorType.STRING)
+    node.prepared = _replacement(attributes), compile_pattern(attributes.raw("pattern")), attributes.raw("rewrite")
+
+
+def bind_static_replace(context: Context, node: Node) -> Thunk:
+    replace, pattern, rewrite = node.prepared
+    return partial(_replace, replace, pattern, rewrite, node.inputs[0].data, node.outputs[0].data)
+
+
+def _replace(replace: Replace, pattern: Any, rewrite: bytes, strings: Array, target: Array) -> None:
+    meter, made = StringMeter(), []
+    for string in checked(strings.ravel().tolist()):
+        counted = meter.total
+        made.append(replace(pattern, rewrite, string, meter))
+        meter.settle(meter.total - counted, len(made[-1]) + STRING)
+    put_strings(target, made)
 
 
 def prepare_match(context: Context, node: Node) -> None:
@@ -59,7 +78,7 @@ def bind_match(context: Context, node: Node) -> Thunk:
     return run
 
 
-def _replacement(attributes: Attributes) -> Callable[[Any, bytes, bytes], bytes]:
+def _replacement(attributes: Attributes) -> Replace:
     return replace_all if attributes.flag("replace_global", default=True) else replace_first
 
 
@@ -78,5 +97,5 @@ def _ensure_scalar(tensor: Tensor) -> None:
 
 REPLACE = Registration(prepare=prepare_replace, bind=bind_replace, pure=True)
 MATCH = Registration(prepare=prepare_match, bind=bind_match, pure=True)
-STATIC_REPLACE = elementwise(static_replace)
+STATIC_REPLACE = Registration(prepare=prepare_static_replace, bind=bind_static_replace, pure=True)
 STATIC_MATCH = elementwise(static_match, TensorType.BOOL)

@@ -12,20 +12,23 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
+from oplet.kernels.strings import STRING, StringMeter
 from oplet_flex_ops.attributes import Attributes, checked_attributes
-from oplet_flex_ops.texts.elementwise import charge_strings, checked, put_strings
+from oplet_flex_ops.texts.elementwise import checked, put_strings
 
 _SPACE = b" \t\n\v\f\r"
-#: Returns the function that splits a string, for a delimiter or separator.
-_Splitter = Callable[[bytes], Callable[[bytes], list[bytes]]]
+#: Bytes of scratch for each part, besides itself: its references, and its place in its row.
+_SCRATCH = 48
+#: Returns the function that splits a string, for a delimiter or separator, and the one that returns how many parts that may make.
+_Splitter = Callable[[bytes], tuple[Callable[[bytes], list[bytes]], Callable[[bytes], int]]]
 
 
 def _at_bytes(attributes: Attributes) -> _Splitter:
     skip = attributes.flag("skip_empty", default=True)
 
-    def make(delimiter: bytes) -> Callable[[bytes], list[bytes]]:
+    def make(delimiter: bytes) -> tuple[Callable[[bytes], list[bytes]], Callable[[bytes], int]]:
         if not delimiter:
-            return lambda string: [string[at : at + 1] for at in range(len(string))]
+            return (lambda string: [string[at : at + 1] for at in range(len(string))]), len
         one, same = delimiter[:1], bytes.maketrans(delimiter, delimiter[:1] * len(delimiter))
 
         def split(string: bytes) -> list[bytes]:
@@ -35,7 +38,7 @@ def _at_bytes(attributes: Attributes) -> _Splitter:
                 at += len(blurred) + 1
             return [part for part in parts if part] if skip else parts
 
-        return split
+        return split, lambda string: string.translate(same).count(one) + 1
 
     return make
 
@@ -43,13 +46,13 @@ def _at_bytes(attributes: Attributes) -> _Splitter:
 def _at_separator(attributes: Attributes) -> _Splitter:
     most = attributes.integer("maxsplit", default=-1)
 
-    def make(separator: bytes) -> Callable[[bytes], list[bytes]]:
+    def make(separator: bytes) -> tuple[Callable[[bytes], list[bytes]], Callable[[bytes], int]]:
         if not most:
-            return lambda string: [string]
+            return (lambda string: [string]), lambda string: 1
         if separator:
-            return lambda string: string.split(separator, most)
+            return (lambda string: string.split(separator, most)), lambda string: string.count(separator) + 1
         if most < 0:
-            return bytes.split
+            return bytes.split, lambda string: len(string) // 2 + 1
 
         def split(string: bytes) -> list[bytes]:
             parts = string.split(None, most)
@@ -57,7 +60,7 @@ def _at_separator(attributes: Attributes) -> _Splitter:
                 parts.append(b"")  # what is left after the last part that was asked for, nothing
             return parts
 
-        return split
+        return split, lambda string: len(string) // 2 + 1
 
     return make
 
@@ -83,15 +86,22 @@ def _registration(settings: Callable[[Attributes], _Splitter]) -> Registration:
         make = node.prepared
 
         def run() -> None:
-            split, items = make(separator.item()), strings.tolist()
-            charge_strings(sum(map(len, items)) + len(items), 0)  # at most a part for each byte
-            rows = [split(item) for item in checked(items)]
+            (split, most), items = make(separator.item()), strings.tolist()
+            meter, rows, held = StringMeter(), [], 0
+            for item in checked(items):
+                parts = most(item)
+                meter.add(len(item), parts)
+                held += parts
+                meter.hold(_SCRATCH * held)
+                rows.append(split(item))
+                meter.settle(STRING * (parts - len(rows[-1])), 0)
+                held += len(rows[-1]) - parts
             sizes = [len(row) for row in rows]
             count = sum(sizes)
             context.resize_tensor(indices, (count, 2))
             context.resize_tensor(values, (count,))
             indices.data[:, 0] = np.repeat(np.arange(len(rows)), sizes)
-            indices.data[:, 1] = [at for size in sizes for at in range(size)]
+            indices.data[:, 1] = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
             put_strings(values.data, [part for row in rows for part in row])
             shape.data[:] = len(rows), max(sizes, default=0)
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
+
+import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_vector
+from oplet.kernels.strings import StringMeter
 from oplet_flex_ops.attributes import checked_attributes
-from oplet_flex_ops.texts.elementwise import charge_strings, checked, put_strings
+from oplet_flex_ops.texts.elementwise import checked, put_strings
+
+#: Bytes of a reference.
+_REFERENCE = 8
 
 
 class _Settings(NamedTuple):
@@ -23,11 +31,6 @@ class _Settings(NamedTuple):
     def padding_of(self, width: int) -> int:
         """Return how many padding strings go before and after a row for n-grams of that width."""
         return width - 1 if self.padding < 0 else min(self.padding, width - 1)
-
-    def count(self, size: int) -> int:
-        """Return the number of n-grams of a row of `size` strings."""
-        found = sum(max(0, size + 2 * self.padding_of(width) - width + 1) for width in self.widths)
-        return found or int(self.whole_short and size > 0)
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -55,14 +58,12 @@ def bind(context: Context, node: Node) -> Thunk:
     settings: _Settings = node.prepared
 
     def run() -> None:
-        items, ends = strings.tolist(), splits.tolist()
+        items, ends = strings.tolist(), array("q", splits.astype(np.int64).tobytes())
         _check_splits(ends, len(items))
-        sizes = [end - start for start, end in pairwise(ends)]
-        totals = [0]
-        for size in sizes:
-            totals.append(totals[-1] + settings.count(size))
-        _charge(settings, items, totals[-1])
-        found = [run for start, end in checked(pairwise(ends)) for run in _runs(settings, items[start:end])]
+        meter, found, totals = StringMeter(), [], array("q", [0])
+        for start, end in checked(pairwise(ends)):
+            found += _runs(settings, items[start:end], meter)
+            totals.append(len(found))
         context.resize_tensor(node.outputs[0], (len(found),))
         put_strings(node.outputs[0].data, found)
         context.resize_tensor(node.outputs[1], (len(totals) if ends else 0,))
@@ -71,7 +72,7 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-def _check_splits(ends: list[int], count: int) -> None:
+def _check_splits(ends: array[int], count: int) -> None:
     if not ends:
         ensure(not count, lambda: f"there are no rows for {count} strings: data_splits is empty.")
         return
@@ -82,24 +83,22 @@ def _check_splits(ends: list[int], count: int) -> None:
     )
 
 
-def _charge(settings: _Settings, items: list[bytes], count: int) -> None:
-    """Charge the n-grams' memory to the limit: each has at most `width` times the longest string or padding."""
-    longest = max(map(len, [*items, settings.left, settings.right])) + len(settings.separator)
-    widest = max([*settings.widths, len(items) + 2 * max(settings.padding, 0) if settings.whole_short else 0], default=0)
-    charge_strings(count, count * longest * widest)
-
-
-def _runs(settings: _Settings, row: list[bytes]) -> list[bytes]:
-    found = [run for width in settings.widths for run in _of_width(settings, row, width, settings.padding_of(width))]
+def _runs(settings: _Settings, row: list[bytes], meter: StringMeter) -> list[bytes]:
+    found = [run for width in settings.widths for run in _of_width(settings, row, width, settings.padding_of(width), meter)]
     if not found and row and settings.whole_short:
         ensure(settings.padding >= 0, "short rows are kept (preserve_short_sequences) with a pad_width below 0.")
-        found = _of_width(settings, row, len(row) + 2 * settings.padding, settings.padding)
+        found = [*_of_width(settings, row, len(row) + 2 * settings.padding, settings.padding, meter)]
     return found
 
 
-def _of_width(settings: _Settings, row: list[bytes], width: int, padding: int) -> list[bytes]:
+def _of_width(settings: _Settings, row: list[bytes], width: int, padding: int, meter: StringMeter) -> Iterator[bytes]:
+    """Yield the n-grams of a row of one width."""
+    count = len(row) + 2 * padding - width + 1
+    if count <= 0:
+        return
+    meter.hold(_REFERENCE * (len(row) + 2 * padding + width))
     padded = [settings.left] * padding + row + [settings.right] * padding
-    return [settings.separator.join(padded[at : at + width]) for at in range(len(padded) - width + 1)]
+    yield from meter.join_windows(settings.separator, padded, width)
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind)

@@ -6,6 +6,7 @@ characters it takes nothing, and is refused with a negative position.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +16,12 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.broadcasting import broadcast_shape
 from oplet.kernels.operands import ensure_same_shape
+from oplet.kernels.strings import StringMeter
 from oplet_flex_ops.attributes import checked_attributes
-from oplet_flex_ops.texts.elementwise import checked, put_strings
+from oplet_flex_ops.texts.elementwise import put_strings
+
+#: Bytes of scratch for each byte of a string whose characters are counted, bytes or items that are looked at at once, and how slow the former is.
+_SCRATCH, _PIECE, _SLOW = 8, 1 << 14, 16
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -30,33 +35,64 @@ def prepare(context: Context, node: Node) -> None:
         attributes.ensure_type("T", tensor)
     ensure_same_shape(positions, lengths)
     unit = attributes.text("unit", "BYTE", "UTF8_CHAR", default="BYTE")
-    node.prepared = _bytes if unit == "BYTE" else _characters
+    node.prepared = _Bytes if unit == "BYTE" else _Characters
     context.resize_tensor(node.outputs[0], broadcast_shape(strings, positions))
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    part: Callable[[bytes, int, int], bytes] = node.prepared
+    span: Callable[[bytes, int, int], tuple[int, int]] = node.prepared()
     target = node.outputs[0].data
     sources: list[Any] = [np.broadcast_to(tensor.data, target.shape) for tensor in node.inputs]
 
     def run() -> None:
-        strings, positions, lengths = (source.ravel().tolist() for source in sources)
-        put_strings(target, [part(*each) for each in checked(zip(strings, positions, lengths))])
+        meter, made = StringMeter(), []
+        for first in range(0, target.size, _PIECE):
+            columns = (source.flat[first : first + _PIECE].tolist() for source in sources)
+            for string, position, length in zip(*columns):
+                start, stop = span(string, position, length)
+                meter.add(stop - start)
+                made.append(string[start:stop])
+        put_strings(target, made)
 
     return run
 
 
-def _bytes(string: bytes, position: int, length: int) -> bytes:
-    start = _start(string, position, len(string))
-    return string[start:] if length < 0 else string[start : start + length]
+class _Bytes:
+    """The part of a string, counted in bytes."""
+
+    def __call__(self, string: bytes, position: int, length: int) -> tuple[int, int]:
+        """Return where the part begins and ends in the string."""
+        start = _start(string, position, len(string))
+        return start, len(string) if length < 0 else max(start, min(start + length, len(string)))
 
 
-def _characters(string: bytes, position: int, length: int) -> bytes:
-    starts = [at for at, byte in enumerate(string) if byte & 0xC0 != 0x80 or not at]
-    start = _start(string, position, len(starts))
-    ensure(length >= 0 or position >= 0, lambda: f"{length} characters from position {position} on are asked for.")
-    starts.append(len(string))
-    return string[starts[start] : starts[min(start + max(length, 0), len(starts) - 1)]]
+class _Characters:
+    """The part of a string, counted in characters of UTF-8; where those of the last string begin is kept, as the next may be the same."""
+
+    def __init__(self) -> None:
+        self._string, self._starts = b"", array("q")
+
+    def __call__(self, string: bytes, position: int, length: int) -> tuple[int, int]:
+        """Return where the part begins and ends in the string."""
+        if string is not self._string:
+            self._string, self._starts = string, _starts(string)
+        starts = self._starts
+        start = _start(string, position, len(starts))
+        ensure(length >= 0 or position >= 0, lambda: f"{length} characters from position {position} on are asked for.")
+        stop = start + max(length, 0)
+        first, last = (starts[at] if at < len(starts) else len(string) for at in (start, stop))
+        return first, last
+
+
+def _starts(string: bytes) -> array[int]:
+    """Return where the characters of a string begin; it is looked at in pieces, so that the run can be stopped."""
+    starts, meter = array("q"), StringMeter()
+    meter.hold(_SCRATCH * len(string))
+    for first in range(0, len(string), _PIECE):
+        piece = string[first : first + _PIECE]
+        meter.read(_SLOW * len(piece))
+        starts.extend([at for at, byte in enumerate(piece, first) if byte & 0xC0 != 0x80 or not at])
+    return starts
 
 
 def _start(string: bytes, position: int, size: int) -> int:

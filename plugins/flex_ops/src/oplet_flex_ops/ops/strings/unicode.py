@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import codecs
 import re
+from array import array
 from itertools import pairwise
 from typing import NamedTuple
+
+import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, decline, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_vector
+from oplet.kernels.strings import STRING, StringMeter, make_strings
 from oplet_flex_ops.attributes import Attributes, checked_attributes
-from oplet_flex_ops.texts.elementwise import charge_strings, checked, put_strings
+from oplet_flex_ops.texts.elementwise import checked, put_strings
 
 _CODECS = {
     "utf8": "utf-8", "utf16be": "utf-16-be", "utf16le": "utf-16-le", "utf32be": "utf-32-be", "utf32le": "utf-32-le",
@@ -23,6 +27,10 @@ _CODECS = {
 }  # fmt: skip
 #: The code point that stands for an error of n bytes while a string is decoded is this one and n: a surrogate, which no string has.
 _ERROR, _LONGEST_ERROR = 0xD800, 16
+#: Bytes of scratch for each byte of a string that is decoded, and for each code point that is encoded.
+_SCRATCH, _NUMBERS = 80, 32
+#: Characters between two looks at the clock, and the bytes that they count for.
+_OFTEN, _SLOW = 0x3FFF, 1 << 20
 _HANDLER = "oplet_flex_ops.unicode"
 codecs.register_error(_HANDLER, lambda error: (chr(_ERROR + error.end - error.start), error.end))  # type: ignore[attr-defined]
 
@@ -64,10 +72,14 @@ def _width(point: int, codec: str) -> int:
     return 4 if codec.startswith("utf-32") else 1
 
 
-def _code_points(string: bytes, codec: str, settings: _Settings) -> tuple[list[int], list[int]]:
+def _code_points(string: bytes, codec: str, settings: _Settings, meter: StringMeter) -> tuple[list[int], list[int]]:
     """Decode a string; return its code points, and the byte offset at which each begins."""
     points, starts, at = [], [], 0
-    for point in map(ord, string.decode(codec, _HANDLER)):
+    meter.hold(_SCRATCH * len(string))
+    text = string.decode(codec, _HANDLER)
+    for number, point in enumerate(map(ord, text)):
+        if not number & _OFTEN:
+            meter.read(_SLOW)
         wrong = _ERROR < point <= _ERROR + _LONGEST_ERROR
         size = point - _ERROR if wrong else _width(point, codec)
         if wrong and settings.errors == "strict":
@@ -99,10 +111,12 @@ def bind_decode(context: Context, node: Node) -> Thunk:
 
     def run() -> None:
         items = node.inputs[0].data.ravel().tolist()
-        charge_strings(2 * sum(map(len, items)), 0)
+        meter = StringMeter()
         ends, points, starts = [0], [], []
         for item in checked(items):
-            more, at = _code_points(item, codec, settings)
+            meter.add(0, 2 * len(item))
+            more, at = _code_points(item, codec, settings, meter)
+            meter.settle(STRING * 2 * len(item), STRING * 2 * len(more))
             points += more
             starts += at
             ends.append(len(points))
@@ -130,24 +144,30 @@ def bind_encode(context: Context, node: Node) -> Thunk:
     codec, settings = node.prepared
 
     def run() -> None:
-        values, ends = points.tolist(), splits.tolist()
+        ends = array("q", splits.astype(np.int64).tobytes())
         rising = all(start <= end for start, end in pairwise(ends))
         ensure(
-            ends[0] == 0 and ends[-1] == len(values) and rising,
-            lambda: f"input_splits begins with {ends[0]} and ends with {ends[-1]}; it must rise from 0 to {len(values)}.",
+            ends[0] == 0 and ends[-1] == points.size and rising,
+            lambda: f"input_splits begins with {ends[0]} and ends with {ends[-1]}; it must rise from 0 to {points.size}.",
         )
-        charge_strings(target.size, 4 * len(values))
-        text = [_encodable(value, settings) for value in values]
-        put_strings(target, ["".join(text[a:b]).encode(codec) for a, b in checked(pairwise(ends))])
+        meter = StringMeter()
+        meter.hold(_NUMBERS * points.size)
+        good = (points >= 0) & (points <= 0x10FFFF) & ((points < 0xD800) | (points > 0xDFFF))
+        values = points
+        if not good.all():
+            ensure(settings.errors != "strict", lambda: f"the code point {points[~good][0]} is no character.")
+            if settings.errors == "ignore":
+                values, ends = points[good], array("q", np.concatenate([[0], np.cumsum(good)])[splits].tobytes())
+            else:
+                values = np.where(good, points, settings.replacement)
+        text = values.astype("<u4").tobytes().decode("utf-32-le")
+
+        def encoded(row: int) -> bytes:
+            return text[ends[row] : ends[row + 1]].encode(codec)
+
+        put_strings(target, make_strings(encoded, range(target.size), lambda row: 4 * (ends[row + 1] - ends[row]), scratch=1))
 
     return run
-
-
-def _encodable(point: int, settings: _Settings) -> str:
-    if _is_character(point):
-        return chr(point)
-    ensure(settings.errors != "strict", lambda: f"the code point {point} is no character.")
-    return "" if settings.errors == "ignore" else chr(settings.replacement)
 
 
 def prepare_transcode(context: Context, node: Node) -> None:
@@ -165,10 +185,12 @@ def bind_transcode(context: Context, node: Node) -> Thunk:
     given, wanted, settings = node.prepared
 
     def run() -> None:
-        items = source.ravel().tolist()
-        charge_strings(target.size, 4 * sum(map(len, items)))
-        rows = (_code_points(item, given, settings)[0] for item in checked(items))
-        put_strings(target, ["".join(map(chr, row)).encode(wanted) for row in rows])
+        items, meter = source.ravel().tolist(), StringMeter()
+
+        def transcoded(item: bytes) -> bytes:
+            return "".join(map(chr, _code_points(item, given, settings, meter)[0])).encode(wanted)
+
+        put_strings(target, make_strings(transcoded, items, len, growth=4, meter=meter))
 
     return run
 

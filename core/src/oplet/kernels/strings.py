@@ -1,0 +1,153 @@
+"""Strings that kernels make: charged in portions before they are made, with looks at the clock by their bytes.
+
+A kernel that makes strings uses one of these, whatever its inputs are: a million references to one long text are a tensor of a few
+megabytes, and what is made of them may be a million long texts.
+
+`make_strings` is for one string of each item, `StringMeter` for everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from oplet.ops.checkpoint import charge, checkpoint
+
+__all__ = ["STRING", "StringMeter", "make_strings"]
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+#: Bytes of a bytes object besides its characters, with the reference to it.
+STRING = 41
+#: Bytes that are made between two charges, bytes that are read between two looks at the clock, and strings of a portion.
+_PORTION, _READ, _FEW = 1 << 18, 1 << 20, 256
+#: The bytes that a step counts for besides those that it reads.
+_STEP = 512
+#: Bytes of a reference, and parts that are joined at once.
+_REFERENCE, _JOINED = 8, 1 << 12
+
+
+class StringMeter:
+    """Counts the strings that one call of a kernel makes, and what it reads and holds for that.
+
+    Attributes:
+        total: the bytes that were counted.
+    """
+
+    __slots__ = ("_charged", "_read", "total")
+
+    def __init__(self) -> None:
+        self.total = self._charged = self._read = 0
+
+    def add(self, characters: int, count: int = 1) -> None:
+        """Count strings that are about to be made; a string that is copied several times counts as often.
+
+        Args:
+            characters: their bytes together, at most.
+            count: how many they are.
+
+        Raises:
+            LimitError: all that were counted take more memory than is allowed.
+            DeadlineError: the run took longer than is allowed.
+        """
+        self.total += STRING * count + characters
+        if self.total - self._charged > _PORTION:
+            checkpoint()
+            charge(self.total)
+            self._charged = self.total
+
+    def hold(self, nbytes: int) -> None:
+        """Check memory that is about to be allocated for the time of one step, besides what was counted."""
+        if nbytes > _PORTION:
+            checkpoint()
+            charge(self.total + nbytes)
+
+    def read(self, nbytes: int) -> None:
+        """Count a step of work by its bytes, and a little for itself; look at the clock every megabyte."""
+        self._read += nbytes + _STEP
+        if self._read > _READ:
+            self._read = 0
+            checkpoint()
+
+    def join(self, separator: bytes, parts: Sequence[bytes]) -> bytes:
+        """Return the parts, joined; the string is counted before.
+
+        Many are joined a few at a time, as `bytes.join` holds 80 bytes for each.
+        """
+        nbytes = sum(map(len, parts)) + len(separator) * len(parts)
+        self.read(nbytes + _REFERENCE * len(parts))
+        self.add(nbytes)
+        if len(parts) <= _JOINED:
+            return separator.join(parts)
+        made = bytearray()
+        for first in range(0, len(parts), _JOINED):
+            if first:
+                made += separator
+            made += separator.join(parts[first : first + _JOINED])
+        self.hold(nbytes)
+        return bytes(made)
+
+    def join_windows(self, separator: bytes, parts: Sequence[bytes], width: int) -> Iterator[bytes]:
+        """Yield each `width` neighbours of the parts, joined; they are counted before, those of few bytes together."""
+        step = max(_FEW // width, 1)
+        for first in range(0, len(parts) - width + 1, step):
+            last = min(first + step, len(parts) - width + 1)
+            near = parts[first : last + width - 1]
+            # Each part lies in up to `width` of the joined ones.
+            nbytes = min(width, last - first) * (sum(map(len, near)) + len(separator) * len(near))
+            if nbytes + _REFERENCE * width * (last - first) > _READ:
+                for at in range(first, last):
+                    yield self.join(separator, parts[at : at + width])
+                continue
+            self.read(nbytes)
+            self.add(nbytes, last - first)
+            for at in range(first, last):
+                yield separator.join(parts[at : at + width])
+
+    def settle(self, estimated: int, made: int) -> None:
+        """Correct what was counted: strings of `made` bytes were counted as `estimated`."""
+        self.total += made - estimated
+        self._charged = min(self._charged, self.total)
+
+
+def make_strings(
+    make: Callable[[Item], Made],
+    items: Sequence[Item],
+    most: Callable[[Item], int],
+    *,
+    growth: int = 1,
+    scratch: int = 0,
+    size: Callable[[Made], int] = len,  # type: ignore[assignment] # what is made are strings, where nothing else is said
+    meter: StringMeter | None = None,
+) -> list[Made]:
+    """Return what `make` returns for each item, a string; charged before, and stopped where the run is to end.
+
+    Args:
+        make: makes the string of an item.
+        items: the items.
+        most: returns the most bytes of the string of an item, before they are multiplied by `growth`; for strings that is `len`.
+        growth: the most bytes of a string for each byte of `most`.
+        scratch: bytes that `make` holds for each byte of `most`, besides its result.
+        size: returns the bytes of what was made.
+        meter: counts them; a new one where it is left out.
+    """
+    meter = meter or StringMeter()
+    made: list[Made] = []
+    for first in range(0, len(items), _FEW):
+        part = items[first : first + _FEW]
+        counted = sum(map(most, part))
+        meter.read(counted + _STEP * len(part))
+        if (growth + scratch) * counted <= _READ:
+            meter.add(growth * counted, len(part))
+            made += map(make, part)
+            meter.settle(growth * counted, sum(map(size, made[first:])))
+            continue
+        for item in part:  # one by one
+            counted = most(item)
+            meter.read(counted)
+            meter.add(growth * counted)
+            meter.hold(scratch * counted)
+            made.append(make(item))
+            meter.settle(growth * counted, size(made[-1]))
+    return made
