@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 
 from oplet.errors import TensorError
-from oplet_tools.running.picture_parts import MOST_PARTS, TooManyParts, scans_of
 from oplet_tools.running.pictures import load_picture
+from oplet_tools.running.values.picture_parts import MOST_PARTS, TooManyParts, scans_of
 
 DETAILS = {
     "name": "x",

@@ -10,7 +10,7 @@ import pytest
 
 from oplet import ModelBuilder
 from oplet.schema.enums import TensorType
-from oplet_tools.running.result_sizes import result_bytes
+from oplet_tools.running.values.result_sizes import result_bytes
 
 
 def texts_model(path: Path, length: int, count: int) -> Path:

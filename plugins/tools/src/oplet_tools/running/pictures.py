@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from oplet.errors import TensorError, text_of
 from oplet.toolkit import open_file
-from oplet_tools.running.picture_parts import MOST_PARTS, TooManyParts, scans_of
 from oplet_tools.running.values.normalization import Normalization
 from oplet_tools.running.values.notices import Notice
+from oplet_tools.running.values.picture_parts import MOST_PARTS, TooManyParts, scans_of
 from oplet_tools.running.values.preprocessing import Preprocessing
 from oplet_tools.running.values.quantization import quantization_of
 

@@ -24,7 +24,7 @@ from oplet_tools.cli.settings import (
     Signature,
     settings_of,
 )
-from oplet_tools.running.result_sizes import MOST_RESULT_BYTES
+from oplet_tools.running.values.result_sizes import MOST_RESULT_BYTES
 
 if TYPE_CHECKING:
     from oplet_tools.cli.console import Printer
@@ -205,8 +205,8 @@ def run(
     from oplet_tools.running.formatting import as_json, highest_scores
     from oplet_tools.running.inputs import RowsError
     from oplet_tools.running.outputs import check_suffix, read_labels, save_outputs
-    from oplet_tools.running.result_sizes import check_result_bytes
     from oplet_tools.running.run import run_model
+    from oplet_tools.running.values.result_sizes import check_result_bytes
 
     if output is not None:
         check_suffix(output)

@@ -16,9 +16,9 @@ from oplet_tools.running.many.keeping.results import OutputForm, Records, Result
 from oplet_tools.running.many.reading.rows import InputOptions, Row
 from oplet_tools.running.model_runner import Details, add_value_rules
 from oplet_tools.running.outputs import top_scores
-from oplet_tools.running.result_sizes import MOST_RESULT_BYTES, check_result_bytes
 from oplet_tools.running.values.notices import Notice
 from oplet_tools.running.values.quantization import dequantize
+from oplet_tools.running.values.result_sizes import MOST_RESULT_BYTES, check_result_bytes
 
 __all__ = ["Finished", "RowRunner"]
 

@@ -25,7 +25,7 @@ from oplet_tools.running.many.keeping.results import CsvLines, JsonRows, OutputF
 from oplet_tools.running.many.preparing import Finished, RowRunner, input_details
 from oplet_tools.running.many.reading.rows import InputOptions
 from oplet_tools.running.many.reading.sources import Sources, open_sources
-from oplet_tools.running.result_sizes import MOST_RESULT_BYTES
+from oplet_tools.running.values.result_sizes import MOST_RESULT_BYTES
 
 if TYPE_CHECKING:
     from oplet import PluginManager

@@ -18,7 +18,7 @@ from oplet.toolkit import atomic_write
 from oplet_tools.running.many.keeping.results import OutputForm, Record, Records
 from oplet_tools.running.many.reading.arrow_tables import arrow_needs
 from oplet_tools.running.outputs import check_member
-from oplet_tools.running.result_sizes import OPTION
+from oplet_tools.running.values.result_sizes import OPTION
 
 if TYPE_CHECKING:
     import pyarrow as pa
