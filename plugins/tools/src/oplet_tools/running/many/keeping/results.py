@@ -32,7 +32,7 @@ _MOST_COLUMNS = 1024
 #: they leave out may come first. All forms of = + - @ that Unicode has for them count: East Asian keyboards and spreadsheets take the wide
 #: ones for the same.
 _FORMULA = re.compile(
-    r"""(^|[;\t])(?=[\s"]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u207c\u207a\u207b\u208c\u208a\u208b\u2212])"""
+    r"""(^|[;\t])(?=[ "]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u207c\u207a\u207b\u208c\u208a\u208b\u2212])"""
 )
 _RECORD = struct.Struct("<4sII")
 _MAGIC = b"ROW\n"
