@@ -17,6 +17,7 @@ from __future__ import annotations
 _HOMES = {
     # Files: safely read, safely written.
     "FOLDER_VARIABLE": "oplet.model.files.cache_folder",
+    "OwnFolder": "oplet.model.files.own_folder",
     "TEXT_BYTES": "oplet.model.files.regular_files",
     "atomic_write": "oplet.model.files.atomic_write",
     "cache_folder": "oplet.model.files.cache_folder",

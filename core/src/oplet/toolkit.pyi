@@ -22,6 +22,7 @@ from oplet.model.files.atomic_write import permissions as permissions
 from oplet.model.files.cache_folder import FOLDER_VARIABLE as FOLDER_VARIABLE
 from oplet.model.files.cache_folder import cache_folder as cache_folder
 from oplet.model.files.mapping import map_file as map_file
+from oplet.model.files.own_folder import OwnFolder as OwnFolder
 from oplet.model.files.regular_files import TEXT_BYTES as TEXT_BYTES
 from oplet.model.files.regular_files import open_file as open_file
 from oplet.model.files.regular_files import read_file as read_file

@@ -15,13 +15,8 @@ __all__ = ["each_text", "parts"]
 _AT_ONCE = 1 << 20
 
 
-<<<<<<< HEAD
-def parts(texts: Sequence[bytes], scratch: int) -> Iterator[Sequence[bytes]]:
-    """Yield the strings in batches of about a megabyte; count `scratch` bytes per byte of text against the memory limit."""
-=======
 def parts(texts: Sequence[bytes], scratch: int, at_once: int = _AT_ONCE) -> Iterator[Sequence[bytes]]:
     """Yield the strings in batches of about a megabyte, or of `at_once` bytes; charge `scratch` bytes of memory per byte of text."""
->>>>>>> h-texts
     ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 1)
     first, before = 0, 0
     while first < len(texts):
@@ -32,21 +27,7 @@ def parts(texts: Sequence[bytes], scratch: int, at_once: int = _AT_ONCE) -> Iter
         first, before = last, int(ends[last - 1])
 
 
-<<<<<<< HEAD
-def each_text(change: Callable[[bytes], bytes], texts: Sequence[bytes]) -> list[bytes]:
-    """Apply `change` to each string; count the results' bytes against the memory limit as they grow."""
-    made: list[bytes] = []
-    nbytes = 0
-    for first in range(0, len(texts), _FEW):
-        checkpoint()
-        part = list(map(change, texts[first : first + _FEW]))
-        nbytes += sum(map(len, part))
-        charge(nbytes)
-        made += part
-    return made
-=======
 def each_text(change: Callable[[bytes, StringMeter], bytes], texts: Sequence[bytes]) -> list[bytes]:
     """Apply `change` to each string; the results are charged before they are made, and by `change` where they grow."""
     meter = StringMeter()
     return make_strings(lambda text: change(text, meter), texts, len, meter=meter)
->>>>>>> h-texts

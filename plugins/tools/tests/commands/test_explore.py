@@ -204,3 +204,31 @@ def test_partitions_and_the_reasons_against_them_are_told(oplet: Any, examples: 
 def test_options_that_contradict_each_other_are_refused(oplet: Any, digits: Path) -> None:
     for options in (("--json", "-o", "x.html"), ("--open", "--json"), ("--open", "--format", "model-explorer")):
         assert oplet("explore", digits, *options).code == 2
+
+
+@pytest.mark.parametrize("format", ["html", "model-explorer"])
+def test_without_output_no_file_is_replaced_but_an_earlier_page(
+    oplet: Any, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "index.tflite").write_bytes(digits.read_bytes())
+    target = tmp_path / ("index.html" if format == "html" else "index.json")
+    target.write_text("<title>mine</title> oplet explore")
+    ran = oplet("explore", "index.tflite", "--format", format)
+    assert ran.code == 2
+    assert f"'{target.name}' is there already and is no page of" in " ".join(ran.err.replace("\u2502", " ").split())
+    assert "--output" in ran.err
+    assert target.read_text() == "<title>mine</title> oplet explore"
+    assert oplet("explore", "index.tflite", "--format", format, "-o", target).code == 0, "named, it is replaced"
+    made = target.read_bytes()
+    if format == "html":
+        target.write_bytes(made + b"<!-- old -->")
+        assert oplet("explore", "index.tflite").code == 0, "a page of its own is replaced"
+        assert target.read_bytes() == made
+    target.rename(tmp_path / "precious")
+    target.symlink_to("precious")
+    assert oplet("explore", "index.tflite", "--format", format).code == 2
+    assert target.is_symlink()
+    target.unlink()
+    assert oplet("explore", "index.tflite", "--format", format).code == 0
+    assert target.is_file()

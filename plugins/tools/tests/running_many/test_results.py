@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -227,6 +228,50 @@ def test_whatever_is_cut_off_leaves_the_whole_rows_before_it(format, rows, cut: 
         damaged[len(pieces[0])] ^= 0x40
         with pytest.raises((ValueError, KeyError)):
             format.read(io.BytesIO(bytes(damaged)))
+
+
+FORMULAS = [
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(1)",
+    "\uff1d1",
+    "\uff0b1",
+    "\uff0d1",
+    "\uff20a",
+    "\ufe661",
+    "\u22121",
+    " =1",
+    '"=1',
+    ' ""\uff1d1',
+]
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize("before", ["", "a;", "a\t", ";", "a; ", 'a;"', "=;"])
+def test_no_cell_is_a_formula_whatever_divides_cells(before: str, formula: str) -> None:
+    text = before + formula
+    forms = (
+        OutputForm("label", (2,), 1, (text,)),
+        OutputForm("spread", (1,)),
+        OutputForm("json", (-1,)),
+        OutputForm(text, ()),
+    )
+    texts = np.array([text.encode()], object)
+    outputs = {"spread": texts, "json": texts, text: np.float32(1), "label": np.zeros(2, np.float32)}
+    format = CsvLines(forms)
+    content = format.header() + format.encode(RowResult(0, text, outputs, {"label": [Score(0, text, 1.0)]}))
+    content += format.encode(RowResult(1, text, {}, {}, text))
+    lines = content.decode().splitlines()
+    assert len(lines) == 3
+    for separator in (",", ";", "\t"):
+        for cells in csv.reader(lines, delimiter=separator):
+            for cell in cells:
+                first = unicodedata.normalize("NFKC", cell.lstrip(' "')[:1]).replace("\u2212", "-")
+                assert not first or first not in "=+-@", (separator, cell)
+    [_, row, _] = csv.reader(lines)
+    [cell] = [cell for cell in row if cell.startswith("[")]
+    assert json.loads(cell) == [text], "JSON has the text as it is"
 
 
 def test_a_row_is_a_line_whatever_its_name_is() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -130,9 +131,10 @@ def test_without_an_interrupted_run_resume_begins_one(oplet, interrupted: Path) 
 
 
 def test_two_processes_do_not_write_the_same_results(oplet, interrupted: Path) -> None:
+    from oplet.toolkit import OwnFolder
     from oplet_tools.running.many.keeping.appending import AppendedFile
 
-    other = AppendedFile(interrupted / "r.jsonl.oplet-run" / "rows.jsonl")
+    other = AppendedFile(OwnFolder(interrupted / "r.jsonl.oplet-run"), "rows.jsonl")
     ran = oplet("run", "m.tflite", "-i", "p", "-o", "r.jsonl", "--resume")
     assert ran.code == 1
     assert "another process is writing it" in ran.err
@@ -157,6 +159,46 @@ def test_links_are_not_followed(oplet, interrupted: Path) -> None:
     assert oplet("run", "m.tflite", "-i", "p", "-o", "s.jsonl").code == 3
     assert precious.read_text() == "precious"
     assert not (interrupted / "s.jsonl").is_symlink()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs owners")
+@pytest.mark.parametrize("how", ["writable", "group", "foreign", "link"])
+def test_a_folder_that_somebody_else_may_write_into_holds_no_results(oplet, interrupted: Path, how: str) -> None:
+    planted = interrupted / "q.jsonl.oplet-run"
+    planted.mkdir()
+    precious = planted / "rows.jsonl"
+    precious.write_text("planted")
+    if how == "foreign":
+        if os.geteuid():
+            pytest.skip("only the administrator gives files away")
+        os.chown(planted, 12345, 12345)
+    elif how == "link":
+        planted.rename(interrupted / "elsewhere")
+        planted.symlink_to(interrupted / "elsewhere")
+    else:
+        planted.chmod(0o777 if how == "writable" else 0o775)
+    for more in ((), ("--resume",), ("--no-resume",)):
+        ran = oplet("run", "m.tflite", "-i", "p", "-o", "q.jsonl", *more)
+        assert ran.code == 1, more
+        assert "q.jsonl.oplet-run' is a link, no folder, or one that somebody else may write into" in ran.err
+        assert "give --output a file in a folder of your own" in ran.err
+    assert precious.read_text() == "planted"
+    assert not os.path.lexists(interrupted / "q.jsonl")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs permissions")
+def test_the_folder_is_the_user_s_alone_and_the_results_are_as_any_new_file(oplet, interrupted: Path) -> None:
+    before = os.umask(0)
+    try:
+        (interrupted / "new").touch()
+        shutil.rmtree(interrupted / "r.jsonl.oplet-run")
+        assert oplet("run", "m.tflite", "-i", "p", "-o", "r.jsonl", "--strict").code == 1
+        folder = interrupted / "r.jsonl.oplet-run"
+        assert [stat.S_IMODE(each.stat().st_mode) for each in (folder, *sorted(folder.iterdir()))] == [0o700, 0o600, 0o600]
+        assert oplet("run", "m.tflite", "-i", "p", "-o", "r.jsonl", "--resume").code == 3
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((interrupted / "r.jsonl").stat().st_mode) == stat.S_IMODE((interrupted / "new").stat().st_mode)
 
 
 def test_a_folder_with_something_else_in_it_stays(oplet, interrupted: Path) -> None:

@@ -113,3 +113,21 @@ def test_nothing_is_overwritten(oplet, tmp_path):
 def test_a_licence_that_would_break_the_file_is_refused(tmp_path):
     with pytest.raises(ScaffoldError, match="not a licence"):
         new_op("Sinh", tmp_path / "package", license='MIT"\nname = "x')
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs links and permissions")
+@pytest.mark.parametrize("command", [("new-op", "Atan"), ("new-delegate", "Atan")])
+def test_an_empty_folder_of_somebody_else_s_is_not_written_into_unless_it_is_named(oplet, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    planted = tmp_path / Names.of("Atan", command[0].removeprefix("new-")).distribution
+    planted.mkdir()
+    planted.chmod(0o777)
+    ran = oplet(*command)
+    assert ran.code == 1
+    assert "that somebody else may write into; name another with --directory" in ran.err
+    (tmp_path / "elsewhere").mkdir()
+    planted.rmdir()
+    planted.symlink_to("elsewhere")
+    assert oplet(*command).code == 1
+    assert os.listdir(tmp_path / "elsewhere") == []
+    assert oplet(*command, "--directory", planted).code == 0

@@ -1,25 +1,21 @@
 """Cache folder: what takes long to compute is kept there between runs, such as choices of engines, plans and machine code.
 
-What is read back is trusted, and some of it is run. So a file counts only if nobody else can have written it, and lies in a folder to which
-nobody else may add one.
+What is read back is trusted, and some of it is run; so the folder is one of the user's own.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import stat
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import BinaryIO
+from contextlib import suppress
+
+from oplet.model.files.own_folder import OwnFolder
 
 __all__ = ["FOLDER_VARIABLE", "CacheFolder", "cache_folder"]
 
 #: The environment variable that names oplet's cache folder.
 FOLDER_VARIABLE = "OPLET_CACHE_DIR"
-#: A link is not followed, and a pipe not waited for.
-_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def cache_folder() -> str:
@@ -40,7 +36,7 @@ def cache_folder() -> str:
     return next((os.path.join(place, "oplet") for place in places if os.path.isabs(place)), "")
 
 
-class CacheFolder:
+class CacheFolder(OwnFolder):
     """A subfolder of oplet's cache folder, whose files only the user can write.
 
     Args:
@@ -56,35 +52,12 @@ class CacheFolder:
         folder = cache_folder()
         return folder and os.path.join(folder, self._name)
 
-    def open(self, name: str) -> BinaryIO:
-        """Open a file of the cache folder for reading.
-
-        Raises:
-            OSError: there is none, or it is a link, no regular file, or one that somebody else may have written (`EPERM`).
-        """
-        return open(self._opened(name, os.O_RDONLY), "rb")
-
-    def update(self, name: str) -> BinaryIO:
-        """Open a file of the cache folder for reading and writing; it is created, empty, if it does not exist.
-
-        Raises:
-            OSError: it is a link or no regular file, somebody else may have written it, or it cannot be written.
-        """
-        self._make()
-        return open(self._opened(name, os.O_RDWR | os.O_CREAT), "r+b")
-
-    @contextmanager
-    def replace(self, name: str) -> Iterator[BinaryIO]:
-        """Context manager with a file that replaces the one of this name as a whole when the block ends without an exception.
-
-        Raises:
-            OSError: it cannot be written, or somebody else may write into the folder.
-        """
-        from oplet.model.files.atomic_write import atomic_write  # late, as most processes only read
-
-        self._make()
-        with atomic_write(os.path.join(self._own(), name), mode=0o600) as file:
-            yield file
+    def make(self) -> None:
+        path = self.path
+        if not path:
+            raise FileNotFoundError(errno.ENOENT, f"the user has no cache folder; name one with {FOLDER_VARIABLE}")
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        super().make()
 
     def keep_newest(self, start: str, end: str, most: int, most_bytes: int = sys.maxsize) -> None:
         """Remove the oldest files while there are too many; other processes may do the same at the same time.
@@ -108,32 +81,3 @@ class CacheFolder:
             if number >= most or total > most_bytes:
                 with suppress(OSError):
                     os.unlink(path)
-
-    def _make(self) -> None:
-        path = self.path
-        if not path:
-            raise FileNotFoundError(errno.ENOENT, f"the user has no cache folder; name one with {FOLDER_VARIABLE}")
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with suppress(FileExistsError):
-            os.mkdir(path, 0o700)  # a umask takes rights away only
-
-    def _own(self) -> str:
-        path = self.path
-        status = os.lstat(path)
-        if not stat.S_ISDIR(status.st_mode) or not _is_own(status):
-            raise PermissionError(errno.EPERM, "it is no folder into which the user alone may write", path)
-        return path
-
-    def _opened(self, name: str, flags: int) -> int:
-        path = os.path.join(self._own(), name)
-        number = os.open(path, flags | _SAFELY, 0o600)
-        status = os.fstat(number)
-        if stat.S_ISREG(status.st_mode) and _is_own(status):
-            return number
-        os.close(number)
-        raise PermissionError(errno.EPERM, "it is no file that the user alone may write", path)
-
-
-def _is_own(status: os.stat_result) -> bool:
-    """Return whether only the user can write the file or into the folder; the administrator can do so anyway."""
-    return not hasattr(os, "geteuid") or (status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022)

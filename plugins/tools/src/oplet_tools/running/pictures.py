@@ -16,6 +16,7 @@ from oplet.errors import TensorError, text_of
 from oplet.toolkit import open_file
 from oplet_tools.running.values.normalization import Normalization
 from oplet_tools.running.values.notices import Notice
+from oplet_tools.running.values.picture_parts import MOST_PARTS, TooManyParts, scans_of
 from oplet_tools.running.values.preprocessing import Preprocessing
 from oplet_tools.running.values.quantization import quantization_of
 
@@ -34,6 +35,8 @@ PICTURES_NEED = "pictures as inputs need Pillow: pip install pillow"
 _FORMATS = ("PNG", "JPEG")
 #: Most pixels of a picture, and most values of the input; each takes up to 8 bytes during conversion.
 _MOST_PIXELS = _MOST_VALUES = 1 << 26
+#: Most pixels that the scans of a JPEG go over, which take about a second: 16 scans of the largest picture, where usual ones have up to 12.
+_MOST_SCANNED = 1 << 30
 
 _ORIENTATION = 0x0112
 #: Pillow modes with an alpha channel; pictures of other modes may have a transparent colour.
@@ -170,8 +173,11 @@ def _open(path: Path, file: IO[bytes], layout: _Layout, picture: Picture) -> Ima
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            scans = scans_of(file)
+            file.seek(0)
             opened = Image.open(file, formats=_FORMATS)  # reads only the header
             _check_size(path, opened, layout)
+            _check_scans(path, opened, scans)
             picture.did(f"{opened.width} x {opened.height} {opened.mode}", size=[opened.width, opened.height], mode=opened.mode)
             frames = getattr(opened, "n_frames", 1)
             if frames > 1:
@@ -193,6 +199,11 @@ def _open(path: Path, file: IO[bytes], layout: _Layout, picture: Picture) -> Ima
             return image if image.mode == mode else image.convert(mode)
     except TensorError:
         raise
+    except TooManyParts as error:
+        raise TensorError(
+            f"'{path}' has more than {MOST_PARTS} parts beside its pixels (texts, profiles, tables); save it without them, or give the input's "
+            "value as .npy."
+        ) from error
     except Image.DecompressionBombError as error:
         raise TensorError(_too_large(path)) from error
     except MemoryError as error:
@@ -231,6 +242,14 @@ def _check_size(path: Path, image: Image, layout: _Layout) -> None:
         raise TensorError(
             f"'{path}' of {image.width} x {image.height} pixels gives an input of {height} x {width} x {layout.channels} more than the "
             f"{_MOST_VALUES} values that a picture may become; make it smaller, or give the input's value as .npy."
+        )
+
+
+def _check_scans(path: Path, image: Image, scans: int) -> None:
+    if scans * image.width * image.height > _MOST_SCANNED:
+        raise TensorError(
+            f"'{path}' of {image.width} x {image.height} pixels is stored in {scans} scans, each of which goes over all pixels, and together "
+            f"they may go over {_MOST_SCANNED}; save it as a baseline JPEG or as PNG, or give the input's value as .npy."
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from oplet import write_atomically
 from oplet.errors import OpletError
 from oplet.schema.enums import BuiltinOperator
+from oplet.toolkit import OwnFolder
 
 __all__ = ["Names", "ScaffoldError", "new_delegate", "new_op"]
 
@@ -128,6 +130,14 @@ def _write(
     target = Path(names.distribution) if directory is None else directory
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ScaffoldError(f"'{target}' is there already; name another folder with --directory, or remove it.")
+    if directory is None and os.path.lexists(target):
+        try:
+            OwnFolder(target).make()  # which is there: it only looks whose it is
+        except PermissionError as error:  # code that somebody else may change is not what this user installs
+            raise ScaffoldError(
+                f"'{target}' is there already, and is a link, or a folder that somebody else may write into; name another with --directory, or "
+                "remove it."
+            ) from error
     values = {
         **names._asdict(),
         "name": name,

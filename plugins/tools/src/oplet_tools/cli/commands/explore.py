@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
@@ -31,7 +32,11 @@ def explore(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to write. Default: the model's name with .html.", show_default=False
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write. Default: the model's name with .html, unless another file has it.",
+            show_default=False,
         ),
     ] = None,
     format: Annotated[
@@ -57,6 +62,8 @@ def explore(
         raise typer.BadParameter("prints the graph's data and writes no file.", param_hint="--json")
     target = output or Path(model.name or "model").with_suffix(".html" if format is Form.HTML else ".json")
     if not json:
+        if output is None:
+            _check_default(target)
         check_target(target)
     plugins = settings.plugins()
     with progress_bars() as progress:
@@ -70,6 +77,8 @@ def explore(
     if json:
         print_json(asdict(result))
     else:
+        if output is None:
+            _check_default(target)  # again, as it took a while
         if format is Form.HTML:
             from oplet_tools.describing.exploring.page import explore_page
 
@@ -84,3 +93,18 @@ def explore(
     if result.error:
         say(result.error)
         raise typer.Exit(1)
+
+
+def _check_default(target: Path) -> None:
+    """Check that the file that the user did not name replaces none but an earlier page: whoever made the model chose its name.
+
+    Raises:
+        BadParameter: another file is there.
+    """
+    if os.path.lexists(target):
+        from oplet_tools.describing.exploring.page import is_explore_page
+
+        if not is_explore_page(target):
+            raise typer.BadParameter(
+                f"'{target}' is there already and is no page of `oplet explore`; say where to write.", param_hint="--output"
+            )

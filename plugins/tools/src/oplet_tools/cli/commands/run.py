@@ -24,6 +24,7 @@ from oplet_tools.cli.settings import (
     Signature,
     settings_of,
 )
+from oplet_tools.running.values.result_sizes import MOST_RESULT_BYTES
 
 if TYPE_CHECKING:
     from oplet_tools.cli.console import Printer
@@ -131,6 +132,12 @@ def run(
             show_default=False,
         ),
     ] = None,
+    max_result_bytes: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Most bytes that the results of a run, or of a row, may take when they are written."
+        ),
+    ] = MOST_RESULT_BYTES,
     raw: Raw = False,
     signature: Signature = None,
     delegate: Delegates = None,
@@ -177,6 +184,7 @@ def run(
             processes=processes,
             strict=strict,
             resume=resume,
+            max_result_bytes=max_result_bytes,
             signature=signature,
             num_threads=num_threads,
             delegates=tuple(delegate or ()),
@@ -198,6 +206,7 @@ def run(
     from oplet_tools.running.inputs import RowsError
     from oplet_tools.running.outputs import check_suffix, read_labels, save_outputs
     from oplet_tools.running.run import run_model
+    from oplet_tools.running.values.result_sizes import check_result_bytes
 
     if output is not None:
         check_suffix(output)
@@ -222,6 +231,10 @@ def run(
     except RowsError:
         on_rows()
         return
+    if output is not None or json:
+        as_text = output is None or output.suffix.lower() == ".json"
+        arrays = {value.name: value.array for value in result.outputs}
+        check_result_bytes(arrays, max_result_bytes, as_text=as_text, padded=True, real=not raw)
     if output is not None:
         save_outputs({value.name: value.displayed for value in result.outputs}, output)
     wanted = top is not None or labels is not None

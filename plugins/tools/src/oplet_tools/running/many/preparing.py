@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from oplet.errors import OpletError, TensorError, text_of
 from oplet.texts import LONGEST, one_line
 from oplet_predictor import Lent, Outcome, Predictor
-from oplet_tools.running.many.keeping.results import OutputForm, ResultFormat, RowResult
+from oplet_tools.running.many.keeping.results import OutputForm, Records, ResultFormat, RowResult
 from oplet_tools.running.many.reading.rows import InputOptions, Row
 from oplet_tools.running.model_runner import Details, add_value_rules
 from oplet_tools.running.outputs import top_scores
 from oplet_tools.running.values.notices import Notice
 from oplet_tools.running.values.quantization import dequantize
+from oplet_tools.running.values.result_sizes import MOST_RESULT_BYTES, check_result_bytes
 
 __all__ = ["Finished", "RowRunner"]
 
@@ -52,9 +53,10 @@ class RowRunner:
         predictor: runs the model.
         constants: values of inputs that are the same in each row.
         options: options of the conversion of given values to those of inputs.
-        forms: how each output appears in results.
-        format: how results are encoded.
-        first: the number of the first row; not 0 in a resumed run.
+        forms: the outputs that results have.
+        format: the format of results.
+        first: the number of the first row.
+        max_result_bytes: the most bytes that the results of a row may take.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class RowRunner:
         forms: Sequence[OutputForm],
         format: ResultFormat,
         first: int,
+        max_result_bytes: int = MOST_RESULT_BYTES,
     ) -> None:
         self._predictor = predictor
         self._constants = constants
@@ -72,6 +75,7 @@ class RowRunner:
         self._forms = forms
         self._format = format
         self._first = first
+        self._max_result_bytes = max_result_bytes
 
     def _take(self) -> Lent:
         return self._predictor._take()
@@ -121,6 +125,10 @@ class RowRunner:
 
     def _finished(self, number: int, row: Row, values: Mapping[str, Array], lent: Lent, notices: list[Notice]) -> Finished:
         columns = lent.single.outputs
+        records = self._format if isinstance(self._format, Records) else None
+        keeps_all = records is not None and records.keep_top_values
+        written = {form.name: values[form.name] for form in self._forms if keeps_all or not form.top}
+        check_result_bytes(written, self._max_result_bytes, as_text=records is None, real=not self._options.raw)
         outputs, top = {}, {}
         for form in self._forms:
             value, details = values[form.name], columns[form.name].details

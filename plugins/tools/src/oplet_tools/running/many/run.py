@@ -25,6 +25,7 @@ from oplet_tools.running.many.keeping.results import CsvLines, JsonRows, OutputF
 from oplet_tools.running.many.preparing import Finished, RowRunner, input_details
 from oplet_tools.running.many.reading.rows import InputOptions
 from oplet_tools.running.many.reading.sources import Sources, open_sources
+from oplet_tools.running.values.result_sizes import MOST_RESULT_BYTES
 
 if TYPE_CHECKING:
     from oplet import PluginManager
@@ -69,7 +70,8 @@ class ManyOptions:
         workers: the number of workers.
         processes: whether each is a process of its own.
         strict: whether to stop at the first row that fails.
-        resume: True to continue an interrupted run, False to begin anew, None to refuse if there is one.
+        resume: see `oplet_tools.running.many.keeping.journal.Journal`.
+        max_result_bytes: the most bytes that the results of a row may take.
         signature: the key of the signature to run.
         num_threads: threads of each worker's kernels.
         delegates: delegates, as texts; "auto" alone for the fastest.
@@ -88,6 +90,7 @@ class ManyOptions:
     processes: bool = False
     strict: bool = False
     resume: bool | None = None
+    max_result_bytes: int = MOST_RESULT_BYTES
     signature: str | None = None
     num_threads: int = 1
     delegates: tuple[str, ...] = ()
@@ -200,7 +203,7 @@ def run_many(
         if before.rows:
             reporter.say(f"continuing after {counted(before.rows, 'row')}")
         constants = {name: value for name, (value, _) in sources.constants.items()}
-        runner = RowRunner(predictor, constants, options.inputs, forms, format, before.rows)
+        runner = RowRunner(predictor, constants, options.inputs, forms, format, before.rows, options.max_result_bytes)
         settings = MapSettings.checked(options.workers, options.processes, True, "raise", False)
         began = time.monotonic()
         done, failed = before.rows, before.failed
@@ -263,7 +266,11 @@ def _opened(
         format = records = Records(forms, keep_top_values=kind == "npz")
         if output is not None:
             check_joinable(kind, output, forms)
-            join = partial(join_npz if kind == "npz" else join_parquet, output, records, forms)
+            join = (
+                partial(join_npz, output, records, forms, options.max_result_bytes)
+                if kind == "npz"
+                else partial(join_parquet, output, records, forms)
+            )
     if output is None or is_special(str(output)):
         if options.resume:
             raise TensorError("Only results in a file can be continued; give --output a file, or leave out --resume.")

@@ -10,11 +10,10 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
-from oplet.toolkit import permissions
+from oplet.toolkit import OwnFolder, permissions
 
-__all__ = ["AppendedFile", "make_folder", "move_into_place", "remove_folder"]
+__all__ = ["AppendedFile", "move_into_place", "remove_folder"]
 
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 #: Seconds between two synchronizations with the disk: what a loss of power may cost. The end of the process costs nothing.
 _SYNC_SECONDS = 0.5
 
@@ -25,21 +24,22 @@ class AppendedFile:
     Appended data survive the end of the process at once, however it ends, and a loss of power after half a second.
 
     Args:
-        path: the file.
+        folder: the folder that it is in.
+        name: its name.
 
     Raises:
-        BlockingIOError: another process has it open for appending.
-        OSError: it cannot be opened, or is no regular file.
+        BlockingIOError: another process has it open so.
+        OSError: it cannot be opened, is no regular file, or somebody else may have written it (`EPERM`).
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = os.fspath(path)
-        self._handle = os.open(self._path, _FLAGS, 0o666)
+    def __init__(self, folder: OwnFolder, name: str) -> None:
+        self._path = os.path.join(folder.path, name)
+        with folder.update(name) as file:
+            self._handle = os.dup(file.fileno())
         self._synced = time.monotonic()
         try:
-            if not stat.S_ISREG(os.fstat(self._handle).st_mode):
-                raise OSError(errno.EINVAL, "it is no regular file", self._path)
             _lock(self._handle, self._path)
+            os.lseek(self._handle, 0, os.SEEK_END)
         except BaseException:
             os.close(self._handle)
             raise
@@ -47,6 +47,7 @@ class AppendedFile:
     def cut(self, size: int) -> None:
         """Shorten the file to its first `size` bytes."""
         os.ftruncate(self._handle, size)
+        os.lseek(self._handle, 0, os.SEEK_END)
 
     def append(self, data: bytes) -> None:
         """Write bytes at the end of the file.
@@ -68,6 +69,15 @@ class AppendedFile:
         os.fsync(self._handle)
         self._synced = time.monotonic()
 
+    def ensure_in_place(self) -> None:
+        """Check that the file is still what its name leads to.
+
+        Raises:
+            OSError: it was replaced or removed.
+        """
+        if not os.path.samestat(os.fstat(self._handle), os.lstat(self._path)):
+            raise FileExistsError(errno.EEXIST, "another file has taken its place", self._path)
+
     def close(self) -> None:
         """Synchronize, and release the lock, so that other processes can open the file."""
         if self._handle >= 0:
@@ -78,28 +88,18 @@ class AppendedFile:
                 self._handle = -1
 
 
-def make_folder(path: str | os.PathLike[str]) -> None:
-    """Make a folder unless it exists; a symbolic link is refused.
-
-    Raises:
-        OSError: it cannot be made, or something else is there.
-    """
-    with suppress(FileExistsError):
-        os.mkdir(path)
-    if not stat.S_ISDIR(os.lstat(path).st_mode):
-        raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), os.fspath(path))
-
-
 def move_into_place(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
-    """Replace the file `target` by the complete file `source`, keeping the target's permissions; a symbolic link is replaced, not
-    followed.
+    """Replace the file `target` by the complete file `source`; a symbolic link is replaced, not followed.
+
+    Permissions are the target's, else those of any new file.
 
     Raises:
         OSError: it cannot be moved; `filename` is `target`.
     """
     try:
         mode = permissions(os.fspath(target))
-        if mode is not None:
+        mode = _usual_permissions(os.path.dirname(source)) if mode is None else mode
+        if mode != permissions(os.fspath(source)):  # some file systems have one mode for all files, and refuse to set it
             os.chmod(source, mode)
         os.replace(source, target)
     except OSError as error:
@@ -124,6 +124,17 @@ def remove_folder(path: str | os.PathLike[str], names: Iterable[str]) -> None:
             os.unlink(os.path.join(path, name))
     with suppress(OSError):
         os.rmdir(path)
+
+
+def _usual_permissions(folder: str) -> int:
+    """Return the permissions that a new file gets in a folder: only making one tells the umask without changing it."""
+    path = os.path.join(folder, f".oplet-{os.urandom(8).hex()}.tmp")
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        return stat.S_IMODE(os.fstat(handle).st_mode) & 0o666
+    finally:
+        os.close(handle)
+        os.unlink(path)
 
 
 def _lock(handle: int, path: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
+from oplet.schema.naming import shown
 from oplet.toolkit import atomic_write
 from oplet_tools.running.many.keeping.results import OutputForm, Record, Records
 from oplet_tools.running.many.reading.arrow_tables import arrow_needs
 from oplet_tools.running.outputs import check_member
+from oplet_tools.running.values.result_sizes import OPTION
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +29,8 @@ Array = NDArray[Any]
 
 #: Rows and bytes of a group in a .parquet file.
 _GROUP_ROWS, _GROUP_BYTES = 4096, 64 << 20
+#: How many times their own bytes texts may take in an .npz, whatever that is.
+_PADDED = 16
 
 
 @dataclass
@@ -33,13 +38,15 @@ class _Kind:
     """Type of an output over all rows: the common dtype (None before the first value, object for text), and a shape for its rank.
 
     Attributes:
-        longest: the bytes of the longest text.
+        longest: the most bytes of a text.
+        texts: the bytes of all texts.
         utf8: whether all text is UTF-8.
     """
 
     dtype: np.dtype[Any] | None = None
     shape: tuple[int, ...] = ()
     longest: int = 1
+    texts: int = 0
     utf8: bool = True
 
     def see(self, array: Array) -> None:
@@ -50,6 +57,7 @@ class _Kind:
         if array.dtype.hasobject:
             for text in array.ravel().tolist():
                 self.longest = max(self.longest, len(text))
+                self.texts += len(text)
                 self.utf8 = self.utf8 and _is_utf8(text)
 
 
@@ -70,17 +78,28 @@ def check_joinable(kind: str, output: Path, forms: Sequence[OutputForm]) -> None
             check_member(form.name, output)
 
 
-def join_npz(output: Path, format: Records, forms: Sequence[OutputForm], file: BinaryIO) -> None:
-    """Write the stored records of `file` as an .npz: an array for each output, with one entry along the first axis for each row,
-    and arrays of the rows' names and errors.
+def join_npz(output: Path, format: Records, forms: Sequence[OutputForm], most: int, file: BinaryIO) -> None:
+    """Write an .npz with an array for each output, one entry along the first axis for each row, and arrays of the rows' names and
+    errors.
 
     Rows that failed have NaN, 0 or no text. "row_name" and "row_error" have more underscores where an output is called so.
 
+    Args:
+        most: the bytes that an output's texts, each as long as the longest, may take, unless they take a part of that by themselves.
+
     Raises:
+        TensorError: they would take more.
         OSError: the file cannot be written.
     """
     kinds = _kinds(format, forms, file)
     rows = sum(1 for _ in _again(format, file))
+    for name, kind in kinds.items():
+        padded = rows * math.prod(kind.shape) * kind.longest
+        if kind.dtype is not None and kind.dtype.hasobject and padded > max(most, _PADDED * kind.texts):
+            raise TensorError(
+                f"The texts of '{shown(name)}' have up to {kind.longest} bytes and would take {padded} in an .npz, where each is as long as the longest, "
+                f"and {OPTION} {most} allows no more; give --resume and a higher number, or begin anew with .jsonl or .parquet."
+            )
     names, errors = (_free(name, kinds) for name in ("row_name", "row_error"))
     with atomic_write(output) as target, zipfile.ZipFile(target, "w") as archive:
         for name, kind in kinds.items():

@@ -1,11 +1,13 @@
 """Journal of a run: a folder beside the results' file, in which results are stored, and from which an interrupted run is resumed.
 
 `results.csv.oplet-run` has what the run is in `run.json` and the finished rows in `rows.csv`. What is in there outlives the process
-however it ends. When all rows are there, they take their place as `results.csv`, and the folder is removed.
+however it ends. When all rows are there, they take their place as `results.csv`, and the folder is removed. What it holds becomes the
+results, so the folder is the user's own: one of somebody else, who knows its name beforehand, is refused.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -13,12 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from oplet import write_atomically
 from oplet.errors import StateError
 from oplet.texts import counted
-from oplet.toolkit import open_file, read_file
+from oplet.toolkit import TEXT_BYTES, OwnFolder
 from oplet_tools.running.many.identity import check_same
-from oplet_tools.running.many.keeping.appending import AppendedFile, make_folder, move_into_place, remove_folder
+from oplet_tools.running.many.keeping.appending import AppendedFile, move_into_place, remove_folder
 from oplet_tools.running.many.keeping.results import Kept, Records, ResultFormat
 
 __all__ = ["Journal", "Sink", "Stream"]
@@ -77,8 +78,8 @@ class Journal:
         join: makes a .parquet or .npz of the stored records; None if the stored file itself becomes the results' file.
 
     Raises:
-        StateError: there is an interrupted run and `resume` is None, or it has another identity.
-        BlockingIOError: another process is writing to the folder.
+        StateError: there is an interrupted run, it is another one than this, or the folder is not the user's own.
+        BlockingIOError: another process is at work on it.
         OSError: the folder cannot be written.
     """
 
@@ -96,15 +97,16 @@ class Journal:
         self._join = join
         self._format = format
         self.kept = Kept(0, 0, 0)
-        make_folder(self._folder)
+        self._store = OwnFolder(self._folder)
+        self._make()
         try:
-            self._file = AppendedFile(self._rows)
+            self._file = AppendedFile(self._store, format.file)
         except OSError:
             with suppress(OSError):
                 os.rmdir(self._folder)
             raise
         try:
-            there = (self._folder / _RUN).exists()
+            there = os.path.lexists(self._folder / _RUN)
             if there and resume is None:
                 rows = self._read(format).rows
                 raise StateError(
@@ -118,12 +120,13 @@ class Journal:
                 self._file.cut(self.kept.nbytes)
             else:
                 self._file.cut(0)
-                write_atomically(self._folder / _RUN, json.dumps(now, indent=1) + "\n")
+                with self._store.replace(_RUN) as file:
+                    file.write(json.dumps(now, indent=1).encode() + b"\n")
             if not self.kept.nbytes:
                 self._file.append(format.header())
         except BaseException:
             self._file.close()
-            if not (self._folder / _RUN).exists():
+            if not os.path.lexists(self._folder / _RUN):
                 remove_folder(self._folder, [format.file])
             raise
 
@@ -136,7 +139,7 @@ class Journal:
         as text.
         """
         if isinstance(self._format, Records):
-            with open_file(self._rows) as file:
+            with self._store.open(self._rows.name) as file:
                 for record in self._format.records(file):
                     if not record.error:
                         return {name: array.shape for name, array in record.outputs.items()}
@@ -148,11 +151,12 @@ class Journal:
         Raises:
             OSError: the results' file cannot be written.
         """
+        self._file.ensure_in_place()
         self._file.close()
         if self._join is None:
             move_into_place(self._rows, self._output)
         else:
-            with open_file(self._rows) as file:
+            with self._store.open(self._rows.name) as file:
                 self._join(file)
         remove_folder(self._folder, [_RUN, self._rows.name])
 
@@ -160,9 +164,21 @@ class Journal:
         """Close the file; what was stored stays in the folder, for a resumed run."""
         self._file.close()
 
+    def _make(self) -> None:
+        try:
+            self._store.make()
+        except PermissionError as error:
+            if error.errno != errno.EPERM or not os.path.lexists(self._folder):
+                raise
+            raise StateError(
+                f"'{self._folder}' is a link, no folder, or one that somebody else may write into, so the results cannot be kept there; "
+                "remove it, or give --output a file in a folder of your own."
+            ) from error
+
     def _run(self) -> dict[str, Any]:
         try:
-            run = json.loads(read_file(self._folder / _RUN))
+            with self._store.open(_RUN) as file:
+                run = json.loads(file.read(TEXT_BYTES))
         except (ValueError, RecursionError):
             run = None
         if not isinstance(run, dict):
@@ -173,7 +189,7 @@ class Journal:
 
     def _read(self, format: ResultFormat) -> Kept:
         try:
-            with open_file(self._rows) as file:
+            with self._store.open(self._rows.name) as file:
                 return format.read(file)
         except (ValueError, RecursionError, KeyError, TypeError) as error:
             raise StateError(

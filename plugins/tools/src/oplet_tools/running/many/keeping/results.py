@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,8 +28,12 @@ Array = NDArray[Any]
 
 #: Outputs of more values, or of shapes that differ, are one cell of JSON.
 _MOST_COLUMNS = 1024
-#: First characters by which spreadsheets take text for a formula.
-_FORMULA = ("=", "+", "-", "@")
+#: Where spreadsheets may take text for a formula: at its beginning, and after what some take for the end of a cell; spaces and quotes that
+#: they leave out may come first. All forms of = + - @ that Unicode has for them count: East Asian keyboards and spreadsheets take the wide
+#: ones for the same.
+_FORMULA = re.compile(
+    r"""(^|[;\t])(?=[ "]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u207c\u207a\u207b\u208c\u208a\u208b\u2212])"""
+)
 _RECORD = struct.Struct("<4sII")
 _MAGIC = b"ROW\n"
 
@@ -139,7 +144,7 @@ class JsonRows:
 class CsvLines:
     """Format with a CSV line for each row: its number and name, a column for each value or highest score, and the error.
 
-    Texts have no line ends, and one that a spreadsheet would take for a formula begins with an apostrophe.
+    Texts have no line ends, and an apostrophe stands wherever a spreadsheet would take one, or what is behind its ";", for a formula.
     """
 
     outputs: tuple[OutputForm, ...]
@@ -161,7 +166,7 @@ class CsvLines:
                 if _is_spread(form):
                     cells += [_cell(value) if isinstance(value, str) else value for value in as_lists(array.reshape(-1))]
                 else:
-                    cells.append(json.dumps(as_lists(array)))
+                    cells.append(_json_cell(array))
         return self._line([*cells, _cell(result.error)])
 
     def read(self, file: BinaryIO) -> Kept:
@@ -203,8 +208,12 @@ def _is_spread(form: OutputForm) -> bool:
 
 
 def _cell(text: str) -> str:
-    text = plain(text)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return _FORMULA.sub(r"\1'", plain(text))
+
+
+def _json_cell(array: Array) -> str:
+    """Return values as JSON without ";", which stands only in texts, where an escape means the same."""
+    return json.dumps(as_lists(array)).replace(";", "\\u003b")
 
 
 class Record(NamedTuple):
