@@ -15,7 +15,7 @@ __all__ = ["BUDGET", "lines", "table"]
 
 #: The most lines of Python, comments and empty ones among them, that each package may have.
 BUDGET = {
-    "core": 26_600,
+    "core": 26_800,
     "plugins/atan_op": 100,
     "plugins/beam_handler": 500,
     "plugins/build": 6_000,
@@ -31,11 +31,11 @@ BUDGET = {
     "plugins/openvino_delegate": 3_500,
     "plugins/predictor": 2_600,
     "plugins/ray_batch": 500,
-    "plugins/serve": 2_200,
+    "plugins/serve": 2_900,
     "plugins/signal_ops": 1_400,
     "plugins/testing": 2_400,
     "plugins/text_ops": 5_800,
-    "plugins/tools": 18_600,
+    "plugins/tools": 18_900,
 }
 
 

@@ -167,7 +167,7 @@ class ModelRuntime:
                 self._delegates.remove()
 
     def _serve(self, ops: Iterable[str]) -> bool:
-        """Apply delegates that exist for custom ops without a kernel; return False if there are no further ones."""
+        """Apply the installed delegates that serve these custom ops, which have no kernel; return False if all of them are applied already."""
         missing = self._delegates.missing(ops)
         if missing:
             self._ensure_changeable()

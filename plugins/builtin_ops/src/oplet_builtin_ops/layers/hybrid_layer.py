@@ -105,7 +105,7 @@ class HybridLayer:
         return data.reshape(self.weights.shape)
 
     def rows(self) -> Array:
-        """Return the weights as they are multiplied, one row per output channel: integers, or what blockwise ones mean."""
+        """Return the weights as they are multiplied, one row per output channel: integers, or floats where they have a scale per block."""
         if size := self.block_size:
             return as_rows(from_blocks(self._integers(), block_scales(self.weights), size), self.axis)
         return self.integers()

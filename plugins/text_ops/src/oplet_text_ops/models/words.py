@@ -54,7 +54,7 @@ class WhiteSpace:
 
         Args:
             joined: the strings.
-            overlap: whether a word ends one byte before the end of the white space that follows, as in WhitespaceTokenizer.
+            overlap: whether a word includes the white space character behind it but for its last byte, as WhitespaceTokenizer does.
         """
         data = joined.data
         parted, more = self._parted(data)

@@ -88,7 +88,7 @@ class Difference:
 
     @property
     def gain_scatter(self) -> float:
-        """The standard error of `gain`, if the errors of single values are independent of one another."""
+        """The standard error of the relative gain error `gain`, if the values' rounding errors are independent of one another."""
         ww, we, ee = self.sums
         count = max(self.values - self.nonfinite - 1, 1)
         return math.sqrt(max(ee - (we * we / ww), 0.0) / count / ww) if ww else 0.0
