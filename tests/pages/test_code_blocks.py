@@ -121,7 +121,8 @@ def test_an_engine_is_chosen_and_a_stranger_s_model_opened(model: Path) -> None:
         found["interpreter"].invoke()
 
 
-def test_the_command_of_a_plugin_is_registered() -> None:
+def test_the_command_of_a_plugin_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     from oplet import CommandRegistry
 
     registry = CommandRegistry()

@@ -108,7 +108,7 @@ class _Copied:
 
 
 class _Joiner:
-    """The object that fuses this package's functions: an `oplet.StoringJoiner`, which can also store the fused ones on disk."""
+    """The object that fuses this package's functions: an `oplet.Joiner`, and an `oplet.StoringJoiner`, which stores fused ones on disk."""
 
     def adopt(self, thunk: Thunk) -> Thunk | None:
         if type(thunk) is not Copies or not COPY.has_entry:
