@@ -139,8 +139,8 @@ def test_only_one_module_writes_files() -> None:
     # A file that the system's loader reads once: new, its owner's alone, in the folder for temporary files, and gone at once.
     [temporary] = found.pop(str(ROOT / "plugins/native_ops/src/oplet_native_ops/shim/opening.py"))
     assert temporary.startswith("tempfile.NamedTemporaryFile(")
-    # Files of the cache folder: notes of fixed places, and one whose bytes are locked and that stays empty.
-    [cached] = found.pop("oplet/model/files/cache_folder.py")
+    # Files of folders that only the user may write: notes of fixed places, and one whose bytes are locked and that stays empty.
+    [cached] = found.pop("oplet/model/files/own_folder.py")
     assert cached.startswith("os.open(path, flags | _SAFELY, 384)")
     assert {path: calls for path, calls in found.items() if calls} == {}, "use oplet.model.files.atomic_write"
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from prometheus_client import Gauge, Histogram
 
 from oplet.errors import OpletError
+from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.refusals import BUSY, Refusal
-from oplet_serve.threads import WorkerThreads
 
 __all__ = ["RequestQueue"]
 

@@ -23,8 +23,8 @@ from starlette_exporter import PrometheusMiddleware
 from oplet.errors import text_of
 from oplet_serve.doors.bounds import Bounds
 from oplet_serve.doors.rest_messages import HEADER, binary_outputs, read_request, written_response
+from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.refusals import LARGE, LATE, NO_MEMORY, Refusal
-from oplet_serve.threads import WorkerThreads
 
 __all__ = ["rest_application"]
 

@@ -22,11 +22,11 @@ from mlserver.types import InferenceResponse, Parameters, RequestInput, RequestO
 from oplet.errors import OpletError, StateError, text_of
 from oplet_serve.doors.bounds import Bounds
 from oplet_serve.doors.json_document import SMALL
+from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.doors.wire import check_message, model_of
 from oplet_serve.refusals import NO_MEMORY, Refusal, check_count, grpc_status, refusal_of
 from oplet_serve.runtime import ArrayRequest
 from oplet_serve.tensors import MOST_DIMENSIONS, Scalars, as_raw, datatype_is_half
-from oplet_serve.threads import WorkerThreads
 
 __all__ = ["RpcServer"]
 
