@@ -34,3 +34,13 @@ def watchdog(request: pytest.FixtureRequest) -> Iterator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def packages_are_imported() -> None:
+    """The first interpreter of a process imports every package that is installed, which is no model's fault."""
+    from tests.places import EXAMPLES
+
+    from oplet import Interpreter
+
+    Interpreter(str(EXAMPLES / "digits" / "digits_int8.tflite")).allocate_tensors()
