@@ -16,7 +16,6 @@ import importlib.util
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +23,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scripts.changes import ROOT, base, export
+
+from oplet.processes import run_python
 
 __all__ = ["COUNT", "Measured", "Tree", "above", "main", "measure", "ratios", "table"]
 
@@ -107,10 +108,14 @@ class Measured(NamedTuple):
     used: dict[str, list[float]]
 
 
+#: What the variables of users' settings begin with.
+_SETTINGS = ("OPLET_", "PYTHON")
+
+
 def environment(tree: Tree, compiled: bool) -> dict[str, str]:
     """The variables of a process that is measured: no other of oplet's, and one thread."""
     paths = [tree.sources / "core" / "src", *sorted(tree.sources.glob("plugins/*/src"))]
-    kept = {key: text for key, text in os.environ.items() if not key.startswith(("OPLET_", "PYTHON"))}
+    kept = {key: text for key, text in os.environ.items() if not key.startswith(_SETTINGS)}
     kept |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     kept |= {"PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONHASHSEED": "0", "OPLET_CACHE_DIR": str(tree.caches)}
     # Compiled kernels are waited for, as what runs until they are there is not the same twice.
@@ -125,9 +130,8 @@ def run(tree: Tree, models: Sequence[Path], compiled: bool) -> tuple[str, dict[s
     """
     unit, used = "", dict[str, float]()
     for program in PROGRAMS:
-        command = [sys.executable, "-c", COUNT + program + END, *map(str, models)]
-        place = tree.caches.parent
-        done = subprocess.run(command, cwd=place, env=environment(tree, compiled), capture_output=True, text=True)
+        arguments = ["-c", COUNT + program + END, *map(str, models)]
+        done = run_python(arguments, environment=environment(tree, compiled), capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"A measurement of {tree.sources} ended with {done.returncode}: {done.stderr[-2000:]}")
         told = json.loads(done.stdout.splitlines()[-1])
@@ -247,4 +251,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    for setting in [name for name in os.environ if name.startswith(_SETTINGS)]:
+        del os.environ[setting]  # processes that are measured inherit the rest
     sys.exit(main())

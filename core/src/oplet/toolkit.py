@@ -42,7 +42,9 @@ _HOMES = {
     "arguments": "oplet.model.builders",
     "misspelt_operator": "oplet.model.builders.operator_options",
     # Values and types.
+    "bytes_of": "oplet.ops.serving.work",
     "numpy_dtype": "oplet.ops.tensor",
+    "quantization_details": "oplet.runtime.describe.details",
     "string_array": "oplet.ops.strings",
     "tensor_type": "oplet.ops.tensor",
     # Ops: what serves them.

@@ -40,6 +40,7 @@ from oplet.ops.serving.entry import ResolverEntry as ResolverEntry
 from oplet.ops.serving.entry import op_key as op_key
 from oplet.ops.serving.entry import op_label as op_label
 from oplet.ops.serving.resolver import ChainOpResolver as ChainOpResolver
+from oplet.ops.serving.work import bytes_of as bytes_of
 from oplet.ops.strings import string_array as string_array
 from oplet.ops.tensor import numpy_dtype as numpy_dtype
 from oplet.ops.tensor import tensor_type as tensor_type
@@ -58,6 +59,7 @@ from oplet.plugins.plugin import PluginInfo as PluginInfo
 from oplet.plugins.selection import Preference as Preference
 from oplet.plugins.selection import normalised as normalised
 from oplet.runtime.delegation.decompositions import idle_decompositions as idle_decompositions
+from oplet.runtime.describe.details import quantization_details as quantization_details
 from oplet.runtime.describe.explain import NodeReport as NodeReport
 from oplet.runtime.describe.profiler import Event as Event
 from oplet.runtime.loading import manager_of as manager_of

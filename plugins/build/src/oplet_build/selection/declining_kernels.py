@@ -33,6 +33,7 @@ def may_decline(entry: ResolverEntry) -> bool:
     return _declines(target.partition(":")[0] if isinstance(target, str) else "", entry.provenance.module.partition(".")[0])
 
 
+@functools.cache  # many kernels of a package ask of all its sources
 def _names_declining(source: str) -> bool:
     """Return whether code uses or imports one of the names; True where it is no Python."""
     try:

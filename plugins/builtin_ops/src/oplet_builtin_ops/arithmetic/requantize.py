@@ -116,7 +116,7 @@ class Requantizer(Requantization):
         return bool((self.nudges - self.lifts).any())
 
     def _repeated(self, what: str, joined: int, dtype: np.dtype[Any] = _FLOAT64) -> Array:
-        """Return a parameter of all channels, `what`, tiled for `joined` rows; made once per name, number of rows and type."""
+        """Return the per-channel parameter `what`, tiled for `joined` rows; made once."""
         key = what, joined, dtype.char
         if key not in self._tiled:
             if what == "factor":
@@ -135,14 +135,7 @@ class Requantizer(Requantization):
         return self._tiled[key]
 
     def _store(self, u: Array, spare: Array, unsigned: Array, dtype: np.dtype[Any]) -> list[Call]:
-        """Return numpy calls that store `u` as integers of `dtype`: truncated, clamped, with the zero point added.
-
-        Args:
-            u: the scaled accumulators, float64; overwritten.
-            spare: scratch of as many values, float32 or float64.
-            unsigned: the output, seen as unsigned integers.
-            dtype: the output's type.
-        """
+        """Return numpy calls that truncate scaled accumulators `u` in place and store them as integers of `dtype`, clamped."""
         if dtype.char not in self._stores:
             self._stores[dtype.char] = self._storing(dtype)
         shifts, integers, low, high, step = self._stores[dtype.char]

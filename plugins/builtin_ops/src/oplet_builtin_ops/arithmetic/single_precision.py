@@ -95,7 +95,7 @@ class _Widened:
 
     @classmethod
     def of(cls, node: Node, options: dict[str, Any]) -> _Widened:
-        """Return the node's float32 stand-in, reused across prepares unless a constant input was replaced by another array."""
+        """Return the node's float32 stand-in; a new one if a constant input is another array by now."""
         before = node.prepared
         if isinstance(before, _Widened) and _same(before.constants, _constants(node)):
             return before
@@ -166,4 +166,4 @@ def _run_sized(context: Context, widen: list[tuple[Array, Array]], compute: Thun
 
 
 def _nothing() -> None:
-    """Do nothing, in place of a kernel's function: the values are computed already, and are only narrowed."""
+    """Do nothing: the values are computed already."""

@@ -78,9 +78,7 @@ def _is_large(weights: Tensor) -> bool:
 def _plan_streamed(
     context: Context, node: Node, count: int, weights: Tensor, *, source: TensorType, compute: TensorType, in_place: bool = False
 ) -> Streamed:
-    """Plan the product of `count` rows with large weights of shape (filters, depth), converted block by block; request scratch
-    memory.
-    """
+    """Plan the product of `count` rows with large weights of shape (filters, depth), converted block by block."""
     filters, depth = weights.shape
     return Streamed(
         count,

@@ -28,10 +28,7 @@ _CUT = 1 << 28
 
 
 def call_work(call: Call) -> int:
-    """Estimate the values that a numpy call processes: multiply-adds of a product, else the size of the largest array.
-
-    A call without arguments that is no method of an array counts as a whole part between two checkpoints.
-    """
+    """Estimate the values that a numpy call processes; one of unknown work counts as a whole part between two checkpoints."""
     function, arguments = call
     if function is np.matmul:
         return _product_work(*arguments[:2])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from oplet import Work, WorkTable
+from oplet.toolkit import bytes_of
 
 if TYPE_CHECKING:
-    from oplet import DelegateParams, Interpreter, PluginManager, Tensor
+    from oplet import DelegateParams, Interpreter, PluginManager
 
 __all__ = ["work_of_nodes"]
 
@@ -44,11 +44,6 @@ def _of_kernel(kernel: DelegateParams, table: WorkTable) -> Work:
     return Work(
         sum(macs) if macs else None,
         sum(operations) if operations else None,
-        _bytes_of(kernel.input_tensors),
-        _bytes_of(kernel.output_tensors),
+        bytes_of(kernel.input_tensors),
+        bytes_of(kernel.output_tensors),
     )
-
-
-def _bytes_of(tensors: Iterable[Tensor]) -> int:
-    """Return the bytes that the tensors take in memory; a tensor that is given twice counts once."""
-    return sum(tensor.nbytes for tensor in {id(tensor): tensor for tensor in tensors}.values())

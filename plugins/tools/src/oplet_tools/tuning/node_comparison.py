@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from oplet import Interpreter, Node, Profiler, Tensor
 from oplet.schema.enums import TensorType
-from oplet.toolkit import Event, Subgraph, SubgraphRunner, ensure_readable
+from oplet.toolkit import Event, Subgraph, SubgraphRunner, ensure_readable, quantization_details
 from oplet_tools.tuning.differences import Difference, difference
 from oplet_tools.tuning.tolerances import Tolerance
 
@@ -188,10 +188,8 @@ class NodeComparer(Profiler):
 
 def scale_and_zero_point(tensor: Tensor) -> tuple[float, int]:
     """Return a tensor's quantization scale and zero point; (0, 0) if it has none, or several."""
-    quantization = tensor.quantization
-    if quantization is None or not quantization.scales.size == quantization.zero_points.size == 1:
-        return 0.0, 0
-    return float(quantization.scales.flat[0]), int(quantization.zero_points.flat[0])
+    scale, zero_point = quantization_details(tensor)["quantization"]
+    return float(scale), int(zero_point)
 
 
 def _written(node: Node) -> list[Tensor]:
