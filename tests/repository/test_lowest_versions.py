@@ -22,7 +22,8 @@ from tests.wheelhouse import wheel
 
 pytestmark = pytest.mark.environment
 
-#: Packages whose lowest versions go together share an environment: those with engines for models, those for many rows, TensorFlow.
+#: Packages whose lowest versions go together share an environment: those with engines for models, Beam (which wants a newer Pillow than
+#: oplet-tools allows at least), those for many rows, TensorFlow.
 GROUPS = (
     (
         "core",
@@ -43,7 +44,8 @@ GROUPS = (
         "text_ops",
         "tools",
     ),
-    ("beam_handler", "ray_batch", "serve"),
+    ("beam_handler",),
+    ("ray_batch", "serve"),
     ("flex_delegate",),
 )
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
