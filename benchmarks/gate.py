@@ -5,7 +5,7 @@
 Both trees answer in child processes of this Python, with the packages that are installed here but sources of the tree, in turns, with a
 cache folder each. What is counted are the instructions that the processor carries out for the program, where the system counts them;
 elsewhere the time that it spends. Of each measurement the median of the ratios of its turns is printed, now over before. One above the limit is
-measured once more, and the exit code is 1 where it is above it again. Kernels are numpy's, and once more compiled where oplet-numba-ops is
+measured once more, and the exit code is 1 where it is above it again. Kernels are numpy's, and once more compiled where oplet-compiled-ops is
 installed.
 """
 
@@ -208,7 +208,7 @@ def judged(trees: Sequence[Tree], models: Sequence[Path], turns: int, limit: flo
 
 def can_compile() -> bool:
     """Whether kernels can be compiled ones here."""
-    return importlib.util.find_spec("oplet_numba_ops") is not None
+    return importlib.util.find_spec("oplet_compiled_ops") is not None
 
 
 def one_node() -> bytes:

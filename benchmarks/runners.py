@@ -15,7 +15,7 @@ __all__ = ["OPLET", "RUNNERS", "SLOW", "installed", "is_installed", "make", "pre
 #: Kinds of runners, and the distributions that they need.
 RUNNERS = {
     "oplet-numpy": "oplet-builtin-ops",
-    "oplet-numba": "oplet-numba-ops",
+    "oplet-numba": "oplet-compiled-ops",
     "litert-xnnpack": "ai-edge-litert",
     "litert": "ai-edge-litert",
     "litert-reference": "ai-edge-litert",
@@ -50,7 +50,7 @@ def _plugins(kind: str) -> Any:
     """The plugins of a runner; they are discovered once, as in a program that runs several models."""
     from oplet.plugins.manager import PluginManager
 
-    return PluginManager(block=["oplet-numba-ops"] if kind == "oplet-numpy" else [])
+    return PluginManager(block=["oplet-compiled-ops"] if kind == "oplet-numpy" else [])
 
 
 def make(kind: str, content: bytes, num_threads: int = 1) -> Any:

@@ -32,12 +32,12 @@ DEFAULT = Limits()
 LIMITS = {"documented": DOCUMENTED, "default": DEFAULT}
 
 #: The plugin of the compiled kernels.
-_COMPILED = "oplet-numba-ops"
+_COMPILED = "oplet-compiled-ops"
 
 #: For each engine the package that it needs, and the bytes of address space that it needs beyond those of the fresh process.
 _NEEDS = {
     "numpy": ("oplet_builtin_ops", 2 << 30),
-    "numba": ("oplet_numba_ops", 3 << 30),
+    "numba": ("oplet_compiled_ops", 3 << 30),
     "litert": ("oplet_litert_delegate", 4 << 30),
     "openvino": ("oplet_openvino_delegate", 6 << 30),
 }

@@ -15,7 +15,7 @@ __all__ = ["LIST", "text"]
 
 LIST = ROOT / "core/src/oplet/plugins/known_ops.txt"
 #: Its kernels take the place of others, so it is never what a model lacks.
-_NOT_ADVISED = ("numba_ops",)
+_NOT_ADVISED = ("compiled_ops",)
 #: Registered only to be refused with a sentence: no package helps.
 _REFUSED = ("Placeholder",)
 

@@ -27,7 +27,7 @@ BUDGET = {
     "plugins/mediapipe_ops": 1_000,
     "plugins/model_explorer": 400,
     "plugins/native_ops": 3_400,
-    "plugins/numba_ops": 15_500,
+    "plugins/compiled_ops": 15_500,
     "plugins/openvino_delegate": 3_500,
     "plugins/predictor": 2_600,
     "plugins/ray_batch": 500,

@@ -34,7 +34,7 @@ ENGINES: dict[str, Callable[..., Any]] = {
     "litert": delegated("litert"),
     "openvino": delegated("openvino"),
 }
-NEEDS = {"litert": "oplet_litert_delegate", "openvino": "oplet_openvino_delegate", "installed": "oplet_numba_ops"}
+NEEDS = {"litert": "oplet_litert_delegate", "openvino": "oplet_openvino_delegate", "installed": "oplet_compiled_ops"}
 
 
 @cache

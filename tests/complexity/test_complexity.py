@@ -30,7 +30,7 @@ KEPT = kept()
 #: Those that were found to take most, and the seeds of which there are none, larger.
 CASES = KEPT + [grown(seed) for seed in SEEDS.values() if seed.name not in {case.seed for case in KEPT}]
 numba = pytest.param(
-    "numba", marks=pytest.mark.skipif(importlib.util.find_spec("oplet_numba_ops") is None, reason="pip install oplet-numba-ops")
+    "numba", marks=pytest.mark.skipif(importlib.util.find_spec("oplet_compiled_ops") is None, reason="pip install oplet-compiled-ops")
 )
 
 #: An operator that runs nothing of its own.
@@ -85,10 +85,10 @@ def test_the_heaviest_models_of_every_operator_stay_within_the_limits(third: int
 
 @pytest.mark.sweep(cases=True)
 def test_the_heaviest_models_stay_within_the_limits_with_compiled_kernels() -> None:
-    pytest.importorskip("oplet_numba_ops")
+    pytest.importorskip("oplet_compiled_ops")
     from oplet import MutableOpResolver
     from oplet.ops.serving.entry import op_label
-    from oplet_numba_ops import register_ops
+    from oplet_compiled_ops import register_ops
 
     resolver = MutableOpResolver()
     register_ops(resolver)

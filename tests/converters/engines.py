@@ -17,7 +17,7 @@ ENGINES = ("numpy", "numba", "litert", "openvino", "auto")
 def available(name: str) -> bool:
     """Whether an engine's packages are installed."""
     needed = {
-        "numba": ["oplet_numba_ops"],
+        "numba": ["oplet_compiled_ops"],
         "litert": ["oplet_litert_delegate"],
         "openvino": ["oplet_openvino_delegate", "openvino"],
     }
@@ -27,7 +27,7 @@ def available(name: str) -> bool:
 def engine(name: str) -> Callable[..., Any]:
     """What makes an interpreter of that engine, from `model_content`."""
     if name == "numpy":
-        return partial(Interpreter, plugins=PluginManager(block=["numba_ops"] if available("numba") else []))
+        return partial(Interpreter, plugins=PluginManager(block=["compiled_ops"] if available("numba") else []))
     if name == "numba":
         return Interpreter
     if name == "auto":

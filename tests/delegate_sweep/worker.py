@@ -51,7 +51,7 @@ class Job(NamedTuple):
 def run(job: Job) -> list[Verdict]:
     """The verdicts on all models of a job, found in another process."""
     root = str(Path(__file__).resolve().parents[2])
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": root, "OPLET_DISABLE_PLUGINS": "oplet-numba-ops"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": root, "OPLET_DISABLE_PLUGINS": "oplet-compiled-ops"}
     done = subprocess.run(
         [sys.executable, "-m", "tests.delegate_sweep.worker"], input=pickle.dumps(tuple(job)), stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, env=environment, check=True,

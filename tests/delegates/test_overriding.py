@@ -177,7 +177,7 @@ def test_a_softmax_of_floats_leaves_a_uint8_model_as_it_was(way: str, tmp_path: 
 
 def test_the_same_package_goes_before_the_faster_kernels_and_what_it_leaves_goes_to_them(tmp_path: Path) -> None:
     here = {info.name: info for info in PluginManager().plugins()}
-    if "numba_ops" not in here:
+    if "compiled_ops" not in here:
         pytest.skip("the faster kernels are not installed")
     site = fake_distribution(
         tmp_path / "site", "oplet-float-softmax", "2.0", {"float_softmax": "float_softmax"}, {"float_softmax": FLOAT_SOFTMAX.format(**WAYS["limits"])}
@@ -189,7 +189,7 @@ def test_the_same_package_goes_before_the_faster_kernels_and_what_it_leaves_goes
         interpreter = Interpreter(model_content=model, plugins=manager)
         interpreter.allocate_tensors()
         [report] = interpreter.explain()
-        assert (report.distribution, here["numba_ops"].tier) == ("oplet-numba-ops", "fast")
+        assert (report.distribution, here["compiled_ops"].tier) == ("oplet-compiled-ops", "fast")
 
 
 def test_the_doctor_tells_the_limits_and_who_serves_the_rest(tmp_path: Path) -> None:

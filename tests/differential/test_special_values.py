@@ -92,7 +92,7 @@ def ran(case: Case, manager: PluginManager) -> Answer:
 
 @pytest.fixture(scope="module")
 def numpy_kernels() -> PluginManager:
-    return PluginManager(block=["numba_ops", "litert", "openvino"])
+    return PluginManager(block=["compiled_ops", "litert", "openvino"])
 
 
 def held_against_litert(op: str, examples: int, manager: PluginManager, litert: LiteRT) -> None:
@@ -140,7 +140,7 @@ def unlike(ours: Answer, others: Answer) -> str:
 
 
 def held_against_each_other(op: str, examples: int, manager: PluginManager) -> None:
-    compiled = PluginManager(load=["numba_ops", "builtin_ops"])
+    compiled = PluginManager(load=["compiled_ops", "builtin_ops"])
 
     def agree(case: Case) -> None:
         found = unlike(ran(case, manager), ran(case, compiled))
@@ -152,15 +152,15 @@ def held_against_each_other(op: str, examples: int, manager: PluginManager) -> N
 @pytest.mark.sweep
 @pytest.mark.parametrize("op", ["FULLY_CONNECTED", "CONV_2D", "SVDF", "RESIZE_BILINEAR"])
 def test_compiled_and_numpy_kernels_of_some_layers_agree_on_special_values(op: str, numpy_kernels: PluginManager) -> None:
-    pytest.importorskip("oplet_numba_ops")
+    pytest.importorskip("oplet_compiled_ops")
     held_against_each_other(op, 15, numpy_kernels)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("op", sorted(SPECS))
 def test_compiled_and_numpy_kernels_agree_on_special_values(op: str, numpy_kernels: PluginManager) -> None:
-    pytest.importorskip("oplet_numba_ops")
-    if op not in pytest.importorskip("oplet_numba_ops").VERSIONS:
+    pytest.importorskip("oplet_compiled_ops")
+    if op not in pytest.importorskip("oplet_compiled_ops").VERSIONS:
         pytest.skip("there is no compiled kernel")
     held_against_each_other(op, 25 * WEIGHTS[op], numpy_kernels)
 

@@ -46,5 +46,5 @@ def test_any_small_model_ends_within_its_limits(name: str) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", CASES)
 def test_any_small_model_ends_within_its_limits_beside_compiled_kernels(name: str) -> None:
-    pytest.importorskip("oplet_numba_ops")
-    assert ends(name, "builtin_ops", "numba_ops") in _OWN.get(name, _ENDS)
+    pytest.importorskip("oplet_compiled_ops")
+    assert ends(name, "builtin_ops", "compiled_ops") in _OWN.get(name, _ENDS)

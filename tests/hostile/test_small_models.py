@@ -28,7 +28,7 @@ USUAL = [pytest.param(case, id=case.name) for case in CASES if case.usual]
 @pytest.mark.sweep
 @pytest.mark.parametrize(("case", "plugin"), WAYS)
 def test_a_small_file_that_asks_for_much_ends_in_time_and_in_the_memory_it_may_take(case: Case, plugin: str) -> None:
-    if plugin == "all" and find_spec("oplet_numba_ops") is None:
+    if plugin == "all" and find_spec("oplet_compiled_ops") is None:
         pytest.skip("there are no compiled kernels")
     child = subprocess.run(
         [sys.executable, "-m", "tests.hostile.small_models", case.name, plugin],

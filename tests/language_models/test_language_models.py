@@ -15,7 +15,7 @@ from oplet import Interpreter
 
 FOLDER = Path(__file__).parent
 MODELS = sorted(path.stem for path in FOLDER.glob("*.tflite"))
-ENGINES = {"numpy": ["builtin_ops"], "compiled": ["builtin_ops", "numba_ops"]}
+ENGINES = {"numpy": ["builtin_ops"], "compiled": ["builtin_ops", "compiled_ops"]}
 STEPS = 50
 
 
@@ -62,7 +62,7 @@ def model(request: pytest.FixtureRequest) -> tuple[Path, Text]:
 @pytest.mark.parametrize("engine", list(ENGINES))
 def test_fifty_tokens_after_a_prompt_are_those_of_litert(model: tuple[Path, Text], engine: str) -> None:
     if engine == "compiled":
-        pytest.importorskip("oplet_numba_ops")
+        pytest.importorskip("oplet_compiled_ops")
     path, expected = model
     # Both read the same text: after a tie that they decide otherwise, they would write about other things.
     found = write(Interpreter(model_path=str(path), plugins=ENGINES[engine]), expected.tokens)

@@ -21,7 +21,7 @@ from oplet.model.files import mapping
 from oplet.plugins.manager import PluginManager
 from oplet.runtime.memory import remembered
 
-NUMPY = PluginManager(block=["oplet-numba-ops"])
+NUMPY = PluginManager(block=["oplet-compiled-ops"])
 SIDE = 24
 
 
@@ -148,7 +148,7 @@ def test_a_resize_before_allocating_takes_no_plan() -> None:
         {"experimental_preserve_all_tensors": True},
         {"num_threads": 2},
         {"limits": Limits(max_arena_bytes=1 << 20)},
-        {"plugins": PluginManager(block=["oplet-numba-ops"])},
+        {"plugins": PluginManager(block=["oplet-compiled-ops"])},
         {"checks": True},
     ],
     ids=lambda settings: next(iter(settings)),

@@ -38,7 +38,7 @@ from oplet.schema.options import AddOptions, Conv2DOptions, GatherOptions
 pytest.importorskip("numba")
 if sys.platform != "linux" or platform.machine() != "x86_64":
     pytest.skip("machine code is stored as images on Linux and x86-64 alone", allow_module_level=True)
-restoring = pytest.importorskip("oplet_numba_ops.threads.restoring")
+restoring = pytest.importorskip("oplet_compiled_ops.threads.restoring")
 
 SIDE, DEPTH = 8, 16
 X, OUT = 0, 6
@@ -180,7 +180,7 @@ interpreter.allocate_tensors()
 interpreter.set_tensor(0, np.load(sys.argv[2]))
 interpreter.invoke()
 np.save(sys.argv[3], interpreter.get_tensor(6))
-print(*[name for name in sys.modules if name.startswith(("oplet_builtin_ops.", "oplet_numba_ops.ops", "numba.", "pluggy"))])
+print(*[name for name in sys.modules if name.startswith(("oplet_builtin_ops.", "oplet_compiled_ops.ops", "numba.", "pluggy"))])
 """
     imported = []
     for number in range(3):

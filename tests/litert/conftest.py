@@ -8,12 +8,12 @@ from tests.compiled_first import compiled_first
 __all__ = ["compiled_first", "engine"]
 
 #: The packages whose kernels run: numpy's alone, and the compiled ones with them.
-ENGINES = {"numpy": ["builtin_ops"], "compiled": ["builtin_ops", "numba_ops"]}
+ENGINES = {"numpy": ["builtin_ops"], "compiled": ["builtin_ops", "compiled_ops"]}
 
 
 @pytest.fixture(params=list(ENGINES))
 def engine(request: pytest.FixtureRequest) -> list[str]:
     """The packages whose kernels run, in turn."""
     if request.param == "compiled":
-        pytest.importorskip("oplet_numba_ops")
+        pytest.importorskip("oplet_compiled_ops")
     return ENGINES[request.param]

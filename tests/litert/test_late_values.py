@@ -72,7 +72,7 @@ def test_wherever_one_of_litert_s_ways_allocates_so_does_oplet_and_other_branche
     cases = [case for name in GROUPS[group] for case in late_models(name)]
     theirs = litert(cases, tmp_path)
     assert any(not isinstance(way["allocated"], str) for ways in theirs for way in ways)
-    engines = [engine for engine in ENGINES if engine != "compiled" or find_spec("oplet_numba_ops")]
+    engines = [engine for engine in ENGINES if engine != "compiled" or find_spec("oplet_compiled_ops")]
     managers = {engine: PluginManager(load=ENGINES[engine]) for engine in engines}
     wrong = [
         f"{engine}: {complaint}"

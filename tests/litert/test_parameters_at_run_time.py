@@ -98,7 +98,7 @@ def litert(cases: list[ParameterModel], folder: Any) -> list[list[dict[str, Any]
 
 
 @pytest.mark.sweep(cases=True)
-@pytest.mark.parametrize("plugins", [None, ["no:numba_ops"]], ids=["all plugins", "numpy"])
+@pytest.mark.parametrize("plugins", [None, ["no:compiled_ops"]], ids=["all plugins", "numpy"])
 def test_wherever_one_of_litert_s_ways_allocates_and_runs_so_does_oplet_with_its_answer(plugins: Any, tmp_path: Any) -> None:
     pytest.importorskip("ai_edge_litert")
     from oplet import PluginManager

@@ -90,7 +90,7 @@ def engine(name: str) -> Callable[[], dict[str, Any]]:
     if name == "numpy":
         return partial(of_oplet, plugins=["builtin_ops"])
     if name == "compiled":
-        return partial(of_oplet, plugins=["builtin_ops", "numba_ops"])
+        return partial(of_oplet, plugins=["builtin_ops", "compiled_ops"])
     return partial(of_litert, name)
 
 

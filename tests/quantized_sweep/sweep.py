@@ -27,7 +27,7 @@ WAYS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
 #: Kernels of oplet, and the plugins that bring them.
 ENGINES = {
     name: PluginManager(load=plugins)
-    for name, plugins in (("numpy", ["oplet-builtin-ops"]), ("compiled", ["oplet-builtin-ops", "oplet-numba-ops"]))
+    for name, plugins in (("numpy", ["oplet-builtin-ops"]), ("compiled", ["oplet-builtin-ops", "oplet-compiled-ops"]))
 }
 BATCH = 100
 _LARGEST = 3.4e38

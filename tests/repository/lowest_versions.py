@@ -95,10 +95,10 @@ def atan_op() -> None:
     np.testing.assert_allclose(found, [0, np.pi / 4], rtol=1e-6)
 
 
-def numba_ops() -> None:
+def compiled_ops() -> None:
     interpreter = Interpreter(model_content=model("digits_float32"))
     interpreter.allocate_tensors()
-    assert "oplet-numba-ops" in str(interpreter.explain())
+    assert "oplet-compiled-ops" in str(interpreter.explain())
     [found] = run_op(model("digits_float32"), PICTURE)
     [wanted] = run_op(model("digits_float32"), PICTURE, plugins=["oplet-builtin-ops"])
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
@@ -220,7 +220,7 @@ CHECKS = {
     "mediapipe_ops": mediapipe_ops,
     "model_explorer": model_explorer,
     "native_ops": native_ops,
-    "numba_ops": numba_ops,
+    "compiled_ops": compiled_ops,
     "openvino_delegate": delegated("openvino"),
     "predictor": predictor,
     "ray_batch": ray_batch,

@@ -66,7 +66,7 @@ def test_every_package_of_the_repository_is_advised_by_its_folder(clone: Path, p
 def test_what_the_package_requires_of_the_project_is_advised_with_it(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install_commands, "_installed", lambda package: False)
     for package, extra, needed in (
-        ("oplet-numba-ops", "", ["oplet-builtin-ops", "oplet-numba-ops"]),
+        ("oplet-compiled-ops", "", ["oplet-builtin-ops", "oplet-compiled-ops"]),
         ("oplet-tools", "", ["oplet-predictor", "oplet-tools"]),
         ("oplet-tools", "graph", ["oplet-predictor", "oplet-tools"]),
         ("oplet-build", "", ["oplet-predictor", "oplet-tools", "oplet-build"]),

@@ -61,9 +61,9 @@ def test_a_commit_chooses_the_same_part_each_time_and_others_choose_others(monke
 
 
 def test_sweeps_of_a_plugin_or_a_file_that_changed_run_whole_unless_many_did(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = frozenset({"plugins/numba_ops/src/a.py", "plugins/numba_ops/b.py", "tests/hostile/test_fuzz.py", "docs/x.md"})
+    few = frozenset({"plugins/compiled_ops/src/a.py", "plugins/compiled_ops/b.py", "tests/hostile/test_fuzz.py", "docs/x.md"})
     monkeypatch.setattr(changes, "changed_files", lambda: few)
-    assert changes.changed_sweeps.__wrapped__() == ("plugins/numba_ops/", "tests/hostile/test_fuzz.py")
+    assert changes.changed_sweeps.__wrapped__() == ("plugins/compiled_ops/", "tests/hostile/test_fuzz.py")
     monkeypatch.setattr(changes, "changed_files", lambda: frozenset(f"plugins/p{number}/a.py" for number in range(9)))
     assert changes.changed_sweeps.__wrapped__() == ()
     monkeypatch.setattr(changes, "changed_files", lambda: None)

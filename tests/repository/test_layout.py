@@ -45,7 +45,7 @@ ROOMS = ("memory", "threads", "describe", "execution", "delegation", "asynchrono
 #: Lines, and entries of a folder: more than that nobody overlooks.
 LONGEST, WIDEST = 400, 12
 #: Rooms of one kind of thing under its own name: a stranger looks for the name, however many there are.
-CATALOGUES = {"oplet_tools/cli/commands", "oplet_flex_ops/ops", "oplet_numba_ops/ops", "oplet_text_ops/ops"}
+CATALOGUES = {"oplet_tools/cli/commands", "oplet_flex_ops/ops", "oplet_compiled_ops/ops", "oplet_text_ops/ops"}
 #: What is long for being a list: the declarations of the schema.
 LISTS = {"schema/options.py"}
 
@@ -96,7 +96,7 @@ def test_there_are_no_import_circles() -> None:
 
 
 #: Modules of packages that still import one another in circles, by how many: to become fewer.
-KNOTS = {"oplet_native_ops": [4], "oplet_numba_ops": [11, 2]}
+KNOTS = {"oplet_native_ops": [4], "oplet_compiled_ops": [11, 2]}
 
 
 @pytest.mark.parametrize("package", sorted((ROOT / "plugins").glob("*/src/oplet_*")), ids=lambda package: package.name)
@@ -156,7 +156,7 @@ HOUSES = (
             "flex_delegate",
             "flex_ops",
             "native_ops",
-            "numba_ops",
+            "compiled_ops",
             "predictor",
             "serve",
             "testing",
@@ -213,7 +213,7 @@ PUBLIC, FOR_TOOLS = ("errors", "kernels", "schema"), ("interpreter", "processes"
         "mediapipe_ops",
         "model_explorer",
         "native_ops",
-        "numba_ops",
+        "compiled_ops",
         "openvino_delegate",
         "serve",
         "signal_ops",
@@ -231,15 +231,15 @@ def test_a_plugin_imports_the_core_s_public_names_only(package: str) -> None:
 
 
 def test_only_compiled_kernels_wrap_the_builtin_ones() -> None:
-    """numba_ops falls back to registrations of builtin_ops, on which it depends; every other package stands alone."""
+    """compiled_ops falls back to registrations of builtin_ops, on which it depends; every other package stands alone."""
     for path in (ROOT / "plugins").glob("*/src/**/*.py"):
         package = path.relative_to(ROOT / "plugins").parts[0]
-        if package not in ("builtin_ops", "numba_ops"):
+        if package not in ("builtin_ops", "compiled_ops"):
             assert not [m for m in imports(path) if m.startswith("oplet_builtin_ops")], path
 
 
 #: The packages by which compiled kernels take the place of numpy's.
-COMPILED, NUMPY = (ROOT / "plugins" / name / "src" / f"oplet_{name}" for name in ("numba_ops", "builtin_ops"))
+COMPILED, NUMPY = (ROOT / "plugins" / name / "src" / f"oplet_{name}" for name in ("compiled_ops", "builtin_ops"))
 
 
 def test_compiled_kernels_hold_on_to_what_the_builtin_ones_make_public() -> None:
@@ -278,7 +278,7 @@ def test_a_compiled_kernel_loads_no_numpy_kernel_but_the_one_that_it_stands_for(
         own = f"oplet_builtin_ops.{operator}"
         if own not in graph:  # it stands for one of oplet_mediapipe_ops, whose models have convolutions
             own = "oplet_builtin_ops.ops.conv_2d"
-        assert not reach(f"oplet_numba_ops.{operator}") - reach(own), path.stem
+        assert not reach(f"oplet_compiled_ops.{operator}") - reach(own), path.stem
 
 
 def rows_of_versions(package: Path) -> Iterator[tuple[str, str]]:

@@ -36,7 +36,7 @@ GROUPS = (
         "mediapipe_ops",
         "model_explorer",
         "native_ops",
-        "numba_ops",
+        "compiled_ops",
         "openvino_delegate",
         "predictor",
         "signal_ops",

@@ -90,7 +90,7 @@ def test_only_one_module_starts_processes() -> None:
     # Predictor.map(processes=True) starts the standard library's worker processes; the test below holds where those import from.
     assert set(found.pop("plugins/predictor/src/oplet_predictor/worker_process.py")) == {"multiprocessing"}
     # It talks to the processes that compile, and looks whether this program is Python; oplet.processes starts them.
-    assert set(found.pop("plugins/numba_ops/src/oplet_numba_ops/compiling/processes.py")) == {"subprocess", "sys.executable"}
+    assert set(found.pop("plugins/compiled_ops/src/oplet_compiled_ops/compiling/processes.py")) == {"subprocess", "sys.executable"}
     # It reads what `oplet explore` says.
     assert found.pop("plugins/model_explorer/src/oplet_model_explorer/graphs.py") == ["subprocess"]
     # It calls the machine's compiler.
@@ -230,7 +230,7 @@ def test_a_worker_process_of_predictor_map_runs_nothing_of_the_current_folder(tr
         "    rows = [np.zeros(5, np.float32)] * 4\n"
         "    print(len(list(predict.map(rows, workers=1, processes=True))), os.environ.get('PYTHONSAFEPATH'))\n"
     )
-    hidden = {"PYTHONPATH": "", "OPLET_DISABLE_PLUGINS": "oplet-numba-ops"}
+    hidden = {"PYTHONPATH": "", "OPLET_DISABLE_PLUGINS": "oplet-compiled-ops"}
     command = [sys.executable, str(script)]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **hidden}, check=False)
     assert done.returncode == 0, done.stderr
@@ -252,7 +252,7 @@ def test_the_command_runs_nothing_of_the_current_folder(trap: Path, arguments: l
     command = shutil.which("oplet", path=os.path.dirname(sys.executable))
     if command is None:
         pytest.skip("the command is not installed beside this Python")
-    hidden = {"PYTHONPATH": "", "OPLET_DISABLE_PLUGINS": "oplet-numba-ops", "OPLET_CACHE_DIR": str(tmp_path / "cache")}
+    hidden = {"PYTHONPATH": "", "OPLET_DISABLE_PLUGINS": "oplet-compiled-ops", "OPLET_CACHE_DIR": str(tmp_path / "cache")}
     done = subprocess.run([command, *arguments], capture_output=True, text=True, env={**os.environ, **hidden}, check=False)
     assert done.returncode == 0, done.stderr
     assert "not measured" not in done.stdout + done.stderr

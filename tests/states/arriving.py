@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from oplet.runtime.memory.remembered import forget_plans
-from oplet_numba_ops.compiling import background
-from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_compiled_ops.compiling import background
+from oplet_compiled_ops.compiling.kernels import Kernel
 
 __all__ = ["STATES", "enter"]
 

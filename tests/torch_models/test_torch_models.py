@@ -44,7 +44,7 @@ def answer(name: str, **arguments: Any) -> tuple[list[np.ndarray], list[np.ndarr
     return found, [recorded[key] for key in sorted(key for key in recorded if key.startswith("y"))]
 
 
-@pytest.fixture(scope="module", params=[(), ("numba_ops",)], ids=["all", "numpy"])
+@pytest.fixture(scope="module", params=[(), ("compiled_ops",)], ids=["all", "numpy"])
 def resolver(request: pytest.FixtureRequest) -> OpResolver:
     return PluginManager(block=request.param).resolver()
 

@@ -219,10 +219,10 @@ def test_every_compiled_kernel_that_has_limits_is_known_to_decline() -> None:
         entry
         for op in BuiltinOperator
         for entry in PluginManager().resolver().entries(op)
-        if entry.provenance.distribution == "oplet-numba-ops"
+        if entry.provenance.distribution == "oplet-compiled-ops"
     ]
     if not compiled:
-        pytest.skip("oplet-numba-ops is not installed")
+        pytest.skip("oplet-compiled-ops is not installed")
     wrong = [entry.target for entry in compiled if entry.load(entry.min_version).limits is not None and not may_decline(entry)]
     assert not wrong
 
@@ -258,14 +258,14 @@ def test_a_fallback_replaces_nothing_and_is_asked_last() -> None:
 
 @pytest.mark.sweep
 def test_the_compiled_kernels_are_built_where_they_are_preferred(examples, tmp_path) -> None:
-    pytest.importorskip("oplet_numba_ops")
+    pytest.importorskip("oplet_compiled_ops")
     digits = examples / "digits" / "digits_int8.tflite"
     wheel = build_wheel([digits], "own_ops", tmp_path)
     assert {name for name, _ in origins(wheel)} == {"oplet-builtin-ops"}
     assert {each.reason for each in wheel.cut.passed_over} == {"requires numba"}
     assert not any("numba" in requirement for requirement in wheel.requires)
-    fast = build_wheel([digits], "own_ops", tmp_path, prefer=["oplet-numba-ops"])
-    assert ("oplet-numba-ops", False) in origins(fast)
+    fast = build_wheel([digits], "own_ops", tmp_path, prefer=["oplet-compiled-ops"])
+    assert ("oplet-compiled-ops", False) in origins(fast)
     assert any(requirement.startswith("numba") for requirement in fast.requires)
     told = json.loads(json.dumps(fast.as_dict()))
     assert told["requires"] == fast.requires

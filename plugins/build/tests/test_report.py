@@ -122,7 +122,7 @@ def test_the_command_prints_what_is_compared_and_needed(oplet, tmp_path: Path, m
         "-o",
         tmp_path / "digits.pyz",
         "-p",
-        "no:numba_ops",
+        "no:compiled_ops",
     ]
     ran = oplet(*command)
     assert ran.code == 0, ran.err

@@ -21,7 +21,7 @@ GRAPHS = [
         "nodes": [
             {"id": "inputs"},
             node("n0", node="0", served_by="oplet-builtin-ops 0.1", bytes_read="1,000", bytes_written="24", microseconds="1,234.5", share_of_the_time="99.5%"),
-            node("n1", node="1", served_by="example, partition 0", without_delegates="oplet-numba-ops 0.1", bytes_read="8"),
+            node("n1", node="1", served_by="example, partition 0", without_delegates="oplet-compiled-ops 0.1", bytes_read="8"),
             node("n2", node="2", served_by="nobody", bytes_read="0", bytes_written="0"),
         ],
     },
@@ -35,7 +35,7 @@ def test_each_kind_has_the_values_of_nodes_and_only_of_nodes() -> None:
     assert values == {
         "time, us": {"n0": 1234.5},
         "share of the time, %": {"n0": 99.5},
-        "package": {"n0": "oplet-builtin-ops", "n1": "oplet-numba-ops", "n2": "nobody"},
+        "package": {"n0": "oplet-builtin-ops", "n1": "oplet-compiled-ops", "n2": "nobody"},
         "delegate": {"n0": "none", "n1": "example, partition 0", "n2": "none"},
         "bytes moved": {"n0": 1024, "n1": 8, "n2": 0},
     }

@@ -17,7 +17,7 @@ from oplet.plugins.manager import PluginManager
 from oplet.runtime.execution import folding
 
 SIDE = 256
-NUMPY = PluginManager(block=["oplet-numba-ops"])
+NUMPY = PluginManager(block=["oplet-compiled-ops"])
 HALVES = np.random.default_rng(0).standard_normal((SIDE, SIDE)).astype(np.float16)
 #: Tensors of the model: the halves turned, the weights, the output.
 TURNED, WEIGHTS, OUTPUT = 3, 4, 5

@@ -21,7 +21,7 @@ from oplet.schema.options import DepthwiseConv2DOptions
 from oplet_testing import Spec, one_op_model
 
 SIDE = 128
-NUMPY = PluginManager(block=["oplet-numba-ops"])
+NUMPY = PluginManager(block=["oplet-compiled-ops"])
 
 
 def layers(seed: int) -> bytes:

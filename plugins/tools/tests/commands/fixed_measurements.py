@@ -55,8 +55,8 @@ def _tune_model(*_arguments: object, **_options: object) -> Any:
     from oplet_tools.tuning.choice import Choice
     from oplet_tools.tuning.trials import Trial
 
-    builtin, numba = Candidate(), Candidate("numba_ops", ("oplet-numba-ops",))
-    divided = Candidate("numba_ops", ("oplet-numba-ops",), ("litert",), ("0-5,15",))
+    builtin, numba = Candidate(), Candidate("compiled_ops", ("oplet-compiled-ops",))
+    divided = Candidate("compiled_ops", ("oplet-compiled-ops",), ("litert",), ("0-5,15",))
     trials = (
         Trial(builtin, 0.0123456, 0.0, nodes=232),
         Trial(numba, 0.0012345, 1.25e-7, nodes=232),

@@ -86,7 +86,7 @@ def test_doctor_finds_a_model_healthy_whose_decomposition_runs(oplet: Any, atten
     assert ran.code == 0
     assert rows["my.unknown"]["provider"].endswith("(its decomposition)")
     assert rows["my.unknown"]["composite"] is True
-    ran = oplet("doctor", unserved, "--json", "-p", "no:oplet-builtin-ops", "-p", "no:oplet-numba-ops")
+    ran = oplet("doctor", unserved, "--json", "-p", "no:oplet-builtin-ops", "-p", "no:oplet-compiled-ops")
     rows = {row["op"]: row for row in json.loads(ran.out)}
     assert ran.code == 1
     assert rows["my.unknown"]["provider"] == ""
@@ -149,7 +149,7 @@ def test_a_wheel_brings_the_composites_kernel_and_the_decomposition(
     attention: Path, unserved: Path, recorded: dict[str, Any], tmp_path: Path
 ) -> None:
     built = build_wheel(
-        [attention, unserved], "attention_ops", tmp_path, types=True, plugins=PluginManager(block=["oplet-numba-ops"])
+        [attention, unserved], "attention_ops", tmp_path, types=True, plugins=PluginManager(block=["oplet-compiled-ops"])
     )
     assert {(k.op, k.min_version) for k in built.cut.kernels if k.composite} == {(ATTENTION, 0)}
     assert {op["op"] for op in built.as_dict()["ops"]} >= {ATTENTION, "STABLEHLO_COMPOSITE", "SOFTMAX", "EXP"}
@@ -187,7 +187,7 @@ def test_an_archive_runs_the_composites_kernel(oplet: Any, attention: Path, reco
         "--no-timing",
         "--json",
         "-p",
-        "no:oplet-numba-ops",
+        "no:oplet-compiled-ops",
     )
     assert ran.code == 0
     assert [op["op"] for op in json.loads(ran.out)["ops"] if op["composite"]] == [ATTENTION]

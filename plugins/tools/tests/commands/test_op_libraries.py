@@ -109,7 +109,7 @@ def test_a_function_and_an_op_may_be_named(oplet, library):
 def test_it_is_compared_with_what_packages_bring(oplet, library):
     ran = oplet("compare", MODEL, "--custom-op-library", library)
     assert (ran.code, ran.err) == (0, "")
-    # oplet-numba-ops serves the other node, where it is installed.
+    # oplet-compiled-ops serves the other node, where it is installed.
     assert re.search("Other kernels than the built-in ones run [12] of 2 nodes\\.", ran.out)
     library.write_text("1.5")
     ran = oplet("compare", MODEL, "--custom-op-library", library)

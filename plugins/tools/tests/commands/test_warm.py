@@ -16,9 +16,9 @@ from oplet_tools.benchmarking import warming
 
 
 def test_a_model_whose_kernels_are_there_says_so(oplet: Any, examples: Path) -> None:
-    ran = oplet("warm", examples / "digits" / "digits_int8.tflite", "-p", "no:oplet-numba-ops")
+    ran = oplet("warm", examples / "digits" / "digits_int8.tflite", "-p", "no:oplet-compiled-ops")
     assert ran.out == "All kernels are there.\n"
-    told = json.loads(oplet("warm", examples / "digits" / "digits_int8.tflite", "--json", "-p", "no:oplet-numba-ops").out)
+    told = json.loads(oplet("warm", examples / "digits" / "digits_int8.tflite", "--json", "-p", "no:oplet-compiled-ops").out)
     assert (told["waited"], Path(told["model"]).name) == (0, "digits_int8.tflite")
 
 
@@ -40,7 +40,7 @@ def test_what_takes_long_is_said_once_where_no_bar_is_drawn(oplet: Any, examples
 
 @pytest.mark.sweep
 def test_kernels_are_compiled_once_and_found_by_the_next_process(examples: Path, tmp_path: Path) -> None:
-    pytest.importorskip("oplet_numba_ops")
+    pytest.importorskip("oplet_compiled_ops")
     variables = {**os.environ, "OPLET_CACHE_DIR": str(tmp_path), "OPLET_COMPILE": ""}
 
     def warm() -> dict[str, Any]:

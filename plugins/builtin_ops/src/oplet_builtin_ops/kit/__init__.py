@@ -1,6 +1,6 @@
 """Public names for packages of compiled kernels: what the numpy kernels' `prepare` computes, readable from outside.
 
-A compiled kernel takes the place of a numpy one whose `prepare` runs first (`oplet_numba_ops` is such a package). Three things of this
+A compiled kernel takes the place of a numpy one whose `prepare` runs first (`oplet_compiled_ops` is such a package). Three things of this
 package are public for that: the `REGISTRATION` of each module of `oplet_builtin_ops.ops`, `oplet_builtin_ops.VERSIONS`, and the names that
 the modules of this folder list in `__all__`. All else may change with any version. A module here has no code of its own and imports only
 what the numpy kernels of its operators import anyway, so that a model still loads no more than its operators need.

@@ -1,0 +1,140 @@
+"""Compiled (numba/LLVM) kernels for hot built-in operators; each replaces the numpy kernel for the nodes that it supports.
+
+Each operator is one module of `oplet_compiled_ops.ops`, named like the operator in lower case, with its `REGISTRATION`. The module,
+and with it numba, is imported when a model needs it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oplet import hookimpl
+from oplet_builtin_ops import VERSIONS as BUILTIN_VERSIONS
+
+if TYPE_CHECKING:  # a process that takes a model's plan from disk imports this package, and registers nothing
+    from oplet import MutableOpResolver
+
+#: Precedence: before the built-in kernels, after plugins that a user installs for the ops they add.
+OPLET_TIER = "fast"
+
+#: The operators that have a compiled kernel.
+OPERATORS = (
+    "ABS",
+    "ADD",
+    "ADD_N",
+    "ARG_MAX",
+    "ARG_MIN",
+    "AVERAGE_POOL_2D",
+    "BATCH_MATMUL",
+    "BIDIRECTIONAL_SEQUENCE_LSTM",
+    "BIDIRECTIONAL_SEQUENCE_RNN",
+    "BITWISE_XOR",
+    "CEIL",
+    "CONCATENATION",
+    "CONV_2D",
+    "COS",
+    "CUMSUM",
+    "DEPTHWISE_CONV_2D",
+    "DEQUANTIZE",
+    "DIV",
+    "ELU",
+    "EQUAL",
+    "EXP",
+    "FLOOR",
+    "FLOOR_DIV",
+    "FLOOR_MOD",
+    "FULLY_CONNECTED",
+    "GATHER",
+    "GATHER_ND",
+    "GELU",
+    "GREATER",
+    "GREATER_EQUAL",
+    "HARD_SWISH",
+    "L2_NORMALIZATION",
+    "LEAKY_RELU",
+    "LESS",
+    "LESS_EQUAL",
+    "LOCAL_RESPONSE_NORMALIZATION",
+    "LOG",
+    "LOGICAL_AND",
+    "LOGICAL_NOT",
+    "LOGICAL_OR",
+    "LOGISTIC",
+    "LOG_SOFTMAX",
+    "LSTM",
+    "MAXIMUM",
+    "MAX_POOL_2D",
+    "MEAN",
+    "MINIMUM",
+    "MUL",
+    "MULTINOMIAL",
+    "NEG",
+    "NON_MAX_SUPPRESSION_V4",
+    "NON_MAX_SUPPRESSION_V5",
+    "NOT_EQUAL",
+    "ONE_HOT",
+    "PAD",
+    "PRELU",
+    "QUANTIZE",
+    "RANDOM_STANDARD_NORMAL",
+    "RANDOM_UNIFORM",
+    "REDUCE_ALL",
+    "REDUCE_ANY",
+    "REDUCE_MAX",
+    "REDUCE_MIN",
+    "REDUCE_PROD",
+    "RELU",
+    "RELU6",
+    "RELU_0_TO_1",
+    "RELU_N1_TO_1",
+    "RESIZE_BILINEAR",
+    "RIGHT_SHIFT",
+    "RNN",
+    "ROUND",
+    "RSQRT",
+    "SCATTER_ND",
+    "SELECT",
+    "SELECT_V2",
+    "SIGN",
+    "SIN",
+    "SLICE",
+    "SOFTMAX",
+    "SQRT",
+    "SQUARE",
+    "SQUARED_DIFFERENCE",
+    "STABLEHLO_RNG_BIT_GENERATOR",
+    "STRIDED_SLICE",
+    "SUB",
+    "SUM",
+    "TANH",
+    "TOPK_V2",
+    "TRANSPOSE",
+    "TRANSPOSE_CONV",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "UNIDIRECTIONAL_SEQUENCE_RNN",
+)
+
+#: The custom operators that have a compiled kernel: its module, and the first and last version that it serves.
+CUSTOM = {"TFLite_Detection_PostProcess": ("tflite_detection_post_process", 1, 1)}
+#: The same of those whose numpy kernels are in oplet-mediapipe-ops, where that is installed.
+MEDIAPIPE = {
+    "Convolution2DTransposeBias": ("convolution_2d_transpose_bias", 1, 1),
+    "Landmarks2TransformMatrix": ("landmarks_2_transform_matrix", 2, 2),
+    "TransformLandmarks": ("transform_landmarks", 1, 2),
+    "TransformTensor": ("transform_tensor_bilinear", 1, 1),
+    "TransformTensorBilinear": ("transform_tensor_bilinear", 1, 2),
+}
+
+#: The versions of each that are served, first to last: those of the numpy kernel, to which nodes fall back.
+VERSIONS: dict[str, tuple[int, int]] = {name: BUILTIN_VERSIONS[name] for name in OPERATORS}
+
+
+@hookimpl
+def register_ops(resolver: MutableOpResolver) -> None:
+    """Register the operators; a module is imported at its operator's first use."""
+    from importlib.util import find_spec
+
+    for name, (first, last) in VERSIONS.items():
+        resolver.add_builtin(name, f"oplet_compiled_ops.ops.{name.lower()}:REGISTRATION", first, last)
+    for name, (module, first, last) in (CUSTOM | MEDIAPIPE if find_spec("oplet_mediapipe_ops") else CUSTOM).items():
+        resolver.add_custom(name, f"oplet_compiled_ops.ops.custom.{module}:REGISTRATION", first, last)

@@ -1,0 +1,73 @@
+"""Fixed-point rescaling with both of the format's roundings, as one multiplication and one shift.
+
+The format (.tflite's quantization) divides by 2**31 and then by 2**s, each time by adding a half and shifting. Nested floors of
+integer divisions are the floor of one division, so both halves can be added at once. The second half is one less for values below
+zero, which are rounded down if they lie halfway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from oplet import charge
+from oplet.kernels.requantization import Requantization, Rounding
+from oplet_compiled_ops.compiling.lazy import inlined
+from oplet_compiled_ops.compiling.memory import Array
+
+__all__ = ["scaled", "scaling", "scaling_table"]
+
+#: The numbers of a channel in `scaling_table`: its offset and the constants of `scaled`.
+WORDS = 6
+
+
+def scaling(multiplier: int, shift: int, left_shift: int = 0) -> tuple[int, ...]:
+    """Return the constants with which `scaled` multiplies a value by multiplier * 2**(shift + left_shift - 31).
+
+    Args:
+        multiplier: the fixed-point multiplier, 31 bits.
+        shift: the exponent; positive to the left.
+        left_shift: how many bits further to the left.
+    """
+    left, right = left_shift + max(shift, 0), max(-shift, 0)
+    half = (1 << (right - 1)) << 31 if right else 0
+    below = -(1 << 31) if right else 0
+    return multiplier, left, (1 << 30) + half, below, 31 + right
+
+
+_inlined: Callable[..., Any] = inlined(error_model="numpy", inline="always")
+
+
+@_inlined
+def scaled(value: Any, multiplier: Any, left: Any, half: Any, below: Any, right: Any) -> Any:
+    """Rescale an int32 value (widened to int64) by the constants that `scaling` returns, which are the other arguments in that
+    order.
+    """
+    return (((value * multiplier) << left) + half + ((value >> 63) & below)) >> right
+
+
+def scaling_table(requantizer: Requantization, kind: np.dtype[Any]) -> Array | None:
+    """Return a table of what rescales the sums of each channel; None if its numbers are too large for it.
+
+    A row is (0, factor) in float64 for layers that round once in floats, else (0, the constants of `scaled`...) in int64; the
+    caller puts the channel's offset (bias) in place of the 0.
+
+    Args:
+        requantizer: the layer's requantization.
+        kind: the type of the outputs.
+    """
+    if not requantizer.fits(kind) or requantizer.rounding is Rounding.UP:
+        return None
+    if requantizer.rounding is Rounding.FLOAT:
+        return np.stack([np.zeros(len(requantizer.factors)), requantizer.factors], axis=1)
+    multipliers, shifts = (values.tolist() for values in requantizer.multipliers)
+    wide = requantizer.rounding is Rounding.WIDE
+    if wide and (requantizer.limit >= 2.0**46 or max(shifts) > 14 or min(shifts) < -31):
+        return None
+    charge(8 * WORDS * len(shifts))
+    table = np.zeros((len(shifts), WORDS), np.int64)
+    for channel, (multiplier, shift) in enumerate(zip(multipliers, shifts)):
+        table[channel, 1:] = (multiplier, 0, 1 << (14 - shift), 0, 15 - shift) if wide else scaling(multiplier, shift)
+    return table

@@ -1,0 +1,102 @@
+"""Kernels over flat arrays or rows, which are divided among threads as slices, and the expansion of operands that broadcast
+irregularly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from oplet import Context, Node, Tensor
+from oplet_compiled_ops.broadcasting import Operands, Repetition, repetition
+from oplet_compiled_ops.compiling.kernels import Kernel
+from oplet_compiled_ops.compiling.memory import Array, address, flat
+from oplet_compiled_ops.overriding import Bind
+from oplet_compiled_ops.shaping.copying import AXES, COPY, SIZES, copy_arguments
+from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each
+from oplet_compiled_ops.threads.team import Step, ready, thunk
+
+__all__ = ["plan_flat", "tabled", "worth_sharing"]
+
+#: The most numbers of a node of which operands are copied into the output's shape.
+_TABLE = 1 << 16
+
+
+def worth_sharing(context: Context, size: int) -> bool:
+    """Return whether several threads beat one numpy thread, which has less overhead, for an op of `size` elements."""
+    return context.num_threads > 1 and size >= 2 * WORTH_VALUES
+
+
+def plan_flat(
+    context: Context,
+    kernel: Kernel,
+    tensors: Sequence[Any],
+    *constants: Any,
+    columns: int = 1,
+    worth: int = WORTH_VALUES,
+    bits: Any = None,
+    over: Kernel | None = None,
+) -> Bind:
+    """Plan a kernel of one-dimensional arrays: make it ready, and call it on slices of the tensors, one for each part, plus the
+    constants.
+
+    Args:
+        context: the kernel's context.
+        kernel: the kernel.
+        tensors: the tensors, inputs first, all of one size.
+        constants: further arguments of the kernel.
+        columns: slices have a multiple of so many elements.
+        worth: the least elements of a slice that is worth a thread's while.
+        bits: the dtype as which kernels see all tensors ("u1"); None for their own.
+        over: the kernel to call if the output is in the first tensor's memory; it does not take that tensor. None if this never
+            is so.
+    """
+    ready(kernel, *([] if over is None else [over]))
+    size = tensors[0].size
+    ranges = cut(size, size // worth, context.num_threads, columns)
+
+    def bind() -> Any:
+        arrays: list[Array] = [flat(tensor.data) if bits is None else flat(tensor.data).view(bits) for tensor in tensors]
+        chosen = kernel
+        if over is not None and address(arrays[0]) == address(arrays[-1]):
+            chosen = over
+            del arrays[0]
+        parts = each(ranges, lambda some, _: (*(array[slice(*some)] for array in arrays), *constants))
+        return thunk([Step(chosen, parts)], context.num_threads)
+
+    return bind
+
+
+def tabled(context: Context, node: Node) -> tuple[Operands, Callable[[], list[Step]]] | tuple[None, None]:
+    """Return the operands of a small binary node, of which those that broadcast irregularly are copied into the output's shape.
+
+    With the operands (see `Operands`) comes a function that returns the steps that make these copies, to run first; (None, None)
+    if the output is empty or too large, or if an operand has more axes, or other numbers, than the copying kernel takes.
+    """
+    output = node.outputs[0]
+    if not 0 < output.size <= _TABLE or output.ndim > AXES or any(tensor.dtype.itemsize not in SIZES for tensor in node.inputs):
+        return None, None
+    ready(COPY)
+    a, b = node.inputs
+    ways = [(a, b, False), (b, a, True)]
+    if a.shape[-1:] != output.shape[-1:]:
+        ways.reverse()  # whole rows are copied, rather than single numbers
+    for copied, other, exchanged in ways:
+        how = repetition(output.shape, other.shape)
+        if how is not None:
+            table = context.add_temporary(node, output.shape, copied.type)
+            return (table, other, how, exchanged), partial(_copy_steps, [(table, copied)])
+    tables = [context.add_temporary(node, output.shape, tensor.type) for tensor in (a, b)]
+    how = Repetition(1, 1, output.size, 0, False)
+    return (tables[0], tables[1], how, False), partial(_copy_steps, list(zip(tables, (a, b))))
+
+
+def _copy_steps(pairs: Sequence[tuple[Tensor, Tensor]]) -> list[Step]:
+    steps = []
+    for table, copied in pairs:
+        arguments = copy_arguments(table.data, np.broadcast_to(copied.data, table.shape))
+        steps.append(Step(COPY, [cast("tuple[int, ...]", arguments)]))
+    return steps

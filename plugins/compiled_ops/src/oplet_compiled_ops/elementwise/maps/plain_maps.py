@@ -1,0 +1,120 @@
+"""Unary maps of unquantized numbers: signs, roundings, and C library functions; the latter for so few numbers that a numpy call
+would take longer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oplet import TensorType
+from oplet_compiled_ops.compiling.kernels import Kernel, family
+from oplet_compiled_ops.compiling.lazy import inlined
+
+__all__ = ["FLOATS", "SIGNED", "map_kernels"]
+
+#: Types, in numba's notation.
+FLOATS = {TensorType.FLOAT32: "f4"}
+SIGNED = {TensorType.INT8: "i1", TensorType.INT16: "i2", TensorType.INT32: "i4", TensorType.INT64: "i8"}
+
+_inlined: Any = inlined(inline="always", error_model="numpy", boundscheck=False)
+
+
+@_inlined
+def _absolute(x):  # type: ignore[no-untyped-def]
+    return -x if x < 0 else x
+
+
+@_inlined
+def _negative(x):  # type: ignore[no-untyped-def]
+    return -x
+
+
+@_inlined
+def _ceil(x):  # type: ignore[no-untyped-def]
+    return np.ceil(x)
+
+
+@_inlined
+def _floor(x):  # type: ignore[no-untyped-def]
+    return np.floor(x)
+
+
+@_inlined
+def _rint(x):  # type: ignore[no-untyped-def]
+    return np.rint(x)
+
+
+@_inlined
+def _sign(x):  # type: ignore[no-untyped-def]
+    # NaN stays NaN.
+    return x if x != x else (x > 0) - (x < 0)
+
+
+@_inlined
+def _square(x):  # type: ignore[no-untyped-def]
+    return x * x
+
+
+@_inlined
+def _is_zero(x):  # type: ignore[no-untyped-def]
+    return x == 0
+
+
+@_inlined
+def _exp(x):  # type: ignore[no-untyped-def]
+    return np.exp(x)
+
+
+@_inlined
+def _log(x):  # type: ignore[no-untyped-def]
+    return np.log(x)
+
+
+@_inlined
+def _sin(x):  # type: ignore[no-untyped-def]
+    return np.sin(x)
+
+
+@_inlined
+def _cos(x):  # type: ignore[no-untyped-def]
+    return np.cos(x)
+
+
+_RULES = {
+    "absolute": _absolute,
+    "negative": _negative,
+    "ceil": _ceil,
+    "floor": _floor,
+    "rint": _rint,
+    "sign": _sign,
+    "square": _square,
+    "is_zero": _is_zero,
+    "exp": _exp,
+    "log": _log,
+    "sin": _sin,
+    "cos": _cos,
+}
+
+
+@family
+def _kernel(rule: str, code: str) -> Kernel:
+    value = _RULES[rule]
+
+    def plain_map(x, out):  # type: ignore[no-untyped-def]
+        for i in range(out.size):
+            out[i] = value(x[i])
+
+    plain_map.__name__ = f"map_{rule}"
+    return Kernel(plain_map, f"void({code}[::1], {code}[::1])")
+
+
+def map_kernels(rule: str, codes: dict[TensorType, str]) -> dict[TensorType, Kernel]:
+    """Return, for each type, the kernel that computes out[i] = rule(x[i]).
+
+    Args:
+        rule: the name of a function of this module's table of rules.
+        codes: the types, with their names in numba's notation ("f4").
+    """
+    return {type: _kernel(rule, code) for type, code in codes.items()}

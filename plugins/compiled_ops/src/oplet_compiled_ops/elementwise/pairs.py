@@ -1,0 +1,110 @@
+"""ADD, SUB and MUL: their registrations, and which of float, quantized and plain integer loops serves a node, if any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
+from oplet.kernels.activations import float_activation_range
+from oplet.kernels.shapes import offer_in_place
+from oplet.schema.enums import ActivationFunctionType
+from oplet_builtin_ops.kit.pairs import ProductScaling, SumScaling
+from oplet_compiled_ops.broadcasting import Operands, operands
+from oplet_compiled_ops.elementwise.fixed_point import scaling
+from oplet_compiled_ops.elementwise.flat import tabled
+from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
+from oplet_compiled_ops.elementwise.plain.plain_pairs import INTEGERS, plan_integers
+from oplet_compiled_ops.elementwise.quantized_pairs import bind_quantized_product, bind_quantized_sum, quantized_pair_kernel
+from oplet_compiled_ops.overriding import Bind, Thunk, override
+from oplet_compiled_ops.threads.team import Step, ready
+
+__all__ = ["pair_registration", "plan_product", "plan_sum"]
+
+#: The integers without scales.
+_INTEGERS = {TensorType.INT16: "i2", **INTEGERS}
+_LIMITS = NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, *_INTEGERS]])
+#: Plans a quantized node, from its operands and what returns the steps that come first when it is bound.
+PlanQuantized = Callable[[Context, Node, Operands, Callable[[], Sequence[Step]]], Bind]
+
+
+def pair_registration(
+    builtin: Registration, op: int, exchanged_op: int, quantized: PlanQuantized, of_integers: int
+) -> Registration:
+    """Build the registration of ADD, SUB or MUL.
+
+    Args:
+        builtin: the numpy kernel's registration.
+        op: the operation on floats, one of `float_pairs`'s constants.
+        exchanged_op: the operation that gives the same with exchanged operands.
+        quantized: plans nodes of quantized numbers.
+        of_integers: the operation on unquantized integers, one of `plain_pairs`'s constants.
+    """
+
+    def plan(context: Context, node: Node) -> Bind:
+        if node.inputs[0].type in _INTEGERS and isinstance(node.prepared, ActivationFunctionType):
+            return plan_integers(context, node, of_integers, _INTEGERS[node.inputs[0].type], node.prepared)
+        found, before = operands(node), None
+        if found is None:
+            found, before = tabled(context, node)
+        if found is None:
+            decline("its operand repeats in a way that its loops do not know, or there is nothing to compute.")
+        steps: Callable[[], Sequence[Step]] = before or tuple
+        large, small, how, exchanged = found
+        if node.inputs[0].type != TensorType.FLOAT32:
+            return quantized(context, node, found, steps)
+        activation = node.prepared
+        if not isinstance(activation, ActivationFunctionType):
+            decline("its numbers are of a kind that it does not compute with.")
+        low, high = (float(bound) for bound in float_activation_range(activation))
+        ready(float_pair_kernel(how))
+        chosen, other = (exchanged_op, op) if exchanged else (op, exchanged_op)
+        output = node.outputs[0]
+        if before is None:
+            offer_in_place(node)
+
+        def bind() -> Thunk:
+            if before is None and small is not large and node.writes_over(small):
+                return bind_float_pair(other, small, large.data, output, how, low, high, context.num_threads)
+            return bind_float_pair(chosen, large, small.data, output, how, low, high, context.num_threads, steps())
+
+        return bind
+
+    return override(builtin, plan, _LIMITS)
+
+
+def plan_sum(subtracts: bool) -> PlanQuantized:
+    """Return a function that plans nodes of ADD, or of SUB if `subtracts`, of quantized numbers."""
+
+    def plan(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
+        general = node.prepared
+        # The left shift may overflow int32, and wraps around in the format's arithmetic, which the compiled loop does not imitate.
+        if not isinstance(general, SumScaling) or general.shift > 0:
+            decline("its numbers may wrap around, or are of a kind that it does not compute with.")
+        large, small, how, exchanged = found
+        signs = (0, -1 if subtracts else 0)
+        parts = [
+            (share.zero_point, *scaling(share.multiplier, share.shift, share.left_shift), sign)
+            for share, sign in zip(general.shares, signs)
+        ]
+        if exchanged:
+            parts.reverse()
+        ready(quantized_pair_kernel(how, node.outputs[0].type))
+        constants = (*parts[0], *parts[1], *scaling(general.multiplier, general.shift), general.zero_point, *general.bounds)
+        return lambda: bind_quantized_sum(large, small.data, node.outputs[0], how, constants, context.num_threads, before())
+
+    return plan
+
+
+def plan_product(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
+    """Plan a quantized MUL node of the operands `found`; `before` returns steps to run first, which expand operands."""
+    large, small, how, exchanged = found
+    first, second = (tensor.zero_point for tensor in (node.inputs[::-1] if exchanged else node.inputs))
+    output, factors = node.outputs[0], node.prepared
+    # A left shift beyond 32 bits wraps around, which the compiled loop does not imitate.
+    wraps = isinstance(factors, ProductScaling) and factors.shift > (0 if large.type == TensorType.INT16 else 14)
+    if not isinstance(factors, ProductScaling) or large.type != output.type or wraps:
+        decline("its numbers may wrap around, or are of a kind that it does not compute with.")
+    ready(quantized_pair_kernel(how, output.type))
+    steps = scaling(factors.multiplier, factors.shift)
+    constants = (first, second, *steps, output.zero_point, *factors.bounds)
+    return lambda: bind_quantized_product(large, small.data, output, how, constants, context.num_threads, before())

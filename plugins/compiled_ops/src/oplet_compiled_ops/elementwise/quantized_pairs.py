@@ -1,0 +1,173 @@
+"""ADD, SUB and MUL of quantized operands with a broadcast second operand, in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from oplet import Tensor, TensorType
+from oplet_compiled_ops.broadcasting import Repetition
+from oplet_compiled_ops.compiling.kernels import Kernel
+from oplet_compiled_ops.compiling.lazy import inlined
+from oplet_compiled_ops.compiling.memory import Array, flat
+from oplet_compiled_ops.elementwise.fixed_point import scaled
+from oplet_compiled_ops.overriding import Thunk
+from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut_pair
+from oplet_compiled_ops.threads.team import Step, thunk
+
+__all__ = ["bind_quantized_product", "bind_quantized_sum", "quantized_pair_kernel"]
+
+_LONG = 512
+_inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False, nogil=True)
+
+
+@_inlined
+def _sum_row(x, y, out, p):  # type: ignore[no-untyped-def]
+    # The constants are read before the loop, so that the compiler knows that no output overwrites them.
+    zero_x, m_x, left_x, half_x, below_x, right_x, sign_x = np.int32(p[0]), np.int32(p[1]), p[2], p[3], p[4], p[5], p[6]
+    zero_y, m_y, left_y, half_y, below_y, right_y, sign_y = np.int32(p[7]), np.int32(p[8]), p[9], p[10], p[11], p[12], p[13]
+    m, left, half, below, right, zero, low, high = np.int32(p[14]), p[15], p[16], p[17], p[18], p[19], p[20], p[21]
+    for i in range(out.size):
+        first = scaled(np.int64(np.int32(x[i]) - zero_x), np.int64(m_x), left_x, half_x, below_x, right_x)
+        second = scaled(np.int64(np.int32(y[i]) - zero_y), np.int64(m_y), left_y, half_y, below_y, right_y)
+        total = np.int64(np.int32(((first ^ sign_x) - sign_x) + ((second ^ sign_y) - sign_y)))
+        out[i] = min(max(scaled(total, np.int64(m), left, half, below, right) + zero, low), high)
+
+
+@_inlined
+def _sum_row_of_one(x, y, out, p):  # type: ignore[no-untyped-def]
+    zero_x, m_x, left_x, half_x, below_x, right_x, sign_x = np.int32(p[0]), np.int32(p[1]), p[2], p[3], p[4], p[5], p[6]
+    m, left, half, below, right, zero, low, high = np.int32(p[14]), p[15], p[16], p[17], p[18], p[19], p[20], p[21]
+    second = (scaled(np.int64(np.int32(y) - np.int32(p[7])), p[8], p[9], p[10], p[11], p[12]) ^ p[13]) - p[13]
+    for i in range(out.size):
+        first = scaled(np.int64(np.int32(x[i]) - zero_x), np.int64(m_x), left_x, half_x, below_x, right_x)
+        total = np.int64(np.int32(((first ^ sign_x) - sign_x) + second))
+        out[i] = min(max(scaled(total, np.int64(m), left, half, below, right) + zero, low), high)
+
+
+@_inlined
+def _product_row(x, y, out, p):  # type: ignore[no-untyped-def]
+    zero_x, zero_y, m, left, half, below, right = np.int32(p[0]), np.int32(p[1]), np.int32(p[2]), p[3], p[4], p[5], p[6]
+    zero, low, high = p[7], p[8], p[9]
+    for i in range(out.size):
+        product = np.int64(np.int32((np.int32(x[i]) - zero_x) * (np.int32(y[i]) - zero_y)))
+        out[i] = min(max(scaled(product, np.int64(m), left, half, below, right) + zero, low), high)
+
+
+@_inlined
+def _product_row_of_one(x, y, out, p):  # type: ignore[no-untyped-def]
+    zero_x, other, m, left, half, below, right = (
+        np.int32(p[0]),
+        np.int32(y) - np.int32(p[1]),
+        np.int32(p[2]),
+        p[3],
+        p[4],
+        p[5],
+        p[6],
+    )
+    zero, low, high = p[7], p[8], p[9]
+    for i in range(out.size):
+        product = np.int64(np.int32((np.int32(x[i]) - zero_x) * other))
+        out[i] = min(max(scaled(product, np.int64(m), left, half, below, right) + zero, low), high)
+
+
+def _per_row(product, x, y, out, scratch, constants, blocks, rows, columns, advance):  # type: ignore[no-untyped-def]
+    for block in range(blocks):
+        for row in range(rows):
+            start = (block * rows + row) * columns
+            at = slice(start, start + columns)
+            if product:
+                _product_row_of_one(x[at], y[row], out[at], constants)
+            else:
+                _sum_row_of_one(x[at], y[row], out[at], constants)
+
+
+def _per_column(product, x, y, out, scratch, constants, blocks, rows, columns, advance):  # type: ignore[no-untyped-def]
+    size = rows * columns
+    length = scratch.size
+    for block in range(blocks):
+        for start in range(0, length, columns):
+            for i in range(columns):
+                scratch[start + i] = y[block * advance + i]
+        step = length if length else columns
+        for start in range(block * size, (block + 1) * size, step):
+            at = slice(start, min(start + step, (block + 1) * size))
+            other = scratch if length else y[block * advance : block * advance + columns]
+            if product:
+                _product_row(x[at], other, out[at], constants)
+            else:
+                _sum_row(x[at], other, out[at], constants)
+
+
+_CODES = {TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2"}
+
+
+def _kernels(function: Callable[..., Any]) -> dict[TensorType, Kernel]:
+    arrays = {type: ", ".join([f"{code}[::1]"] * 4) for type, code in _CODES.items()}
+    return {type: Kernel(function, f"void(b1, {text}, i8[::1], i8, i8, i8, i8)") for type, text in arrays.items()}
+
+
+_PER_ROW, _PER_COLUMN = _kernels(_per_row), _kernels(_per_column)
+
+
+def quantized_pair_kernel(how: Repetition, type: TensorType) -> Kernel:
+    """Return the kernel for sums and products of quantized numbers, for a broadcasting pattern and the type of operands and
+    output.
+    """
+    return (_PER_ROW if how.per_row else _PER_COLUMN)[type]
+
+
+def _bind(
+    product: bool,
+    x: Tensor,
+    y: Array,
+    output: Tensor,
+    how: Repetition,
+    constants: Sequence[int],
+    threads: int,
+    before: Sequence[Step],
+) -> Thunk:
+    large, small, result, numbers = flat(x.data), flat(y), flat(output.data), np.array(constants, np.int64)
+    parts = []
+    for part, whole, some in cut_pair(how, threads, WORTH_VALUES // 2):
+        short = not part.per_row and part.rows > 1 and part.columns < _LONG
+        copies = min(part.rows, -(-_LONG // part.columns)) if short else 0
+        scratch = np.empty(copies * part.columns, output.dtype)
+        arrays = large[slice(*whole)], small[slice(*some)], result[slice(*whole)], scratch, numbers
+        parts.append((product, *arrays, part.blocks, part.rows, part.columns, part.advance))
+    return thunk([*before, Step(quantized_pair_kernel(how, output.type), parts)], threads)
+
+
+def bind_quantized_sum(
+    x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int], threads: int, before: Sequence[Step] = ()
+) -> Thunk:
+    """Return a function that computes quantized ADD or SUB.
+
+    Args:
+        x: the operand of the output's shape.
+        y: the operand that repeats.
+        how: how `y` repeats over `x`.
+        constants: for `x` and for `y` the zero point, the numbers that `fixed_point.scaling` returns, and 0, or -1 for the one
+            that is subtracted; then for the sum the numbers of `scaling`, the output's zero point, and its lowest and highest
+            value.
+        before: steps to run first, which expand operands.
+    """
+    return _bind(False, x, y, output, how, constants, threads, before)
+
+
+def bind_quantized_product(
+    x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int], threads: int, before: Sequence[Step] = ()
+) -> Thunk:
+    """Return a function that computes quantized MUL.
+
+    Args:
+        x: the operand of the output's shape.
+        y: the operand that repeats.
+        how: how `y` repeats over `x`.
+        constants: the zero points of `x` and `y`, the numbers that `fixed_point.scaling` returns for their product, the output's
+            zero point, and its lowest and highest value.
+        before: steps to run first, which expand operands.
+    """
+    return _bind(True, x, y, output, how, constants, threads, before)

@@ -1,0 +1,51 @@
+"""CONV_2D, compiled, with constant weights: float32, ungrouped integer convolutions, and hybrid ones (float activations, integer
+weights) if the processor has byte dot products; small layers of other kinds.
+"""
+
+from __future__ import annotations
+
+from oplet import Context, Node, NodeLimits, decline
+from oplet.schema.options import Conv2DOptions
+from oplet_builtin_ops.kit.convolutions import Products
+from oplet_builtin_ops.kit.layers import HybridLayer, QuantizedLayer
+from oplet_builtin_ops.ops.conv_2d import REGISTRATION as BUILTIN
+from oplet_compiled_ops.convolution.direct import Geometry, plan_direct, plan_direct_layer
+from oplet_compiled_ops.convolution.hybrid import multiplies_bytes, plan_scaled_tiles
+from oplet_compiled_ops.convolution.output_stage import float_finishing
+from oplet_compiled_ops.convolution.products import plan_quantized_tiles, plan_tiles
+from oplet_compiled_ops.overriding import Bind, override
+
+
+def plan(context: Context, node: Node) -> Bind:
+    source, weights = node.inputs[:2]
+    bias = node.optional_input(2)
+    if isinstance(node.prepared, Products):
+        products: Products = node.prepared
+        if weights.sparsity is not None:
+            decline("its weights are sparse.")
+        activation = node.options(Conv2DOptions).fused_activation_function
+        filters = weights.shape[0]
+        if products.groups != 1:
+            return plan_direct(context, node, _geometry(products), lambda: weights.data.reshape(filters, -1), bias, activation)
+        return plan_tiles(
+            context,
+            node,
+            products.windows,
+            filters,
+            lambda: weights.data.reshape(filters, -1),
+            lambda: float_finishing(node, bias, filters, activation),
+        )
+    products, layer = node.prepared
+    if isinstance(layer, HybridLayer) and products.groups == 1 and multiplies_bytes(layer):
+        return plan_scaled_tiles(context, node, products.windows, layer)
+    if not isinstance(layer, QuantizedLayer) or products.groups != 1:
+        return plan_direct_layer(context, node, _geometry(products), layer)
+    return plan_quantized_tiles(context, node, products.windows, layer, source.zero_point)
+
+
+def _geometry(products: Products) -> Geometry:
+    windows, groups = products.windows, products.groups
+    return Geometry(windows.batch, windows.height, windows.width, windows.channels // groups, groups, products.filters)
+
+
+REGISTRATION = override(BUILTIN, plan, NodeLimits(constant=[1, 2]))

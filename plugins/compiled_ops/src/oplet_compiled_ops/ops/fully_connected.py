@@ -1,0 +1,50 @@
+"""FULLY_CONNECTED, compiled: with constant weights and bias: several rows of float32; int8 or uint8 activations with weights of
+8, 4 or 2 bits; and hybrid layers (few rows, or any number if the processor has byte dot products).
+"""
+
+from __future__ import annotations
+
+from oplet import Context, Node, NodeLimits, TensorType, decline
+from oplet.kernels.activations import CLAMPS
+from oplet.kernels.windows import Axis, Windows2D
+from oplet.schema.options import FullyConnectedOptions
+from oplet_builtin_ops.kit.rows import FloatRows, HybridRows, QuantizedRows
+from oplet_builtin_ops.ops.fully_connected import REGISTRATION as BUILTIN
+from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer
+from oplet_compiled_ops.convolution.hybrid import multiplies_bytes, plan_hybrid_rows, plan_scaled_tiles
+from oplet_compiled_ops.convolution.output_stage import float_finishing
+from oplet_compiled_ops.convolution.products import plan_quantized_tiles, plan_tiles
+from oplet_compiled_ops.overriding import Bind, override
+
+#: The most weights of a layer of one row of floats.
+_LARGEST_OF_ONE = 1 << 22
+
+
+def plan(context: Context, node: Node) -> Bind:
+    source, weights = node.inputs[:2]
+    bias = node.optional_input(2)
+    if weights.sparsity is not None or not weights.size:
+        decline("its weights are sparse or none.")
+    prepared = node.prepared
+    units, depth = weights.shape
+    single = Axis(1, 1, 1, 1, 1, 0)
+    windows = Windows2D(source.size // depth, single, single, depth)
+    if isinstance(prepared, QuantizedRows):
+        return plan_quantized_tiles(context, node, windows, prepared.layer, 0)
+    if isinstance(prepared, HybridRows):
+        if prepared.layer.activation not in CLAMPS:
+            decline("its activation is not one that it computes.")
+        if multiplies_bytes(prepared.layer):
+            return plan_scaled_tiles(context, node, windows, prepared.layer)
+        geometry = Geometry(windows.count, single, single, depth, 1, units)
+        if geometry.is_small and not prepared.layer.block_size and prepared.layer.compute == TensorType.FLOAT32:
+            return plan_direct_layer(context, node, geometry, prepared.layer)
+        return plan_hybrid_rows(context, node, prepared.layer)
+    # For one row each weight is read once, and BLAS needs no copy of the weights in another order.
+    if not isinstance(prepared, FloatRows) or (windows.count < 2 and weights.size > _LARGEST_OF_ONE):
+        decline("numpy's product is as fast for one row of floats and many weights.")
+    activation = node.options(FullyConnectedOptions).fused_activation_function
+    return plan_tiles(context, node, windows, units, lambda: weights.data, lambda: float_finishing(node, bias, units, activation))
+
+
+REGISTRATION = override(BUILTIN, plan, NodeLimits(constant=[1, 2]))

@@ -1,0 +1,8 @@
+"""MAX_POOL_2D, compiled: float32."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.ops.max_pool_2d import REGISTRATION as BUILTIN
+from oplet_compiled_ops.pooling.pools import pool_registration
+
+REGISTRATION = pool_registration(BUILTIN, averages=False)

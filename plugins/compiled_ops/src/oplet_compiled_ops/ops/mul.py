@@ -1,0 +1,10 @@
+"""MUL, compiled: float32 with an activation or a broadcast operand, quantized numbers, and int32 and int64."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.ops.mul import REGISTRATION as BUILTIN
+from oplet_compiled_ops.elementwise.float_pairs import MULTIPLY
+from oplet_compiled_ops.elementwise.pairs import pair_registration, plan_product
+from oplet_compiled_ops.elementwise.plain.plain_pairs import PRODUCT
+
+REGISTRATION = pair_registration(BUILTIN, MULTIPLY, MULTIPLY, plan_product, PRODUCT)

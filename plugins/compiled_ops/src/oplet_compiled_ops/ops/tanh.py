@@ -1,0 +1,10 @@
+"""TANH, compiled: float32, and quantized numbers by look-up table."""
+
+from __future__ import annotations
+
+from oplet import TensorType
+from oplet_builtin_ops.ops.tanh import REGISTRATION as BUILTIN
+from oplet_compiled_ops.elementwise.maps.functions import TANH
+from oplet_compiled_ops.elementwise.maps.one_operand import map_registration
+
+REGISTRATION = map_registration(BUILTIN, {TensorType.FLOAT32: TANH}, (TensorType.INT8, TensorType.UINT8, TensorType.INT16))

@@ -1,0 +1,147 @@
+"""Overriding a numpy kernel by a compiled one, which serves the nodes that it can and declines the rest (leaves them to numpy's).
+
+def plan(context: Context, node: Node) -> Bind:
+    if not node.outputs[0].size:
+        decline("there is nothing to compute.")         # the next provider serves this node: oplet-builtin-ops, mostly
+    ready(SOME_KERNEL)                                  # loads machine code, or has it compiled, now rather than in `invoke`
+    return lambda: thunk([Step(SOME_KERNEL, [(node.inputs[0].data, node.outputs[0].data)])])
+
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))
+
+While another process compiles the kernels of a node, numpy's kernel runs the node (`replacing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
+from oplet.errors import LimitError, PrepareError
+from oplet_compiled_ops.compiling.background import awaited
+from oplet_compiled_ops.compiling.kernels import CompileError
+from oplet_compiled_ops.compiling.replacing import Bind, Replaced, Thunk, replaceable
+
+__all__ = ["Bind", "Check", "Fuses", "Thunk", "has_numpy_kernel", "is_compiled", "needs_threads", "override"]
+
+_HALF = TensorType.FLOAT16
+#: Declines a node, or returns.
+Check = Callable[[Context, Node], None]
+#: Chooses the nodes that a kernel computes with its own.
+Fuses = Callable[[Node, Sequence[Node]], Sequence[Node]]
+
+
+#: By the `prepare` of a registration that `override` has made, and by that of numpy's: numpy's registration.
+_OVERRIDDEN: dict[Check, Registration] = {}
+
+
+class _Compiled(NamedTuple):
+    bind: Bind
+
+
+def override(
+    builtin: Registration,
+    plan: Callable[[Context, Node], Bind],
+    limits: NodeLimits,
+    early: Check | None = None,
+    fuses: Fuses | None = None,
+) -> Registration:
+    """Build a registration that serves the nodes for which `plan` finds a compiled kernel, and declines the others.
+
+    Args:
+        builtin: the numpy kernel's registration. Its `prepare` runs first: it checks the node, sets the output's shape, and
+            prepares what `plan` reads. Nodes that it refuses are declined, so that its own package raises the error.
+        plan: is called next; `node.prepared` is then what the numpy kernel's `prepare` set on a second node for the same tensors
+            (`Node.twin`); nothing else of that node is copied, such as its scratch tensors. It declines nodes that have no
+            compiled kernel. For others it requests its scratch tensors, sets `node.in_place` to the inputs that it can write
+            over, and returns the function that `bind` is to call. A node whose kernel cannot be compiled, or takes more memory
+            than is allowed (`oplet.charge`, temporaries), is declined too.
+        limits: which nodes `plan` may serve, as far as their types and constants tell before they are prepared.
+        early: declines nodes before the numpy kernel's `prepare`, to save the time of that; None for no such check. The node is
+            not checked yet: it may lack tensors.
+        fuses: chooses, of the nodes that produce a node's inputs, those that the kernel computes together with it (see
+            `Registration`); they must have a numpy kernel (`has_numpy_kernel`). `plan` finds them in `node.absorbed`, prepared.
+            None for no fusion.
+    """
+
+    def prepare(context: Context, node: Node) -> None:
+        for tensor in node.inputs:
+            if tensor is not None and tensor.type is _HALF:
+                decline("it computes with no halves.")
+        if early is not None:
+            early(context, node)
+        try:
+            # What numpy's kernels prepare is theirs: they run the twins until the compiled kernel is there.
+            twins = []
+            for each in (*node.absorbed, node):
+                numpys = builtin if each is node else _numpy_kernel(each)
+                if numpys is not None:
+                    twins.append(_prepared_twin(context, each, numpys))
+                    each.prepared = twins[-1].prepared  # `plan` reads it
+            with awaited() as missing:
+                bind = plan(context, node)
+            node.prepared = _Compiled(bind)
+            if missing:
+                node.prepared = Replaced(twins, missing, bind)
+                # Both kernels have their memory, and neither writes over an input, which only one of them may be able to do. Numpy's
+                # takes the nodes one by one, so that what is between them has memory, too.
+                between = [tensor for other in node.absorbed for tensor in other.outputs]
+                scratch = [tensor for twin in twins for tensor in twin.temporaries]
+                node.temporaries, node.in_place = [*scratch, *node.temporaries, *between], ()
+        except CompileError as error:
+            _let_go(node)
+            decline(f"its kernel cannot be compiled here: {error}")
+        except LimitError as error:
+            _let_go(node)
+            decline(f"it would take more memory than is allowed: {error}")
+        except PrepareError as error:
+            _let_go(node)
+            decline(str(error))
+
+    def bind(context: Context, node: Node) -> Thunk:
+        prepared: _Compiled | Replaced = node.prepared
+        return prepared.bind() if isinstance(prepared, _Compiled) else replaceable(context, prepared)
+
+    _OVERRIDDEN[prepare] = builtin
+    if builtin.prepare is not None:
+        _OVERRIDDEN[builtin.prepare] = builtin
+    return replace(builtin, prepare=prepare, bind=bind, invoke=None, limits=limits, fuses=fuses)
+
+
+def is_compiled(node: Node) -> bool:
+    """Return whether a node's kernel is one of this package: its registration was made by `override`, or is a copy of one."""
+    found = _numpy_kernel(node)
+    return found is not None and node.registration is not None and found.prepare is not node.registration.prepare
+
+
+def has_numpy_kernel(node: Node) -> bool:
+    """Return whether a node is served by a kernel of this package or by the numpy kernel that it overrides, not by another
+    package's.
+    """
+    return _numpy_kernel(node) is not None
+
+
+def _numpy_kernel(node: Node) -> Registration | None:
+    kernel = node.registration
+    return None if kernel is None or kernel.prepare is None else _OVERRIDDEN.get(kernel.prepare)
+
+
+def _prepared_twin(context: Context, node: Node, kernel: Registration) -> Node:
+    twin = node.twin(kernel)
+    if kernel.prepare is not None:
+        kernel.prepare(context, twin)
+    return twin
+
+
+def needs_threads(context: Context, node: Node) -> None:
+    """Decline the node (leave it to numpy's kernel, which is as fast) if it runs on one thread."""
+    if context.num_threads == 1:
+        decline("numpy is as fast on one thread.")
+
+
+def _let_go(node: Node) -> None:
+    """Drop what has been cached of a declined node's constants (such as packed weights), since the kernel that serves it makes
+    its own.
+    """
+    node.kernel_cache = None, None

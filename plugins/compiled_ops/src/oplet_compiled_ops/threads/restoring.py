@@ -1,0 +1,62 @@
+"""Makes stored (serialized) jobs of a model's nodes callable in another process, without importing the kernels that made them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oplet import Places, RunAnew
+from oplet_compiled_ops.compiling.machine_code.description import description
+from oplet_compiled_ops.compiling.machine_code.memory import ImageError, executable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["restore"]
+
+
+def restore(facts: Mapping[str, Any], memory: NDArray[np.uint8], places: Places) -> list[Callable[[], None]] | None:
+    """Return callables, one per stored step, from what `storing` serialized; None if they cannot run here (another processor,
+    say).
+
+    Args:
+        facts: the serialized data but for the memory.
+        memory: a private copy of the memory that was stored; pointers in it are changed, and the callables keep it.
+        places: the addresses and sizes of the arena and of the model's bytes in this process.
+    """
+    if facts["processor"] != description():
+        return None
+    try:
+        library = {name: np.frombuffer(found, np.int32) for name, found in facts["code_library"].items()}
+        pages, code = executable(facts["code"], np.frombuffer(facts["code_own"], np.int32), library)
+    except ImageError:
+        return None
+    words = memory[: memory.nbytes // 8 * 8].view(np.int64)
+    base = memory.ctypes.data
+    for kind, value in (("own", base), ("arena", places.arena[0]), ("model", places.model[0]), ("code", code)):
+        words[np.frombuffer(facts["moved"][kind], np.int32)] += value
+    run = ctypes.CFUNCTYPE(None, ctypes.c_int64)(code + facts["run"])
+    thunks: list[Callable[[], None]] = []
+    for arguments, marks in zip(facts["calls"], facts["marks"]):
+        call: Any = partial(run, base + arguments)
+        call.keep = pages, memory, places
+        found = [words[mark // 8 :][:1] for mark in marks]
+        thunks.append(partial(_checked, call, found) if found else call)
+    return thunks
+
+
+def _checked(call: Callable[[], None], marks: Sequence[NDArray[np.int64]]) -> None:
+    """Call `call`, which runs nodes that may fail; raise if one has set its error flag (`marks`), after clearing all flags.
+
+    Raises:
+        RunAnew: a node has failed; running the nodes one by one then raises its error.
+    """
+    call()
+    if any(mark[0] for mark in marks):
+        for mark in marks:
+            mark[0] = 0
+        raise RunAnew

@@ -1,0 +1,338 @@
+"""Serializes the jobs (kernel calls) of a model's nodes for another process, with the memory that they point to and the machine
+code.
+
+A job's arguments are int64 words, some of which are pointers. Each pointer is identified by the memory region that it points
+into: the arena (the memory of tensors), the model's bytes, an array that the node's function keeps alive, or machine code. It is
+stored as an offset in that region, and `restoring` turns it into a pointer again. Jobs with a pointer to any other memory are not
+stored.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oplet import Places, StoredThunks
+from oplet.kernels.arrays import Copies, spans
+from oplet_compiled_ops.compiling.kernels import Entry
+from oplet_compiled_ops.compiling.machine_code.description import description
+from oplet_compiled_ops.compiling.machine_code.memory import Loaded, add_word, address_of, images
+from oplet_compiled_ops.compiling.memory import Array, address, words_at
+from oplet_compiled_ops.threads.jobs import HEAD_WORDS, RUN
+
+__all__ = ["store_thunks"]
+
+#: Memory below this may be mistaken for sizes.
+_LOWEST = 1 << 32
+#: The bytes to which pieces of memory keep their alignment.
+_LINE = 64
+
+
+class _NotStored(Exception):
+    """Raised when jobs cannot be serialized, with the reason."""
+
+
+class _Region:
+    """A piece of memory that pointers in jobs may point into.
+
+    Args:
+        kind: "arena" (tensors), "model" (the model's bytes), "code" (machine code), or "own" for an array, whose memory is
+            stored.
+        start: its address.
+        end: the address after its last byte.
+        image: the loaded image, of machine code; None for other memory.
+    """
+
+    def __init__(self, kind: str, start: int, end: int, image: Loaded | None = None) -> None:
+        self.kind, self.start, self.end, self.image = kind, start, end, image
+        self.words: list[tuple[int, int]] = []  # the parts of own memory that hold words which may be addresses
+        self.place = -1  # the offset at which it is stored; -1 as long as nothing points to it
+
+
+class _Run(NamedTuple):
+    """The jobs that become one callable when they are restored, with the error flags of the nodes that they run.
+
+    Attributes:
+        jobs: the addresses of its jobs.
+        marks: the error flags of nodes that may fail (`failing`).
+    """
+
+    jobs: Sequence[int]
+    marks: Sequence[Array] = ()
+
+
+def store_thunks(runs: Sequence[Sequence[Any]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
+    """Serialize functions that run nodes as data from which `restoring.restore` makes callables; None if that is impossible.
+
+    Args:
+        runs: sequences of functions, each of which becomes one callable; a function that runs in portions becomes several.
+        places: the addresses and sizes of the arena and of the model's bytes.
+        arrays: further arrays to store.
+    """
+    try:
+        kept: list[Any] = []
+        found = [run for thunks in runs for run in _found(thunks, kept)]
+        return _Storing(kept, places, [*arrays, *(mark for run in found for mark in run.marks)]).stored(found, arrays)
+    except _NotStored:
+        return None
+
+
+def _found(thunks: Sequence[Any], kept: list[Any]) -> list[_Run]:
+    """Return the jobs that these functions run; add to `kept` the objects that these keep alive, all arrays that jobs access
+    among them.
+    """
+    jobs: list[int] = []
+    marks: list[Array] = []
+    for thunk in thunks:
+        if (turns := getattr(thunk, "turns", None)) is not None:
+            kept += turns.kept
+            return [_turn(turns.entry, parts, kept) for parts in turns.turns]
+        if hasattr(thunk, "copies"):
+            kept += (thunk.copies, *thunk.keep)
+            jobs += thunk.addresses
+        elif hasattr(thunk, "jobs"):
+            kept += thunk.jobs.kept
+            jobs += thunk.jobs.addresses
+            marks += [failure.mark for failure in thunk.jobs.failures]
+        else:
+            raise _NotStored("a thunk is not one of machine code")
+    return [_Run(jobs, marks)]
+
+
+def _turn(entry: Entry, parts: Sequence[tuple[Any, ...]], kept: list[Any]) -> _Run:
+    words: Array = np.array([entry.pack(arguments) for arguments in parts], np.int64)
+    job: Array = np.array([entry.address, address(words), words.strides[0], len(words), 1], np.int64)
+    kept += (words, job, *(value for arguments in parts for value in arguments if isinstance(value, np.ndarray)))
+    return _Run([address(job)])
+
+
+class _Storing:
+    def __init__(self, kept: Iterable[Any], places: Places, arrays: Iterable[Array]) -> None:
+        regions = [_Region(kind, start, start + size) for kind, (start, size) in zip(("arena", "model"), places)]
+        regions += [_Region("code", image.base, image.base + image.size, image) for image in images]
+        outer = [(region.start, region.end) for region in regions]
+        found: dict[int, _Region] = {}
+        for array in (*_arrays(kept), *arrays):
+            where = address(array)
+            if any(first <= where < end for first, end in outer):
+                continue
+            first, last = next(iter(spans([array])), (where, where))
+            root = _root(array)
+            # What is behind an array's last element may be read, too; what is before its first one is none of its business.
+            region = found.setdefault(id(root), _Region("own", first, last))
+            region.start, region.end = min(first, region.start), max(last, region.end, address(root) + root.nbytes)
+            if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+                if first % 8:
+                    raise _NotStored("words lie between words")
+                region.words.append((first, last))
+        self._regions = sorted([*regions, *found.values()], key=lambda region: (region.start, region.end))
+        self._starts = np.array([region.start for region in self._regions], np.int64)
+        self._ends = np.array([region.end for region in self._regions], np.int64)
+        if (self._ends[:-1] > self._starts[1:]).any():
+            raise _NotStored("arrays overlap otherwise than as views")
+        self._mapped = _mapped()
+        if self._mapped.min() < _LOWEST:
+            raise _NotStored("memory is at addresses that may be sizes")
+        self._pieces: list[tuple[int, bytes]] = []
+        self._size = 0
+        self._code: list[tuple[int, Loaded]] = []
+        self._code_size = 0
+        self._waiting: list[_Region] = []
+        self._moved: dict[str, list[Array]] = {"arena": [], "model": [], "code": [], "own": []}
+
+    def stored(self, runs: Sequence[_Run], arrays: Sequence[Array]) -> StoredThunks:
+        words, own, calls = _jobs([run.jobs for run in runs])
+        values = np.array(words, np.int64)
+        self._place(values.nbytes, 0)
+        self._resolve(values, np.setdiff1d(np.arange(len(values)), own), 0)
+        self._moved["own"].append(np.array(own, np.int64))
+        self._pieces.append((0, values.tobytes()))
+        offsets = [self._offset(array) for array in arrays]
+        failing = [[self._offset(mark) for mark in run.marks] for run in runs]
+        start = self._offset_of(RUN.entry().address)
+        while self._waiting:
+            region = self._waiting.pop()
+            content = bytearray(ctypes.string_at(region.start, region.end - region.start))
+            for first, last in region.words:
+                values = np.frombuffer(content, np.int64, (last - first) // 8, first - region.start)
+                self._resolve(values, np.arange(len(values)), (region.place + first - region.start) // 8)
+            self._pieces.append((region.place, bytes(content)))
+        memory = bytearray(self._size)
+        for place, piece in self._pieces:
+            memory[place : place + len(piece)] = piece
+        moved = {
+            kind: np.concatenate(found or [np.empty(0, np.int64)]).astype(np.int32).tobytes()
+            for kind, found in self._moved.items()
+        }
+        facts = {
+            "processor": description(),
+            "calls": calls,
+            "marks": failing,
+            "run": start,
+            "moved": moved,
+            **self._machine_code(),
+        }
+        return StoredThunks("oplet_compiled_ops.threads.restoring:restore", facts, bytes(memory), offsets)
+
+    def _place(self, nbytes: int, residue: int) -> int:
+        """Reserve `nbytes` in the memory to be stored, at an offset that is `residue` modulo 64, as its address was; return the
+        offset.
+        """
+        place = self._size + (residue - self._size) % _LINE
+        self._size = place + nbytes
+        return place
+
+    def _find(self, words: Array) -> tuple[Array, Array]:
+        """Return for each word the number of the memory region that it may point into, and whether it does.
+
+        An address just after a region's last byte counts as pointing into it.
+        """
+        numbers = np.maximum(np.searchsorted(self._starts, words, "right") - 1, 0)
+        return numbers, (words >= self._starts[numbers]) & (words <= self._ends[numbers])
+
+    def _resolve(self, words: Array, positions: Array, first: int) -> None:
+        """Replace each pointer among words of memory by its offset in the region that it points into.
+
+        The pointers' positions in the stored memory are added to `_moved`, by the kind of region; `restoring` adds the region's
+        new address there.
+
+        Args:
+            words: the words, which are changed.
+            positions: the positions in `words` of those that may be pointers.
+            first: the position of `words[0]` in the stored memory, in words.
+        """
+        values = words[positions]
+        numbers, inside = self._find(values)
+        # An address of something else, which would be another one in another process; other numbers lead nowhere.
+        if (np.searchsorted(self._mapped, values[~inside], "right") % 2).any():
+            raise _NotStored("an address is unknown")
+        positions, numbers = positions[inside], numbers[inside]
+        for number in np.unique(numbers).tolist():
+            region, here = self._regions[number], positions[numbers == number]
+            words[here] += self._offset_in(region) - region.start
+            self._moved[region.kind].append(here + first)
+
+    def _offset_in(self, region: _Region) -> int:
+        """Return at which offset a region will begin within its kind when restored: in stored memory, or in the stored machine
+        code.
+
+        A region that is asked for the first time is reserved a place. The arena and the model's bytes are regions of their own,
+        at offset 0.
+        """
+        if region.kind in ("arena", "model"):
+            return 0
+        if region.place < 0:
+            if region.image is not None:
+                region.place = -(-self._code_size // _LINE) * _LINE
+                self._code_size = region.place + region.end - region.start
+                self._code.append((region.place, region.image))
+            else:
+                region.place = self._place(region.end - region.start, region.start % _LINE)
+                self._waiting.append(region)
+        return region.place
+
+    def _offset_of(self, where: int) -> int:
+        [number], [inside] = self._find(np.array([where], np.int64))
+        if not inside:
+            raise _NotStored("an address is unknown")
+        region: _Region = self._regions[number]
+        return where - region.start + self._offset_in(region)
+
+    def _offset(self, array: Array) -> int:
+        """Return the offset of an array in the stored memory, where its region is placed if it is not yet."""
+        where = address(array)
+        [number], [inside] = self._find(np.array([where], np.int64))
+        if not inside or self._regions[number].kind != "own":
+            raise _NotStored("an array is in memory that is not stored")
+        return self._offset_of(where)
+
+    def _machine_code(self) -> dict[str, Any]:
+        """Return the machine code that the jobs call as one piece, relocated to address 0, with the places that loading has to
+        relocate.
+        """
+        code = bytearray(self._code_size)
+        own: list[Array] = []
+        library: dict[str, list[Array]] = {}
+        for place, image in self._code:
+            piece = bytearray(ctypes.string_at(image.base, image.size))
+            for at in image.own:
+                add_word(piece, at, place - image.base)
+            own.append(np.array(image.own, np.int64) + place)
+            for name, where in image.library.items():
+                for at in where:
+                    add_word(piece, at, -address_of(name))
+                library.setdefault(name, []).append(np.array(where, np.int64) + place)
+            code[place : place + image.size] = piece
+        return {
+            "code": bytes(code),
+            "code_own": _joined(own),
+            "code_library": {name: _joined(found) for name, found in library.items()},
+        }
+
+
+def _mapped() -> Array:
+    """Return the memory map of this process as a sorted array: the start and end of each mapped range, in turns."""
+    found: list[int] = []
+    try:
+        with open("/proc/self/maps", "rb") as file:
+            for line in file:
+                first, _, last = line.partition(b" ")[0].partition(b"-")
+                found += int(first, 16), int(last, 16)
+    except (OSError, ValueError):
+        pass
+    if not found:
+        raise _NotStored("the system does not tell what memory there is")
+    return np.array(sorted(found), np.uint64).clip(max=np.iinfo(np.int64).max).astype(np.int64)
+
+
+def _joined(found: Sequence[Array]) -> bytes:
+    return np.concatenate([np.empty(0, np.int64), *found]).astype(np.int32).tobytes()
+
+
+def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[int]]:
+    """Lay out jobs, with their arguments, as one list of words.
+
+    Return the words, the positions of those that are offsets in them (in bytes, not pointers), and for each run the offset of
+    RUN's arguments.
+    """
+    words: list[int] = []
+    own: list[int] = []
+    calls = []
+    for addresses in runs:
+        heads = [words_at(where, HEAD_WORDS).tolist() for where in addresses]
+        heads = [head for head in heads if head[3]]  # the others have no parts
+        if any(head[4] > 1 for head in heads):
+            raise _NotStored("several threads share a job")
+        calls.append(8 * len(words))
+        table = len(words) + 3
+        own.append(table - 2)
+        words += [0, 8 * table, len(heads), *[0] * len(heads)]  # nobody reads a team where each job has one thread
+        for number, (function, where, stride, count, threads) in enumerate(heads):
+            at = len(words)
+            words[table + number] = 8 * at
+            words += [function, 8 * (at + HEAD_WORDS), stride, count, threads, *words_at(where, stride * count // 8).tolist()]
+            own += [table + number, at + 1]
+    return words, own, calls
+
+
+def _arrays(kept: Iterable[Any]) -> Iterator[Array]:
+    """Yield the numpy arrays among objects that functions keep alive, those within tuples, lists and copies included."""
+    waiting = list(kept)
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, np.ndarray):
+            yield found
+        elif isinstance(found, (tuple, list)):
+            waiting += found
+        elif isinstance(found, Copies):
+            waiting += found.pairs
+
+
+def _root(array: Array) -> Array:
+    """Return the array that owns a view's memory."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array

@@ -1,0 +1,20 @@
+"""Which nodes compiled kernels serve."""
+
+from __future__ import annotations
+
+from oplet import Interpreter
+
+__all__ = ["compiled", "is_compiled"]
+
+
+def compiled(interpreter: Interpreter) -> int:
+    """How many nodes compiled kernels serve, of an interpreter that is allocated."""
+    modules = [type(node.prepared).__module__ for node in interpreter._subgraphs[0].nodes]
+    return modules.count("oplet_compiled_ops.overriding")
+
+
+def is_compiled(model: bytes) -> bool:
+    """Whether compiled kernels serve all nodes."""
+    interpreter = Interpreter(model_content=model)
+    interpreter.allocate_tensors()
+    return compiled(interpreter) == len(interpreter._subgraphs[0].nodes)

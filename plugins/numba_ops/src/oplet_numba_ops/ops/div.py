@@ -1,8 +1,0 @@
-"""DIV, compiled: float32."""
-
-from __future__ import annotations
-
-from oplet_builtin_ops.ops.div import REGISTRATION as BUILTIN
-from oplet_numba_ops.elementwise.other_pairs import DIVIDE, other_pair_registration
-
-REGISTRATION = other_pair_registration(BUILTIN, DIVIDE)
