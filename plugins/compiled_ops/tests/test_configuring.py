@@ -30,7 +30,7 @@ RUN = """
     interpreter.allocate_tensors()
     interpreter.set_tensor(0, np.ones((2, 8), np.float32))
     interpreter.invoke()
-    import oplet_compiled_ops.compiling.compiler  # as where a kernel is on no disk
+    import oplet_compiled_ops.library.compiler  # as where a kernel is on no disk
     [report] = interpreter.explain()
     from numba.core import config
     config.reload_config()

@@ -22,7 +22,7 @@ from oplet.schema.options import (
     PadOptions,
     SubOptions,
 )
-from oplet_compiled_ops.compiling import kernels
+from oplet_compiled_ops.library import kernels
 from oplet_testing import Spec, invoke
 from oplet_testing.graphs import Graph, Op, graph_model
 

@@ -15,7 +15,7 @@ from oplet import Interpreter, TensorType
 from oplet.builder import BlockwiseQuantization, ModelBuilder, QuantizationParameters
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions, FullyConnectedOptions
-from oplet_compiled_ops.compiling import processor
+from oplet_compiled_ops.library import processor
 from oplet_compiled_ops.convolution import hybrid
 from oplet_testing import Spec, one_op_model
 

@@ -13,7 +13,7 @@ from tests.budgets import examples
 
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import BatchMatMulOptions, Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
-from oplet_compiled_ops.compiling import processor
+from oplet_compiled_ops.library import processor
 from oplet_compiled_ops.convolution import depthwise, hybrid, products
 from oplet_testing import Spec, one_op_model, run_op
 

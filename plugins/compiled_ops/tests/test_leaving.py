@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from tests.children import run_child
 
-from oplet_compiled_ops.compiling import processes
-from oplet_compiled_ops.compiling.kernels import Kernel
+from oplet_compiled_ops.library import processes
+from oplet_compiled_ops.library.kernels import Kernel
 from oplet_testing import Spec, one_op_model
 
 SHORT = """

@@ -17,13 +17,13 @@ from tests.children import run_child
 
 from oplet import Interpreter
 from oplet.runtime.memory.remembered import forget_plans
-from oplet_compiled_ops.compiling import background, kernels, processes, worker
-from oplet_compiled_ops.compiling.compiler import machine_code
-from oplet_compiled_ops.compiling.kernels import ENTRIES, IMAGE, OBJECT, CompileError, Entry, Kernel
-from oplet_compiled_ops.compiling.lazy import inlined
-from oplet_compiled_ops.compiling.machine_code import memory, storage
-from oplet_compiled_ops.compiling.machine_code.image import Image, ImageError, linked
-from oplet_compiled_ops.compiling.machine_code.objects import loaded_object
+from oplet_compiled_ops.library import background, kernels, processes, worker
+from oplet_compiled_ops.library.compiler import machine_code
+from oplet_compiled_ops.library.kernels import ENTRIES, IMAGE, OBJECT, CompileError, Entry, Kernel
+from oplet_compiled_ops.library.lazy import inlined
+from oplet_compiled_ops.library.machine_code import memory, storage
+from oplet_compiled_ops.library.machine_code.image import Image, ImageError, linked
+from oplet_compiled_ops.library.machine_code.objects import loaded_object
 from oplet_compiled_ops.shaping.copying import COPY
 from oplet_testing import Spec, one_op_model
 
@@ -106,7 +106,7 @@ def test_kernels_are_compiled_where_no_folder_can_be_written(monkeypatch: pytest
 def object_file() -> bytes:
     """An object file of `_double`."""
     with pytest.MonkeyPatch.context() as patch:
-        from oplet_compiled_ops.compiling import compiler
+        from oplet_compiled_ops.library import compiler
 
         def refuse(data: bytes, entries: Any) -> Image:
             raise ImageError("not today")
@@ -291,7 +291,7 @@ interpreter.invoke()
 
 HOLDING = """
 import sys
-from oplet_compiled_ops.compiling.machine_code.storage import alone
+from oplet_compiled_ops.library.machine_code.storage import alone
 with alone(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()

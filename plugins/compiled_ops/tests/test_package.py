@@ -30,7 +30,7 @@ from oplet.ops.serving.resolver import ChainOpResolver
 from oplet.schema.enums import BuiltinOperator, Padding
 from oplet.schema.options import Conv2DOptions
 from oplet_compiled_ops import VERSIONS
-from oplet_compiled_ops.compiling.kernels import CompileError, Kernel
+from oplet_compiled_ops.library.kernels import CompileError, Kernel
 from oplet_compiled_ops.overriding import override
 from oplet_testing import Spec, one_op_model
 

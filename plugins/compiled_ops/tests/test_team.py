@@ -21,7 +21,7 @@ from oplet import Interpreter, ModelBuilder
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions, Pool2DOptions
 from oplet_compiled_ops.broadcasting import Repetition
-from oplet_compiled_ops.compiling.kernels import Kernel
+from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.threads import team
 from oplet_compiled_ops.threads.jobs import MOST_PARTS
 from oplet_compiled_ops.threads.splitting import Many, cut, cut_pair, each, grid, in_turn, slots

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import Allocation, Context, Node, Tensor, charge
-from oplet_compiled_ops.compiling.memory import address
+from oplet_compiled_ops.library.memory import address
 
 __all__ = ["charge_constant"]
 

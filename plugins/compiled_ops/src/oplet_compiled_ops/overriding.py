@@ -3,29 +3,27 @@
 def plan(context: Context, node: Node) -> Bind:
     if not node.outputs[0].size:
         decline("there is nothing to compute.")         # the next provider serves this node: oplet-builtin-ops, mostly
-    ready(SOME_KERNEL)                                  # loads machine code, or has it compiled, now rather than in `invoke`
+    ready(SOME_KERNEL)                                  # finds machine code now rather than in `invoke`
     return lambda: thunk([Step(SOME_KERNEL, [(node.inputs[0].data, node.outputs[0].data)])])
 
 REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))
-
-While another process compiles the kernels of a node, numpy's kernel runs the node (`replacing`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.errors import LimitError, PrepareError
-from oplet_compiled_ops.compiling.background import awaited
-from oplet_compiled_ops.compiling.kernels import CompileError
-from oplet_compiled_ops.compiling.replacing import Bind, Replaced, Thunk, replaceable
+from oplet.kernels.arrays import Thunk
+from oplet_compiled_ops.library.kernels import MissingKernelError
 
 __all__ = ["Bind", "Check", "Fuses", "Thunk", "has_numpy_kernel", "is_compiled", "needs_threads", "override"]
 
 _HALF = TensorType.FLOAT16
+#: Is called when the tensors have their memory, and returns the node's thunk.
+Bind = Callable[[], Thunk]
 #: Declines a node, or returns.
 Check = Callable[[Context, Node], None]
 #: Chooses the nodes that a kernel computes with its own.
@@ -34,10 +32,6 @@ Fuses = Callable[[Node, Sequence[Node]], Sequence[Node]]
 
 #: By the `prepare` of a registration that `override` has made, and by that of numpy's: numpy's registration.
 _OVERRIDDEN: dict[Check, Registration] = {}
-
-
-class _Compiled(NamedTuple):
-    bind: Bind
 
 
 def override(
@@ -55,8 +49,8 @@ def override(
         plan: is called next; `node.prepared` is then what the numpy kernel's `prepare` set on a second node for the same tensors
             (`Node.twin`); nothing else of that node is copied, such as its scratch tensors. It declines nodes that have no
             compiled kernel. For others it requests its scratch tensors, sets `node.in_place` to the inputs that it can write
-            over, and returns the function that `bind` is to call. A node whose kernel cannot be compiled, or takes more memory
-            than is allowed (`oplet.charge`, temporaries), is declined too.
+            over, and returns the function that `bind` is to call. A node whose kernel is not in the library, or takes more
+            memory than is allowed (`oplet.charge`, temporaries), is declined too.
         limits: which nodes `plan` may serve, as far as their types and constants tell before they are prepared.
         early: declines nodes before the numpy kernel's `prepare`, to save the time of that; None for no such check. The node is
             not checked yet: it may lack tensors.
@@ -72,26 +66,14 @@ def override(
         if early is not None:
             early(context, node)
         try:
-            # What numpy's kernels prepare is theirs: they run the twins until the compiled kernel is there.
-            twins = []
             for each in (*node.absorbed, node):
                 numpys = builtin if each is node else _numpy_kernel(each)
                 if numpys is not None:
-                    twins.append(_prepared_twin(context, each, numpys))
-                    each.prepared = twins[-1].prepared  # `plan` reads it
-            with awaited() as missing:
-                bind = plan(context, node)
-            node.prepared = _Compiled(bind)
-            if missing:
-                node.prepared = Replaced(twins, missing, bind)
-                # Both kernels have their memory, and neither writes over an input, which only one of them may be able to do. Numpy's
-                # takes the nodes one by one, so that what is between them has memory, too.
-                between = [tensor for other in node.absorbed for tensor in other.outputs]
-                scratch = [tensor for twin in twins for tensor in twin.temporaries]
-                node.temporaries, node.in_place = [*scratch, *node.temporaries, *between], ()
-        except CompileError as error:
+                    each.prepared = _prepared_twin(context, each, numpys).prepared  # `plan` reads it
+            node.prepared = plan(context, node)
+        except MissingKernelError as error:
             _let_go(node)
-            decline(f"its kernel cannot be compiled here: {error}")
+            decline(f"it has no machine code: {error}.")
         except LimitError as error:
             _let_go(node)
             decline(f"it would take more memory than is allowed: {error}")
@@ -100,8 +82,8 @@ def override(
             decline(str(error))
 
     def bind(context: Context, node: Node) -> Thunk:
-        prepared: _Compiled | Replaced = node.prepared
-        return prepared.bind() if isinstance(prepared, _Compiled) else replaceable(context, prepared)
+        bound: Bind = node.prepared
+        return bound()
 
     _OVERRIDDEN[prepare] = builtin
     if builtin.prepare is not None:

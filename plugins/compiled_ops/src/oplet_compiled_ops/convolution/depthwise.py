@@ -10,11 +10,11 @@ import numpy as np
 from oplet import Context, Node, Tensor, TensorType, charge, decline
 from oplet.kernels.windows import Windows2D
 from oplet_compiled_ops.charging import charge_constant
-from oplet_compiled_ops.compiling.memory import Array, address, aligned, padded_rows
-from oplet_compiled_ops.compiling.processor import LANES, windows_together
+from oplet_compiled_ops.library.memory import Array, address, aligned, padded_rows
+from oplet_compiled_ops.library.levels import LANES, windows_together
 from oplet_compiled_ops.convolution.edges import edges
 from oplet_compiled_ops.convolution.output_stage import Finishing
-from oplet_compiled_ops.convolution.taps import has_room, taps_kernel
+from oplet_compiled_ops.convolution.taps import any_taps_kernel, taps_kernel
 from oplet_compiled_ops.overriding import Bind, Thunk
 from oplet_compiled_ops.threads.splitting import Range, each, grid, slots
 from oplet_compiled_ops.threads.team import Step, ready, thunk
@@ -68,9 +68,8 @@ def plan_depthwise(
     """
     output = node.outputs[0]
     h, w, columns = windows.height, windows.width, windows.channels
-    # Every tap is unrolled, so that large filters would make too much code.
-    if not windows.count or h.filter * w.filter > 81:
-        decline("there is nothing to compute, or its filter has more than 81 taps.")
+    if not windows.count:
+        decline("there is nothing to compute.")
     kind = np.dtype(source.dtype)
     pixels = windows_together()
     row = padded_rows(columns, LANES)
@@ -82,21 +81,15 @@ def plan_depthwise(
     direct = direct and room > 0 and sum(edges(w.filter, w.stride, w.dilation, before, room)) <= min(w.out, _EDGES)
     if not direct:
         before, room = 0, w.span
-    of_kernel = (
-        f"{kind.kind}{kind.itemsize}",
-        h.filter,
-        w.filter,
-        w.stride,
-        w.dilation,
-        before,
-        room,
-        pixels,
-        finish.bits,
-        finish.rounding,
-    )
-    if not has_room(context.resources, of_kernel):
-        decline("the model, or the process, has kernels for as many sizes of filters as there may be.")
-    kernel = taps_kernel(*of_kernel)
+    code = f"{kind.kind}{kind.itemsize}"
+    of_width = h.filter, w.filter, w.stride, w.dilation
+    kernel = taps_kernel(code, *of_width, before, room, pixels, finish.bits, finish.rounding)
+    if direct and not kernel.exists:
+        direct, before, room = False, 0, w.span
+        kernel = taps_kernel(code, *of_width, before, room, pixels, finish.bits, finish.rounding)
+    of_any: tuple[int, ...] = ()
+    if not kernel.exists:
+        kernel, of_any = any_taps_kernel(code, finish.bits, finish.rounding), of_width
     ready(kernel)
     lines = 0 if direct else h.span
     count = windows.batch * h.out
@@ -131,7 +124,7 @@ def plan_depthwise(
         if direct:  # floats only, whose padding is zeros
             own = [(_border(width * row), np.zeros(h.filter, np.int64)) for _ in range(several)]
         before = taken, table, finish.channels, columns, multiplier, outputs
-        after = h.size, h.out, w.out, h.before, w.before, h.stride, h.dilation, int(direct), pad, *finish.bounds
+        after = h.size, h.out, w.out, h.before, w.before, h.stride, h.dilation, int(direct), pad, *finish.bounds, *of_any
 
         def part(of: tuple[Range, Range], slot: int) -> tuple[Any, ...]:
             rows, (first, last) = of

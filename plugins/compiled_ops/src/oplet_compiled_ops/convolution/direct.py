@@ -7,7 +7,8 @@ are exact, so that results equal numpy's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
@@ -19,9 +20,9 @@ from oplet.kernels.windows import Axis
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import HybridLayer, QuantizedLayer
 from oplet_compiled_ops.charging import charge_constant
-from oplet_compiled_ops.compiling.kernels import Kernel, family
-from oplet_compiled_ops.compiling.lazy import inlined
-from oplet_compiled_ops.compiling.memory import Array, flat, padded_rows
+from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.lazy import inlined
+from oplet_compiled_ops.library.memory import Array, flat, padded_rows
 from oplet_compiled_ops.convolution.row_quantization import AROUND, QUANTIZE_ROWS, SYMMETRIC
 from oplet_compiled_ops.elementwise.fixed_point import scaled, scaling_table
 from oplet_compiled_ops.overriding import Bind, Thunk
@@ -136,7 +137,13 @@ def _finish_floats(sums, filters, image, table, scales, out, at, zero, low, high
         out[at + channel] = high if total > high else total
 
 
-@family
+def _members() -> Iterator[tuple[str, str, str, str]]:
+    yield from (("f4", "f4", "f4", "f4"), ("i2", "f4", "f4", "f4"))
+    for code, sums, table in product(("i1", "u1", "i2"), ("f4", "f8"), ("i8", "f8")):
+        yield code, sums, table, code
+
+
+@family(_members)
 def direct_kernel(source: str, sums: str, table: str, output: str) -> Kernel:
     """Build the direct kernel for the given element types, in numba's names ("i1", "f4").
 

@@ -15,13 +15,13 @@ from oplet.kernels.activations import CLAMPS, float_activation_range
 from oplet.kernels.windows import Windows2D
 from oplet_builtin_ops.kit.layers import HybridLayer, block_scales
 from oplet_compiled_ops.charging import charge_constant
-from oplet_compiled_ops.compiling.kernels import kernel
-from oplet_compiled_ops.compiling.memory import Array, address, aligned, padded_rows
-from oplet_compiled_ops.compiling.processor import LANES, has_byte_products
+from oplet_compiled_ops.library.kernels import kernel
+from oplet_compiled_ops.library.memory import Array, address, aligned, padded_rows
+from oplet_compiled_ops.library.levels import LANES, has_byte_products
 from oplet_compiled_ops.convolution.input_padding import PAD_BATCHES
 from oplet_compiled_ops.convolution.products import BLOCK_BYTES, Layout, layout_of, panel_vectors, panels_of
 from oplet_compiled_ops.convolution.row_quantization import AROUND, FACTORS, QUANTIZE_BYTES, ROWS_TO_FLOATS, SYMMETRIC, TO_EVEN
-from oplet_compiled_ops.convolution.tiles import scaled_kernel
+from oplet_compiled_ops.convolution.tiles import SCALED_ROWS, scaled_kernel
 from oplet_compiled_ops.overriding import Bind, Thunk
 from oplet_compiled_ops.threads.splitting import cut, each, grid
 from oplet_compiled_ops.threads.team import Step, ready, thunk
@@ -38,8 +38,6 @@ _SMALLEST = 16
 _DEEPEST = (2**31 - 1) // (256 * 128)
 #: The most weights of a block whose sum, 8 times as large at most, is an int16.
 _LONGEST = (2**15 - 1) // 8
-#: The windows of a tile.
-_TILE = 4
 #: The least multiply-adds of a part, and the least values of a part of a copy.
 _WORTH_BYTES, _WORTH_COPYING = 250_000, 8_000
 _NARROW = TensorType.INT4, TensorType.INT2
@@ -71,7 +69,7 @@ def plan_scaled_tiles(context: Context, node: Node, windows: Windows2D, layer: H
     packed = weights.type in _NARROW
     layout = _blocks(windows.count, weights.shape[-1], size) if size else layout_of(windows, 1)
     vectors = panel_vectors(channels)
-    tile = 1 if windows.count == 1 else _TILE
+    tile = 1 if windows.count == 1 else SCALED_ROWS
     product = scaled_kernel(vectors, tile, packed, bool(size))
     ready(QUANTIZE_BYTES, product)
     where = context.add_temporary(node, (source.size + 64,), TensorType.UINT8)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_compiled_ops.compiling.kernels import Kernel, family, kernel
-from oplet_compiled_ops.compiling.lazy import inlined
+from oplet_compiled_ops.library.kernels import Kernel, family, kernel
+from oplet_compiled_ops.library.lazy import inlined
 
 __all__ = ["PAD_BATCHES", "pad_kernel"]
 
@@ -45,7 +45,7 @@ def _convert(source, target, first, last, top, left, value):  # type: ignore[no-
             line[left + width :] = value
 
 
-@family
+@family(lambda: [("",), ("f4",), ("i1",), ("u1",), ("i2",)])
 def pad_kernel(source: str) -> Kernel:
     """Build the kernel that copies maps (batch, rows, values per row) into larger ones, with a border of one value.
 

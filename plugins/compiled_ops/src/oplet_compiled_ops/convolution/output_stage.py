@@ -12,9 +12,9 @@ from oplet.kernels.activations import float_activation_range
 from oplet.kernels.requantization import Requantization, Rounding
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import QuantizedLayer
-from oplet_compiled_ops.compiling.emitting.rounding import AWAY, CLAMPED, FLOOR, NEAREST, NEAREST_ABOVE
-from oplet_compiled_ops.compiling.memory import Array, aligned, padded_rows
-from oplet_compiled_ops.compiling.processor import LANES
+from oplet_compiled_ops.library.rounding import AWAY, CLAMPED, FLOOR, NEAREST
+from oplet_compiled_ops.library.memory import Array, aligned, padded_rows
+from oplet_compiled_ops.library.levels import LANES
 
 __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
 
@@ -29,7 +29,7 @@ class Finishing(NamedTuple):
 
     Attributes:
         bits: the bits of an output: 32 for floats, 8 or 16 for integers.
-        rounding: one of `emitting.rounding`'s constants.
+        rounding: one of `library.rounding`'s constants.
         table: the values per channel, as `Finish` reads them.
         channels: the entries of a row of the table, more than there are channels.
         bounds: (smallest output, largest output, zero point).
@@ -94,7 +94,7 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[]
             starts[:channels] += added()
         values[0, :channels] = factors
         more = np.float64(0.5)
-        if rounding in (NEAREST_ABOVE, NEAREST):
+        if rounding == NEAREST:
             more = _hairs(requantizer)
         values[1, :channels] = more + requantizer.nudges
         values[2, :channels] = more - requantizer.nudges + 2 * requantizer.lifts
@@ -117,11 +117,11 @@ def _hairs(requantizer: Requantization) -> Array:
 
 
 def _rounding(requantizer: Requantization, kind: np.dtype) -> int:
-    """Choose the rounding mode for a layer, one of `emitting.rounding`'s constants."""
+    """Choose the rounding mode for a layer, one of `library.rounding`'s constants."""
     if requantizer.rounding is Rounding.FLOAT:
         return AWAY
     # Outputs without a clamp need float64 to represent all multiples of that unit.
     largest = np.minimum(requantizer.limit * np.abs(requantizer.factors), 2.0 ** (8 * kind.itemsize + 1)) + 2
     if (largest > _hairs(requantizer) * 2.0**53).any():
         return FLOOR
-    return NEAREST_ABOVE if requantizer.low >= requantizer.zero_point else NEAREST
+    return NEAREST

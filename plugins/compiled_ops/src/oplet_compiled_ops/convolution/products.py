@@ -17,12 +17,12 @@ from oplet.kernels.windows import Axis, Windows2D
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_compiled_ops.charging import charge_constant
-from oplet_compiled_ops.compiling.memory import Array, address, aligned
-from oplet_compiled_ops.compiling.processor import LANES, has_byte_products, tile_rows
+from oplet_compiled_ops.library.memory import Array, address, aligned
+from oplet_compiled_ops.library.levels import LANES, adds_128, has_byte_products, tile_rows
 from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer
 from oplet_compiled_ops.convolution.input_padding import pad_kernel
 from oplet_compiled_ops.convolution.output_stage import Finishing, float_finishing, quantized_finishing
-from oplet_compiled_ops.convolution.tiles import product_kernel
+from oplet_compiled_ops.convolution.tiles import FEWER_ROWS, product_kernel
 from oplet_compiled_ops.overriding import Bind, Thunk
 from oplet_compiled_ops.shaping.copying import COPY, copy_arguments
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each, grid
@@ -39,9 +39,8 @@ _WORTH_BYTES = 250_000
 _WORTH_COPYING = 8_000
 
 
-#: The most windows that tiles of another size may suit better, and that size by the usual one. There are no more, as each is a kernel.
+#: The most windows that tiles of another size may suit better.
 _FEW = 64
-_FEWER = {6: 4, 8: 4, 10: 8, 12: 8}
 #: The most windows, and the most taps, of a layout that is cached.
 _KEPT = 1 << 14
 #: Bytes of weights that are rearranged at a time.
@@ -109,7 +108,7 @@ def _tile(windows: int, vectors: int) -> int:
     most = tile_rows()[vectors]
     if windows > _FEW:
         return most
-    return 1 if windows == 1 else min(most, _FEWER[most], key=lambda rows: -(-windows // rows) * rows)
+    return 1 if windows == 1 else min(most, FEWER_ROWS[most], key=lambda rows: -(-windows // rows) * rows)
 
 
 def panels_of(matrix: Array, layout: Layout, vectors: int, integer: bool) -> Array:
@@ -204,9 +203,12 @@ def plan_tiles(
     vectors = panel_vectors(filters)
     tile = _tile(count, vectors)
     product = product_kernel(vectors, tile, integer, finish.bits, finish.rounding)
+    if not product.exists:
+        tile = tile_rows()[vectors]
+        product = product_kernel(vectors, tile, integer, finish.bits, finish.rounding)
     ready(product)
-    compute = TensorType.UINT8 if integer else TensorType.FLOAT32
-    flip = 0x80 if source.type == TensorType.INT8 else 0
+    compute = (TensorType.UINT8 if adds_128() else TensorType.INT8) if integer else TensorType.FLOAT32
+    flip = 0x80 if source.type == TensorType.INT8 and adds_128() else 0
     scratch: Tensor | None = None
     if windows.is_padded or source.type != compute:
         size = prod(windows.padded_shape)
@@ -312,8 +314,8 @@ def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer
     """
     bytes_go = layer.source.type == TensorType.INT8 and layer.zero_point == 0 and layer.output.dtype.itemsize == 1
     integer = bytes_go and layer.weights.type in (TensorType.INT8, TensorType.INT4) and has_byte_products()
-    # The kernel adds 128 to each activation, to make it unsigned.
-    added = (lambda: layer.row_sums() * -128) if integer else None
+    # Where products are of unsigned bytes, 128 is added to each activation.
+    added = (lambda: layer.row_sums() * -128) if integer and adds_128() else None
     finish = quantized_finishing(layer, integer, added)
     filters = layer.weights.shape[layer.axis]
     if finish is None:

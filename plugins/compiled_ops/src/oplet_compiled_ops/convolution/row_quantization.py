@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_compiled_ops.compiling.kernels import Kernel, kernel
-from oplet_compiled_ops.compiling.lazy import emitted, inlined
+from oplet_compiled_ops.library.kernels import Kernel, kernel
+from oplet_compiled_ops.library.lazy import emitted, inlined
 
 __all__ = ["AROUND", "FACTORS", "QUANTIZE_BYTES", "QUANTIZE_ROWS", "ROWS_TO_FLOATS", "SYMMETRIC", "TO_EVEN"]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from oplet_compiled_ops.compiling.emitting import rounding
-from oplet_compiled_ops.compiling.kernels import Kernel, family
-from oplet_compiled_ops.compiling.lazy import emitted
-from oplet_compiled_ops.compiling.processor import LANES
+from oplet_compiled_ops.library import rounding
+from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.lazy import emitted
+from oplet_compiled_ops.library.levels import LANES, tile_rows
 from oplet_compiled_ops.convolution.tiles import tile
 from oplet_compiled_ops.shaping.transposing import copy_items, turn_square
 
@@ -16,7 +18,12 @@ __all__ = ["stack_kernel"]
 load = emitted("atomics:load")
 
 
-@family
+def _members() -> Iterator[tuple[int, int]]:
+    for vectors, rows in tile_rows().items():
+        yield from ((vectors, rows), (vectors, 1))
+
+
+@family(_members)
 def stack_kernel(vectors: int, rows: int) -> Kernel:
     """Build the kernel for batched float products, whose right matrices are packed in panels of `vectors` vectors of 16 columns.
 

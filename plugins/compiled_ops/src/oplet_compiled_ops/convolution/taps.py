@@ -2,52 +2,102 @@
 time.
 
 The ring buffer holds the rows that a window covers, as float32 with padding; each row is copied into it once. Integers are
-convolved as floats too, where that is exact.
+convolved as floats too, where that is exact. Filters of the sizes in `filter_sizes` have kernels of their own, all of whose taps are
+unrolled; `any_taps_kernel` serves the others.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
-from oplet_compiled_ops.compiling.kernels import Kernel, family
-from oplet_compiled_ops.compiling.lazy import emitted
-from oplet_compiled_ops.compiling.processor import LANES
+from oplet_compiled_ops.convolution.filter_sizes import FILTER_SIZES
+from oplet_compiled_ops.library import rounding as roundings
+from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.lazy import emitted, inlined
+from oplet_compiled_ops.library.levels import LANES, windows_together
 
-__all__ = ["has_room", "taps_kernel"]
-
-#: The most kernels that are compiled in a process, and for one model: each filter size needs its own, which takes seconds to
-#: compile and megabytes to keep. Models have about ten; numpy serves the rest.
-_MOST, _MOST_OF_A_MODEL = 64, 16
-#: The most kernels in the disk cache; others are compiled in each process.
-_MOST_ON_DISK = 128
-#: In `Context.resources`: the kernels of a model.
-_OF_A_MODEL = "oplet_compiled_ops", "taps"
-_of_this_process: set[tuple[Any, ...]] = set()
-
-
-def has_room(resources: dict[Any, Any], arguments: tuple[Any, ...]) -> bool:
-    """Return whether one more depthwise kernel may be compiled, as their number is limited, for a model and for the process.
-
-    If so, or if the kernel with these arguments is counted already, it counts as used by the model.
-
-    Args:
-        resources: the model's `Context.resources`.
-        arguments: the arguments of `taps_kernel`.
-    """
-    of_model: set[tuple[Any, ...]] = resources.setdefault(_OF_A_MODEL, set())
-    for kernels, most in ((of_model, _MOST_OF_A_MODEL), (_of_this_process, _MOST)):
-        if arguments not in kernels and len(kernels) >= most:
-            return False
-    of_model.add(arguments)
-    _of_this_process.add(arguments)
-    return True
-
+__all__ = ["any_taps_kernel", "taps_kernel"]
 
 _outputs = emitted("taps:outputs")
+_any_outputs = emitted("taps:any_outputs")
 _pixels = emitted("taps:pixels")
+_inlined: Any = inlined(error_model="numpy", boundscheck=False)
+#: The arguments of all kernels here but those that a family adds.
+_ARGUMENTS = f"f4[:,::1], i8[::1], {', '.join(['i8'] * 18)}, f4, f8, f8, f8"
 
 
-@family
+@_inlined
+def _clear(ring, inside, pixel, columns, left, multiplier, direct, pad):  # type: ignore[no-untyped-def]
+    """Write the padding to the left and right of `inside` values into each row of the ring buffer."""
+    if direct:
+        return  # the ring is a row of padding
+    if multiplier > 1 and pixel != columns:
+        ring[:] = pad  # also in channels that do not exist, as garbage there might be denormal and slow to compute with
+        return
+    for slot in range(ring.shape[0] - 1):
+        ring[slot, : left * pixel] = pad
+        ring[slot, left * pixel + inside :] = pad
+
+
+@functools.cache
+def _reading(source_type: str) -> Any:
+    """Build the function that copies the rows of a window that are new into the ring buffer, and writes the addresses of the
+    window's rows into `lines`, or those of the map's own rows if they are read directly.
+    """
+    number_bits, family_of = 8 * int(source_type[1:]), "fiu".index(source_type[0])
+
+    # fmt: off
+    @_inlined
+    def read(  # type: ignore[no-untyped-def]
+        source, ring, lines, height, begin, next_row, image, rows, top, left, pixel, depth, multiplier, dilation_h, direct, pad,
+    ):
+        # fmt: on
+        slots = ring.shape[0] - 1
+        length = source.shape[1]
+        end = begin + (height - 1) * dilation_h + 1
+        if not direct:
+            for row in range(max(next_row, begin), end):
+                line = ring[row % slots]
+                if row < top or row >= top + rows:
+                    line[:] = pad
+                else:
+                    values = source[image * rows + row - top]
+                    if pixel == depth:
+                        inner = line[left * pixel : left * pixel + length]
+                        for k in range(length):
+                            inner[k] = values[k]
+                    elif multiplier == 1:
+                        _pixels(
+                            number_bits, family_of, values.ctypes.data, line[left * pixel :].ctypes.data, length // depth, depth
+                        )
+                    else:
+                        for x in range(length // depth):
+                            start = (left + x) * pixel
+                            for c in range(depth):
+                                for q in range(multiplier):
+                                    line[start + c * multiplier + q] = values[x * depth + c]
+        for i in range(height):
+            row = begin + i * dilation_h
+            if not direct:
+                lines[i] = ring[row % slots].ctypes.data
+            elif row < top or row >= top + rows:
+                lines[i] = ring[slots].ctypes.data
+            else:
+                lines[i] = source[image * rows + row - top].ctypes.data
+        return end
+
+    return read
+
+
+def _fixed() -> Iterator[tuple[Any, ...]]:
+    for source_type, height, width, stride, dilation, before, room, bits, rounding in FILTER_SIZES:
+        yield source_type, height, width, stride, dilation, before, room, windows_together(), bits, rounding
+
+
+@family(_fixed)
 def taps_kernel(
     source_type: str,
     height: int,
@@ -72,75 +122,73 @@ def taps_kernel(
         room: columns in memory that the last window covers; the filter's width if none is missing.
         pixels: the windows whose sums are kept in registers at a time.
         bits: the bits of an output: 32 for floats, 8 or 16 for integers.
-        rounding: one of `emitting.rounding`'s constants.
+        rounding: one of `library.rounding`'s constants.
     """
-
-    number_bits, family = 8 * int(source_type[1:]), "fiu".index(source_type[0])
+    read, size = _reading(source_type), bits // 8
 
     # fmt: off
     def depthwise(  # type: ignore[no-untyped-def]
         source, ring, lines, weights, table, channels, columns, multiplier, output, first, last,
         first_vector, last_vector, rows, out_rows, out_columns, top, left, stride_h, dilation_h, direct, pad, low, high, zero,
     ):
-        # fmt: on
         vectors = (columns + LANES - 1) // LANES
-        pixel = vectors * LANES
-        slots = ring.shape[0] - 1
-        length = source.shape[1]
-        depth = columns // multiplier
-        span = (height - 1) * dilation_h + 1
-        if direct:
-            pass  # the ring is a row of padding
-        elif multiplier > 1 and pixel != columns:
-            ring[:] = pad  # also in channels that do not exist, as garbage there might be denormal and slow to compute with
-        else:
-            inside = length // depth * pixel
-            for slot in range(slots):
-                ring[slot, : left * pixel] = pad
-                ring[slot, left * pixel + inside :] = pad
-        next_row = 0
-        image = -1
+        pixel, depth = vectors * LANES, columns // multiplier
+        _clear(ring, source.shape[1] // depth * pixel, pixel, columns, left, multiplier, direct, pad)
+        next_row, image = 0, -1
         for number in range(first, last):
-            y = number % out_rows
             if number // out_rows != image:
-                image = number // out_rows
-                next_row = 0
-            begin = y * stride_h
-            if not direct:
-                for row in range(max(next_row, begin), begin + span):
-                    line = ring[row % slots]
-                    if row < top or row >= top + rows:
-                        line[:] = pad
-                    else:
-                        values = source[image * rows + row - top]
-                        if pixel == depth:
-                            inner = line[left * pixel : left * pixel + length]
-                            for k in range(length):
-                                inner[k] = values[k]
-                        elif multiplier == 1:
-                            _pixels(
-                                number_bits, family, values.ctypes.data, line[left * pixel :].ctypes.data, length // depth, depth
-                            )
-                        else:
-                            for x in range(length // depth):
-                                start = (left + x) * pixel
-                                for c in range(depth):
-                                    for q in range(multiplier):
-                                        line[start + c * multiplier + q] = values[x * depth + c]
-                next_row = begin + span
-            for i in range(height):
-                row = begin + i * dilation_h
-                if not direct:
-                    lines[i] = ring[row % slots].ctypes.data
-                elif row < top or row >= top + rows:
-                    lines[i] = ring[slots].ctypes.data
-                else:
-                    lines[i] = source[image * rows + row - top].ctypes.data
+                image, next_row = number // out_rows, 0
+            next_row = read(
+                source, ring, lines, height, number % out_rows * stride_h, next_row, image, rows, top, left, pixel, depth,
+                multiplier, dilation_h, direct, pad,
+            )
             _outputs(
                 height, width, stride, dilation, before, room, pixels, bits, rounding,
                 lines.ctypes.data, vectors, first_vector, last_vector, weights, table, channels, columns,
-                output + number * out_columns * columns * (bits // 8), out_columns, low, high, zero,
-            )  # fmt: skip
+                output + number * out_columns * columns * size, out_columns, low, high, zero,
+            )
+    # fmt: on
 
-    signature = f"void({source_type}[:,::1], f4[:,::1], i8[::1], {', '.join(['i8'] * 18)}, f4, f8, f8, f8)"
-    return Kernel(depthwise, signature, most_on_disk=_MOST_ON_DISK)
+    return Kernel(depthwise, f"void({source_type}[:,::1], {_ARGUMENTS})")
+
+
+def _any() -> Iterator[tuple[str, int, int]]:
+    yield "f4", 32, roundings.CLAMPED
+    integers = (roundings.NEAREST, roundings.FLOOR, roundings.AWAY)
+    for (code, bits), rounding in product((("i1", 8), ("u1", 8), ("i2", 16)), integers):
+        yield code, bits, rounding
+
+
+@family(_any)
+def any_taps_kernel(source_type: str, bits: int, rounding: int) -> Kernel:
+    """Build the depthwise convolution kernel for filters of any size, which loops over taps.
+
+    Its arguments are those of `taps_kernel`'s kernels, and the filter's height, its width, the stride and the dilation along the
+    width; rows are never read directly, but always from the ring buffer, padding included.
+    """
+    read, size = _reading(source_type), bits // 8
+
+    # fmt: off
+    def depthwise_any(  # type: ignore[no-untyped-def]
+        source, ring, lines, weights, table, channels, columns, multiplier, output, first, last,
+        first_vector, last_vector, rows, out_rows, out_columns, top, left, stride_h, dilation_h, direct, pad, low, high, zero,
+        height, width, stride, dilation,
+    ):
+        vectors = (columns + LANES - 1) // LANES
+        pixel, depth = vectors * LANES, columns // multiplier
+        _clear(ring, source.shape[1] // depth * pixel, pixel, columns, left, multiplier, 0, pad)
+        next_row, image = 0, -1
+        for number in range(first, last):
+            if number // out_rows != image:
+                image, next_row = number // out_rows, 0
+            next_row = read(
+                source, ring, lines, height, number % out_rows * stride_h, next_row, image, rows, top, left, pixel, depth,
+                multiplier, dilation_h, 0, pad,
+            )
+            _any_outputs(
+                bits, rounding, lines.ctypes.data, vectors, first_vector, last_vector, weights, table, channels, columns,
+                output + number * out_columns * columns * size, out_columns, height, width, stride, dilation, low, high, zero,
+            )
+    # fmt: on
+
+    return Kernel(depthwise_any, f"void({source_type}[:,::1], {_ARGUMENTS}, i8, i8, i8, i8)")

@@ -6,18 +6,43 @@ sum leaves its register. A panel is a few vectors of 16 filters, packed side by 
 
 from __future__ import annotations
 
-from oplet_compiled_ops.compiling.kernels import Kernel, family
-from oplet_compiled_ops.compiling.lazy import emitted
-from oplet_compiled_ops.compiling.processor import LANES
+from collections.abc import Iterator, Mapping
+from itertools import product
+from types import MappingProxyType
 
-__all__ = ["product_kernel", "scaled_kernel", "scaled_tile", "tile"]
+from oplet_compiled_ops.library import rounding
+from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.lazy import emitted
+from oplet_compiled_ops.library.levels import LANES, has_byte_products, tile_rows
 
+__all__ = ["FEWER_ROWS", "SCALED_ROWS", "product_kernel", "scaled_kernel", "scaled_tile", "tile"]
+
+
+#: The windows of a tile that may suit few windows better, by the usual number of the level's tiles.
+FEWER_ROWS: Mapping[int, int] = MappingProxyType({6: 4, 8: 4, 10: 8, 12: 8})
+#: The windows of a tile of `scaled_kernel`, where there is more than one.
+SCALED_ROWS = 4
 
 tile = emitted("tiles:tile")
 scaled_tile = emitted("tiles:scaled_tile")
 
 
-@family
+def _products() -> Iterator[tuple[int, int, bool, int, int]]:
+    kinds = [(False, 8), (False, 16), *([(True, 8)] if has_byte_products() else [])]
+    for vectors, most in tile_rows().items():
+        for rows in sorted({1, FEWER_ROWS[most], most}):
+            yield vectors, rows, False, 32, rounding.CLAMPED
+            yield from ((vectors, rows, *kind, rounding.NEAREST) for kind in kinds)
+        for rows in (1, most):  # rare: without tiles of another size for few windows
+            yield from ((vectors, rows, *kind, how) for kind, how in product(kinds, (rounding.FLOOR, rounding.AWAY)))
+
+
+def _scaled() -> Iterator[tuple[int, int, bool, bool]]:
+    if has_byte_products():
+        yield from product(tile_rows(), (1, SCALED_ROWS), (False, True), (False, True))
+
+
+@family(_products)
 def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: int) -> Kernel:
     """Build the kernel of a tiled product: the windows `first` to `last` times the panels `first_panel` to `last_panel` (both
     exclusive).
@@ -27,7 +52,7 @@ def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: 
         rows: the windows of a tile.
         integer: whether bytes are multiplied, four to a 32-bit lane (AVX-512 VNNI); otherwise float32 numbers are.
         bits: the bits of an output: 32 for floats, 8 or 16 for integers.
-        rounding: one of `emitting.rounding`'s constants.
+        rounding: one of `library.rounding`'s constants.
     """
     whole = int(integer)
     width = vectors * LANES
@@ -55,7 +80,7 @@ def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: 
     return Kernel(product, f"void({', '.join(['i8'] * 16 + ['f8'] * 3)})")
 
 
-@family
+@family(_scaled)
 def scaled_kernel(vectors: int, rows: int, packed: bool, blocked: bool) -> Kernel:
     """Build the kernel of a tiled product of run-time-quantized activations (bytes 0 to 255) and weights of 8 or 4 bits.
 

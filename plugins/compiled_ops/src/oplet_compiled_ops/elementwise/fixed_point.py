@@ -14,8 +14,8 @@ import numpy as np
 
 from oplet import charge
 from oplet.kernels.requantization import Requantization, Rounding
-from oplet_compiled_ops.compiling.lazy import inlined
-from oplet_compiled_ops.compiling.memory import Array
+from oplet_compiled_ops.library.lazy import inlined
+from oplet_compiled_ops.library.memory import Array
 
 __all__ = ["scaled", "scaling", "scaling_table"]
 

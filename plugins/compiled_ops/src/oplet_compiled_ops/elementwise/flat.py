@@ -12,8 +12,8 @@ import numpy as np
 
 from oplet import Context, Node, Tensor
 from oplet_compiled_ops.broadcasting import Operands, Repetition, repetition
-from oplet_compiled_ops.compiling.kernels import Kernel
-from oplet_compiled_ops.compiling.memory import Array, address, flat
+from oplet_compiled_ops.library.kernels import Kernel
+from oplet_compiled_ops.library.memory import Array, address, flat
 from oplet_compiled_ops.overriding import Bind
 from oplet_compiled_ops.shaping.copying import AXES, COPY, SIZES, copy_arguments
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from oplet import TensorType
-from oplet_compiled_ops.compiling.kernels import Kernel, kernel
-from oplet_compiled_ops.compiling.lazy import inlined
+from oplet_compiled_ops.library.kernels import Kernel, kernel
+from oplet_compiled_ops.library.lazy import inlined
 
 __all__ = ["CLAMP", "CLAMP_OVER", "DEQUANTIZE", "HARD_SWISH", "HARD_SWISH_OVER", "QUANTIZE"]
 

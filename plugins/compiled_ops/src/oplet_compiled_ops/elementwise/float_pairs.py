@@ -9,9 +9,9 @@ import numpy as np
 
 from oplet import Tensor
 from oplet_compiled_ops.broadcasting import Repetition
-from oplet_compiled_ops.compiling.kernels import Kernel, kernel
-from oplet_compiled_ops.compiling.lazy import inlined
-from oplet_compiled_ops.compiling.memory import Array, flat
+from oplet_compiled_ops.library.kernels import Kernel, kernel
+from oplet_compiled_ops.library.lazy import inlined
+from oplet_compiled_ops.library.memory import Array, flat
 from oplet_compiled_ops.overriding import Thunk
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut_pair
 from oplet_compiled_ops.threads.team import Step, thunk

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import TensorType
-from oplet_compiled_ops.compiling.kernels import Kernel
+from oplet_compiled_ops.library.kernels import Kernel
 
 __all__ = ["PRODUCT", "REAL_SUM"]
 

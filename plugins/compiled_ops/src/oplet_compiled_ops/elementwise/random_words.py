@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, NodeLimits, Registration, decline
-from oplet_compiled_ops.compiling.kernels import kernel
-from oplet_compiled_ops.compiling.lazy import inlined
+from oplet_compiled_ops.library.kernels import kernel
+from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.team import ready
 

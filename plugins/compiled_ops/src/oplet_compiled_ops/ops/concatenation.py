@@ -9,7 +9,7 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, Tensor, UnforeseenShapeError, decline
 from oplet_builtin_ops.kit.joining import JoinedSlices
 from oplet_builtin_ops.ops.concatenation import REGISTRATION as BUILTIN
-from oplet_compiled_ops.compiling.memory import Array, address
+from oplet_compiled_ops.library.memory import Array, address
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.selecting import JOIN_SLICES
 from oplet_compiled_ops.threads.failing import failing

@@ -9,7 +9,7 @@ from oplet import Context, Node, NodeLimits, TensorType, checkpoint, decline
 from oplet.kernels.axes import read_int, resolve_axis
 from oplet.schema.options import CumsumOptions
 from oplet_builtin_ops.ops.cumsum import REGISTRATION as BUILTIN
-from oplet_compiled_ops.compiling.memory import writable
+from oplet_compiled_ops.library.memory import writable
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.running_sums import CUMSUM
 from oplet_compiled_ops.threads.team import Step, ready, thunk

@@ -11,7 +11,7 @@ from oplet.kernels.axes import resolve_axis
 from oplet.schema.options import GatherOptions
 from oplet_builtin_ops.kit.bounds import refuse_position
 from oplet_builtin_ops.ops.gather import REGISTRATION as BUILTIN
-from oplet_compiled_ops.compiling.memory import Array, address, flat
+from oplet_compiled_ops.library.memory import Array, address, flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.selecting import gather_kernel
 from oplet_compiled_ops.threads.failing import failing

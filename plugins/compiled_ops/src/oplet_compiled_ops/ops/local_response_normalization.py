@@ -7,7 +7,7 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, TensorType, charge, decline
 from oplet.schema.options import LocalResponseNormalizationOptions
 from oplet_builtin_ops.ops.local_response_normalization import REGISTRATION as BUILTIN
-from oplet_compiled_ops.compiling.memory import flat
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.softmax.norms import NEIGHBOURS
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each, slots

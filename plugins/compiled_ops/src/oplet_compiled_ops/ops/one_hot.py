@@ -7,7 +7,7 @@ from math import prod
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.schema.options import OneHotOptions
 from oplet_builtin_ops.ops.one_hot import REGISTRATION as BUILTIN
-from oplet_compiled_ops.compiling.memory import flat
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.picking import one_hot_kernel
 from oplet_compiled_ops.threads.team import Step, ready, thunk

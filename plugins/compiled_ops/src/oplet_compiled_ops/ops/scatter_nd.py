@@ -10,8 +10,7 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, Tensor, TensorType, checkpoint, decline
 from oplet_builtin_ops.kit.positions import row_finder
 from oplet_builtin_ops.ops.scatter_nd import REGISTRATION as BUILTIN
-from oplet_compiled_ops.compiling.background import provide
-from oplet_compiled_ops.compiling.memory import Array, flat, writable
+from oplet_compiled_ops.library.memory import Array, flat, writable
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.picking import scatter_kernel
 from oplet_compiled_ops.shaping.searching import SCATTER
@@ -36,7 +35,7 @@ def plan(context: Context, node: Node) -> Bind:
     if updates.type not in SCATTER:
         decline("its numbers are of a kind of which it adds only a few.")
     kernel = SCATTER[updates.type]
-    provide(kernel)
+    kernel.entry()
 
     def bind() -> Thunk:
         compiled = kernel.compiled()

@@ -10,7 +10,7 @@ from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.axes import read_ints
 from oplet_builtin_ops.kit.bounds import box
 from oplet_builtin_ops.ops.slice import REGISTRATION as BUILTIN
-from oplet_compiled_ops.compiling.memory import Array, address, flat
+from oplet_compiled_ops.library.memory import Array, address, flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.selecting import slice_kernel
 from oplet_compiled_ops.threads.failing import failing

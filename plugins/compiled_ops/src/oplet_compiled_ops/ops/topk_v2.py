@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, decline
 from oplet_builtin_ops.ops.topk_v2 import REGISTRATION as BUILTIN
-from oplet_compiled_ops.compiling.memory import flat
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, override
 from oplet_compiled_ops.shaping.searching import POSITIONS, VALUES, top_kernel
 from oplet_compiled_ops.threads.team import Step, ready, thunk

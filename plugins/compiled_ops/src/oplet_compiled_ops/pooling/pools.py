@@ -10,8 +10,8 @@ from oplet import Context, Node, NodeLimits, Registration, TensorType, charge, d
 from oplet.kernels.activations import activation_range, float_activation_range
 from oplet.kernels.windows import Axis
 from oplet.schema.options import Pool2DOptions
-from oplet_compiled_ops.compiling.kernels import Kernel
-from oplet_compiled_ops.compiling.memory import Array
+from oplet_compiled_ops.library.kernels import Kernel
+from oplet_compiled_ops.library.memory import Array
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.pooling.windows import AVERAGE_FLOATS, AVERAGE_INTEGERS, MAXIMUM
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each, slots

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from oplet import TensorType
-from oplet_compiled_ops.compiling.kernels import Kernel
-from oplet_compiled_ops.compiling.lazy import emitted, inlined
+from oplet_compiled_ops.library.kernels import Kernel
+from oplet_compiled_ops.library.lazy import emitted, inlined
 
 __all__ = ["AVERAGE_FLOATS", "AVERAGE_INTEGERS", "MAXIMUM"]
 

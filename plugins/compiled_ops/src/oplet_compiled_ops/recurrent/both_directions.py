@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from oplet import Node
-from oplet_compiled_ops.compiling.memory import Array
+from oplet_compiled_ops.library.memory import Array
 
 __all__ = ["output_places"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, Tensor, TensorType, decline
 from oplet_builtin_ops.kit.programs import Call, run_calls
 from oplet_builtin_ops.kit.recurrence import Layout, Product, stacked
-from oplet_compiled_ops.compiling.kernels import Kernel
-from oplet_compiled_ops.compiling.memory import Array
+from oplet_compiled_ops.library.kernels import Kernel
+from oplet_compiled_ops.library.memory import Array
 from oplet_compiled_ops.overriding import Bind, Thunk
 from oplet_compiled_ops.recurrent.rows import PROJECT, PROJECT_MORE
 from oplet_compiled_ops.threads.splitting import cut, each, in_turn, slots

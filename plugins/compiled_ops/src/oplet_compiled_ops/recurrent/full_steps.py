@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from oplet_compiled_ops.compiling.kernels import Kernel
-from oplet_compiled_ops.compiling.lazy import inlined
+from oplet_compiled_ops.library.kernels import Kernel
+from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.recurrent.gates import sigmoids, tanh
 from oplet_compiled_ops.recurrent.rows import multiply_floats, multiply_integers
 from oplet_compiled_ops.recurrent.steps import PLACES, clamped, copy

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet_compiled_ops.compiling.lazy import inlined
+from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.softmax.exponentials import exp
 
 __all__ = ["sigmoids", "tanh", "tanhs"]

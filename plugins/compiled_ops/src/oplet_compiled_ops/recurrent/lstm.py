@@ -13,7 +13,7 @@ from oplet.kernels.operands import all_constant
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.lstm import FloatLstm
 from oplet_builtin_ops.kit.recurrence import Product, stacked
-from oplet_compiled_ops.compiling.memory import Array
+from oplet_compiled_ops.library.memory import Array
 from oplet_compiled_ops.overriding import Bind
 from oplet_compiled_ops.recurrent.cells import Cell, bind_directions, plan_direction, product_arguments
 from oplet_compiled_ops.recurrent.full_steps import BOUNDED, FULL_LSTM_STEPS, LEFT_OUT, TANH

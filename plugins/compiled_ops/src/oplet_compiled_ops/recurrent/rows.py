@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from oplet_compiled_ops.compiling.kernels import Kernel
-from oplet_compiled_ops.compiling.lazy import inlined
+from oplet_compiled_ops.library.kernels import Kernel
+from oplet_compiled_ops.library.lazy import inlined
 
 __all__ = ["PROJECT", "PROJECT_MORE", "multiply_floats", "multiply_integers"]
 

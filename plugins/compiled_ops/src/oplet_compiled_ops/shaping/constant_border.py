@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oplet_compiled_ops.compiling.kernels import Kernel
-from oplet_compiled_ops.compiling.lazy import emitted
+from oplet_compiled_ops.library.kernels import Kernel
+from oplet_compiled_ops.library.lazy import emitted
 
 __all__ = ["BORDER"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_compiled_ops.compiling.kernels import kernel
-from oplet_compiled_ops.compiling.lazy import emitted
-from oplet_compiled_ops.compiling.memory import Array
+from oplet_compiled_ops.library.kernels import kernel
+from oplet_compiled_ops.library.lazy import emitted
+from oplet_compiled_ops.library.memory import Array
 from oplet_compiled_ops.shaping.transposing import copy_items, turn_square
 
 __all__ = ["AXES", "COPY", "COPY_WORDS", "SIZES", "copy_arguments"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from oplet_compiled_ops.compiling.kernels import kernel
-from oplet_compiled_ops.compiling.lazy import inlined
+from oplet_compiled_ops.library.kernels import kernel
+from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.shaping.suppression import intersection_over_union
 
 __all__ = ["BEST", "DECODE", "PICK", "PLACE_WORDS"]

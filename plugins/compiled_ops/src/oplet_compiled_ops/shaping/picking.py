@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from oplet_compiled_ops.compiling.kernels import Kernel, family
-from oplet_compiled_ops.compiling.lazy import inlined
+from itertools import product
+
+from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.lazy import inlined
 
 __all__ = ["one_hot_kernel", "pick_kernel", "scatter_kernel"]
 
@@ -23,7 +25,11 @@ def _position(indices, row, depth, bounds, strides):  # type: ignore[no-untyped-
     return position
 
 
-@family
+#: Types as large as numbers may be, in numba's notation.
+_UNSIGNED = ("u1", "u2", "u4", "u8")
+
+
+@family(lambda: product(("i2", "i4", "i8"), _UNSIGNED))
 def pick_kernel(index: str, value: str) -> Kernel:
     """Build the GATHER_ND kernel: it copies `count` slices of `size` numbers each.
 
@@ -47,7 +53,7 @@ def pick_kernel(index: str, value: str) -> Kernel:
     return Kernel(pick, f"void({arrays}, i8, i8, i8)")
 
 
-@family
+@family(lambda: product(("i4",), ("f4", "i1", "u1", "i2", "i4", "i8")))
 def scatter_kernel(index: str, value: str) -> Kernel:
     """Build the SCATTER_ND kernel: it adds `count` slices of `size` numbers each, in order, to an output of zeros.
 
@@ -73,7 +79,7 @@ def scatter_kernel(index: str, value: str) -> Kernel:
     return Kernel(scatter, f"void({arrays}, i8, i8, i8)")
 
 
-@family
+@family(lambda: product(("i4", "i8"), _UNSIGNED))
 def one_hot_kernel(index: str, value: str) -> Kernel:
     """Build the ONE_HOT kernel: the output is (outer, depth, inner), the indices are (outer, inner).
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import product
 from math import prod
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.kernels.axes import read_ints, resolve_axis
-from oplet_compiled_ops.compiling.kernels import Kernel, family
-from oplet_compiled_ops.compiling.lazy import inlined
-from oplet_compiled_ops.compiling.memory import flat
+from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.lazy import inlined
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each
 from oplet_compiled_ops.threads.team import Step, ready, thunk
@@ -58,7 +59,13 @@ def _both(op, x, y):  # type: ignore[no-untyped-def]
     return x & y
 
 
-@family
+def _members() -> Iterator[tuple[int, str]]:
+    yield from product((LARGEST, SMALLEST), NUMBERS.values())
+    yield from product((PRODUCT, TOTAL), INTEGERS.values())
+    yield from product((ANY, ALL), BOOLS.values())
+
+
+@family(_members)
 def reduction_kernel(op: int, code: str) -> Kernel:
     """Build the kernel that reduces (outer, reduced, inner) to (outer, inner); the middle axis must not be empty.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_compiled_ops.compiling.kernels import kernel
-from oplet_compiled_ops.compiling.lazy import emitted
+from oplet_compiled_ops.library.kernels import kernel
+from oplet_compiled_ops.library.lazy import emitted
 
 __all__ = ["RESIZE_FLOATS", "RESIZE_INT8", "RESIZE_UINT8"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import TensorType
-from oplet_compiled_ops.compiling.kernels import Kernel
+from oplet_compiled_ops.library.kernels import Kernel
 
 __all__ = ["CUMSUM"]
 

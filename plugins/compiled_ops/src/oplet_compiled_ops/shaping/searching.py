@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import prod
 
 from oplet import Node, TensorType, decline
 from oplet.kernels.axes import read_int, resolve_axis
-from oplet_compiled_ops.compiling.kernels import Kernel, family
-from oplet_compiled_ops.compiling.memory import flat
+from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 
@@ -38,7 +39,7 @@ def _scatter(places, slices, out, first, last):  # type: ignore[no-untyped-def]
             target[i] += source[i]
 
 
-@family
+@family(lambda: product((False, True), VALUES.values(), POSITIONS.values()))
 def search_kernel(least: bool, code: str, at: str) -> Kernel:
     """Build the ARG_MIN (if `least`) or ARG_MAX kernel along the middle axis: (outer, length, inner) becomes (outer, inner).
 
@@ -62,7 +63,7 @@ def search_kernel(least: bool, code: str, at: str) -> Kernel:
     return Kernel(search, f"void({code}[::1], {at}[::1], i8, i8)")
 
 
-@family
+@family(lambda: product(VALUES.values(), POSITIONS.values()))
 def top_kernel(code: str, at: str) -> Kernel:
     """Build the TOPK_V2 kernel: each row's `k` largest values in descending order, and their positions.
 

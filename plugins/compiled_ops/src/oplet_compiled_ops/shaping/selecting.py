@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from oplet import Node, decline
 from oplet.kernels.arrays import Shape
-from oplet_compiled_ops.compiling.kernels import Kernel, family, kernel
-from oplet_compiled_ops.compiling.lazy import emitted, inlined
-from oplet_compiled_ops.compiling.memory import flat
+from oplet_compiled_ops.library.kernels import Kernel, family, kernel
+from oplet_compiled_ops.library.lazy import emitted, inlined
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk
 from oplet_compiled_ops.shaping.transposing import copy_items
 from oplet_compiled_ops.threads.team import Step, ready, thunk
@@ -36,7 +36,7 @@ def _copy(source, target, nbytes):  # type: ignore[no-untyped-def]
         copy_items(1, source, target, nbytes)
 
 
-@family
+@family(lambda: [("i4",), ("i8",)])
 def gather_kernel(code: str) -> Kernel:
     """Build the GATHER kernel: from (batches, before, length, nbytes) to (batches, before, count, nbytes), both given by address.
 
@@ -64,7 +64,7 @@ def gather_kernel(code: str) -> Kernel:
     return Kernel(gather, f"void(i8, {code}[::1], i8, i8[::1], i8, i8, i8, i8, i8)")
 
 
-@family
+@family(lambda: [("i4",), ("i8",)])
 def slice_kernel(code: str) -> Kernel:
     """Build the SLICE kernel, which copies a block of known size from a position that the run knows; `code` is numba's type of
     positions.
@@ -188,7 +188,7 @@ def TAKE_POSITIONS(  # type: ignore[no-untyped-def]
                     _copy(start + a * s0 + b * s1 + c * s2 + d * s3, target + at, nbytes)
 
 
-@family
+@family(lambda: [(size,) for size in _SIZES])
 def _choice_kernel(size: int) -> Kernel:
     """Build the SELECT_V2 kernel for numbers of `size` bytes.
 

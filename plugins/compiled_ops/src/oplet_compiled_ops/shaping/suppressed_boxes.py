@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, charge, checkpoint
-from oplet_compiled_ops.compiling.background import provide
-from oplet_compiled_ops.compiling.memory import writable
+from oplet_compiled_ops.library.memory import writable
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.suppression import PLACE_WORDS, SUPPRESS
 
@@ -25,7 +24,7 @@ def suppression_registration(builtin: Registration) -> Registration:
 
     def plan(context: Context, node: Node) -> Bind:
         charge(_BOX_BYTES * node.inputs[1].size)
-        provide(SUPPRESS)
+        SUPPRESS.entry()
         bind_numpy: Any = builtin.bind
 
         def bind() -> Thunk:

@@ -5,8 +5,8 @@ Numbers are copied as bits, whatever their type. All strides and lengths are in 
 
 from __future__ import annotations
 
-from oplet_compiled_ops.compiling.kernels import Kernel
-from oplet_compiled_ops.compiling.lazy import emitted
+from oplet_compiled_ops.library.kernels import Kernel
+from oplet_compiled_ops.library.lazy import emitted
 
 __all__ = ["COPY_ROWS", "TURN_SQUARES", "copy_items", "turn_square"]
 

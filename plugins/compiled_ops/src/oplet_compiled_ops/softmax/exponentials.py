@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from oplet_compiled_ops.compiling.kernels import kernel
-from oplet_compiled_ops.compiling.lazy import emitted, inlined
+from oplet_compiled_ops.library.kernels import kernel
+from oplet_compiled_ops.library.lazy import emitted, inlined
 
 __all__ = ["LOGISTIC", "LOG_SOFTMAX", "SOFTMAX", "exp"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from oplet_compiled_ops.compiling.memory import Array
+from oplet_compiled_ops.library.memory import Array
 from oplet_compiled_ops.overriding import Thunk
 
 __all__ = ["Failure", "failing", "raise_first", "with_failures"]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oplet_compiled_ops.compiling.memory import Array
+from oplet_compiled_ops.library.memory import Array
 
 __all__ = ["Spans", "Task", "Work", "links", "tasks"]
 

@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from oplet_compiled_ops.compiling.kernels import kernel
-from oplet_compiled_ops.compiling.lazy import emitted, inlined
+from oplet_compiled_ops.library.kernels import kernel
+from oplet_compiled_ops.library.lazy import emitted, inlined
 
 __all__ = [
     "BOX",

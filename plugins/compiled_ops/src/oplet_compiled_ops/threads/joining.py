@@ -15,10 +15,8 @@ import numpy as np
 
 from oplet import Loop, Places, StoredThunks
 from oplet.kernels.arrays import Copies, spans
-from oplet_compiled_ops.compiling.background import awaited, provide
-from oplet_compiled_ops.compiling.kernels import CompileError
-from oplet_compiled_ops.compiling.memory import Array, words_at
-from oplet_compiled_ops.compiling.replacing import in_turn
+from oplet_compiled_ops.library.kernels import MissingKernelError
+from oplet_compiled_ops.library.memory import Array, words_at
 from oplet_compiled_ops.overriding import Thunk
 from oplet_compiled_ops.shaping.copying import COPY, COPY_WORDS, copy_arguments
 from oplet_compiled_ops.threads.failing import Failure, with_failures
@@ -111,7 +109,7 @@ class _Joiner:
     """The object that fuses this package's functions: an `oplet.Joiner`, and an `oplet.StoringJoiner`, which stores fused ones on disk."""
 
     def adopt(self, thunk: Thunk) -> Thunk | None:
-        if type(thunk) is not Copies or not COPY.has_entry:
+        if type(thunk) is not Copies:
             return None
         arguments = []
         for target, source in thunk.pairs:
@@ -127,7 +125,7 @@ class _Joiner:
     def join(self, thunks: Sequence[Any], touched: Sequence[Any] | None = None) -> Thunk:
         known = [thunk.jobs for thunk in thunks if not isinstance(thunk, _Copied)]
         if not known:
-            return partial(in_turn, tuple(thunk.copies for thunk in thunks))
+            return partial(_in_turn, tuple(thunk.copies for thunk in thunks))
         return with_failures(self._joined(thunks, known, touched), _failures(thunks))
 
     def _joined(self, thunks: Sequence[Any], known: Sequence[Jobs], touched: Sequence[Any] | None) -> Thunk:
@@ -154,11 +152,8 @@ class _Joiner:
         if any(int(words_at(where, HEAD_WORDS)[4]) > 1 for where in (*lists[1], *lists[2])):
             return None  # several threads share a job
         try:
-            with awaited():
-                provide(LOOP)
-        except CompileError:
-            return None
-        if not LOOP.has_entry:
+            LOOP.entry()
+        except MissingKernelError:
             return None
         gathered = [_gathered(addresses) for addresses in lists]
         failures = _failures([*loop.condition, *loop.body])
@@ -269,6 +264,11 @@ def _with_helpers(call: Thunk, helpers: Sequence[Any]) -> None:
         if helper.asleep:
             helper.wake()
     call()
+
+
+def _in_turn(thunks: Sequence[Thunk]) -> None:
+    for thunk in thunks:
+        thunk()
 
 
 JOINER = _Joiner()

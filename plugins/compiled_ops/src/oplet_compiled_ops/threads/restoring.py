@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oplet import Places, RunAnew
-from oplet_compiled_ops.compiling.machine_code.description import description
-from oplet_compiled_ops.compiling.machine_code.memory import ImageError, executable
+from oplet_compiled_ops.library.opening import MissingKernelError, library
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,30 +19,29 @@ __all__ = ["restore"]
 
 
 def restore(facts: Mapping[str, Any], memory: NDArray[np.uint8], places: Places) -> list[Callable[[], None]] | None:
-    """Return callables, one per stored step, from what `storing` serialized; None if they cannot run here (another processor,
-    say).
+    """Return callables, one per stored step, from what `storing` serialized; None if they cannot run here (another
+    processor, say).
 
     Args:
         facts: the serialized data but for the memory.
         memory: a private copy of the memory that was stored; pointers in it are changed, and the callables keep it.
         places: the addresses and sizes of the arena and of the model's bytes in this process.
     """
-    if facts["processor"] != description():
-        return None
     try:
-        library = {name: np.frombuffer(found, np.int32) for name, found in facts["code_library"].items()}
-        pages, code = executable(facts["code"], np.frombuffer(facts["code_own"], np.int32), library)
-    except ImageError:
+        kernels = library()
+    except MissingKernelError:
+        return None
+    if facts["library"] != kernels.identity:
         return None
     words = memory[: memory.nbytes // 8 * 8].view(np.int64)
     base = memory.ctypes.data
-    for kind, value in (("own", base), ("arena", places.arena[0]), ("model", places.model[0]), ("code", code)):
+    for kind, value in (("own", base), ("arena", places.arena[0]), ("model", places.model[0]), ("code", kernels.anchor)):
         words[np.frombuffer(facts["moved"][kind], np.int32)] += value
-    run = ctypes.CFUNCTYPE(None, ctypes.c_int64)(code + facts["run"])
+    run = ctypes.CFUNCTYPE(None, ctypes.c_int64)(kernels.anchor + facts["run"])
     thunks: list[Callable[[], None]] = []
     for arguments, marks in zip(facts["calls"], facts["marks"]):
         call: Any = partial(run, base + arguments)
-        call.keep = pages, memory, places
+        call.keep = memory, places
         found = [words[mark // 8 :][:1] for mark in marks]
         thunks.append(partial(_checked, call, found) if found else call)
     return thunks

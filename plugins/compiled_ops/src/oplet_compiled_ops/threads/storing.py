@@ -1,9 +1,8 @@
-"""Serializes the jobs (kernel calls) of a model's nodes for another process, with the memory that they point to and the machine
-code.
+"""Serializes the jobs (kernel calls) of a model's nodes for another process, with the memory that they point to.
 
 A job's arguments are int64 words, some of which are pointers. Each pointer is identified by the memory region that it points
-into: the arena (the memory of tensors), the model's bytes, an array that the node's function keeps alive, or machine code. It is
-stored as an offset in that region, and `restoring` turns it into a pointer again. Jobs with a pointer to any other memory are not
+into: the arena (the memory of tensors), the model's bytes, an array that the node's function keeps alive, or the library of kernels.
+It is stored as an offset in that region, and `restoring` turns it into a pointer again. Jobs with a pointer to any other memory are not
 stored.
 """
 
@@ -17,10 +16,9 @@ import numpy as np
 
 from oplet import Places, StoredThunks
 from oplet.kernels.arrays import Copies, spans
-from oplet_compiled_ops.compiling.kernels import Entry
-from oplet_compiled_ops.compiling.machine_code.description import description
-from oplet_compiled_ops.compiling.machine_code.memory import Loaded, add_word, address_of, images
-from oplet_compiled_ops.compiling.memory import Array, address, words_at
+from oplet_compiled_ops.library.kernels import Entry, known
+from oplet_compiled_ops.library.memory import Array, address, words_at
+from oplet_compiled_ops.library.opening import library
 from oplet_compiled_ops.threads.jobs import HEAD_WORDS, RUN
 
 __all__ = ["store_thunks"]
@@ -39,15 +37,14 @@ class _Region:
     """A piece of memory that pointers in jobs may point into.
 
     Args:
-        kind: "arena" (tensors), "model" (the model's bytes), "code" (machine code), or "own" for an array, whose memory is
-            stored.
+        kind: "arena" (tensors), "model" (the model's bytes), "code" (a kernel in the library), or "own" for an array, whose memory
+            is stored.
         start: its address.
         end: the address after its last byte.
-        image: the loaded image, of machine code; None for other memory.
     """
 
-    def __init__(self, kind: str, start: int, end: int, image: Loaded | None = None) -> None:
-        self.kind, self.start, self.end, self.image = kind, start, end, image
+    def __init__(self, kind: str, start: int, end: int) -> None:
+        self.kind, self.start, self.end = kind, start, end
         self.words: list[tuple[int, int]] = []  # the parts of own memory that hold words which may be addresses
         self.place = -1  # the offset at which it is stored; -1 as long as nothing points to it
 
@@ -112,7 +109,8 @@ def _turn(entry: Entry, parts: Sequence[tuple[Any, ...]], kept: list[Any]) -> _R
 class _Storing:
     def __init__(self, kept: Iterable[Any], places: Places, arrays: Iterable[Array]) -> None:
         regions = [_Region(kind, start, start + size) for kind, (start, size) in zip(("arena", "model"), places)]
-        regions += [_Region("code", image.base, image.base + image.size, image) for image in images]
+        self._library = library()
+        regions += [_Region("code", where, where) for where in sorted({where for kernel in known for where in kernel.addresses})]
         outer = [(region.start, region.end) for region in regions]
         found: dict[int, _Region] = {}
         for array in (*_arrays(kept), *arrays):
@@ -138,8 +136,6 @@ class _Storing:
             raise _NotStored("memory is at addresses that may be sizes")
         self._pieces: list[tuple[int, bytes]] = []
         self._size = 0
-        self._code: list[tuple[int, Loaded]] = []
-        self._code_size = 0
         self._waiting: list[_Region] = []
         self._moved: dict[str, list[Array]] = {"arena": [], "model": [], "code": [], "own": []}
 
@@ -168,12 +164,11 @@ class _Storing:
             for kind, found in self._moved.items()
         }
         facts = {
-            "processor": description(),
+            "library": self._library.identity,
             "calls": calls,
             "marks": failing,
             "run": start,
             "moved": moved,
-            **self._machine_code(),
         }
         return StoredThunks("oplet_compiled_ops.threads.restoring:restore", facts, bytes(memory), offsets)
 
@@ -216,22 +211,18 @@ class _Storing:
             self._moved[region.kind].append(here + first)
 
     def _offset_in(self, region: _Region) -> int:
-        """Return at which offset a region will begin within its kind when restored: in stored memory, or in the stored machine
-        code.
+        """Return at which offset a region will begin within its kind when restored: in stored memory, or from the library's anchor.
 
         A region that is asked for the first time is reserved a place. The arena and the model's bytes are regions of their own,
         at offset 0.
         """
         if region.kind in ("arena", "model"):
             return 0
+        if region.kind == "code":
+            return region.start - self._library.anchor
         if region.place < 0:
-            if region.image is not None:
-                region.place = -(-self._code_size // _LINE) * _LINE
-                self._code_size = region.place + region.end - region.start
-                self._code.append((region.place, region.image))
-            else:
-                region.place = self._place(region.end - region.start, region.start % _LINE)
-                self._waiting.append(region)
+            region.place = self._place(region.end - region.start, region.start % _LINE)
+            self._waiting.append(region)
         return region.place
 
     def _offset_of(self, where: int) -> int:
@@ -249,29 +240,6 @@ class _Storing:
             raise _NotStored("an array is in memory that is not stored")
         return self._offset_of(where)
 
-    def _machine_code(self) -> dict[str, Any]:
-        """Return the machine code that the jobs call as one piece, relocated to address 0, with the places that loading has to
-        relocate.
-        """
-        code = bytearray(self._code_size)
-        own: list[Array] = []
-        library: dict[str, list[Array]] = {}
-        for place, image in self._code:
-            piece = bytearray(ctypes.string_at(image.base, image.size))
-            for at in image.own:
-                add_word(piece, at, place - image.base)
-            own.append(np.array(image.own, np.int64) + place)
-            for name, where in image.library.items():
-                for at in where:
-                    add_word(piece, at, -address_of(name))
-                library.setdefault(name, []).append(np.array(where, np.int64) + place)
-            code[place : place + image.size] = piece
-        return {
-            "code": bytes(code),
-            "code_own": _joined(own),
-            "code_library": {name: _joined(found) for name, found in library.items()},
-        }
-
 
 def _mapped() -> Array:
     """Return the memory map of this process as a sorted array: the start and end of each mapped range, in turns."""
@@ -286,10 +254,6 @@ def _mapped() -> Array:
     if not found:
         raise _NotStored("the system does not tell what memory there is")
     return np.array(sorted(found), np.uint64).clip(max=np.iinfo(np.int64).max).astype(np.int64)
-
-
-def _joined(found: Sequence[Array]) -> bytes:
-    return np.concatenate([np.empty(0, np.int64), *found]).astype(np.int32).tobytes()
 
 
 def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[int]]:

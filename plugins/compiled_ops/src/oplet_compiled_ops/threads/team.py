@@ -31,10 +31,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oplet import checkpoint
-from oplet_compiled_ops.compiling.background import provide
-from oplet_compiled_ops.compiling.kernels import Entry, Kernel
-from oplet_compiled_ops.compiling.machine_code.memory import address_of
-from oplet_compiled_ops.compiling.memory import Array, aligned
+from oplet_compiled_ops.library.kernels import Entry, Kernel
+from oplet_compiled_ops.library.memory import Array, aligned
+from oplet_compiled_ops.library.opening import c_function
 from oplet_compiled_ops.overriding import Thunk
 from oplet_compiled_ops.shaping.copying import COPY
 from oplet_compiled_ops.threads.jobs import BOX, CHAIN, GRAPH_WORDS, HEAD_WORDS, JOB_WORDS, MOST_PARTS, RUN, RUN_GRAPH, SERVE, TEAM
@@ -159,14 +158,9 @@ def _set_word(address: int, value: int) -> None:
     ctypes.c_int64.from_address(address).value = value
 
 
-def _symbol(name: str) -> int:
-    """Return the address of a C library function; 0 if the library has none of that name."""
-    return address_of(name)
-
-
 def _make_semaphore(where: int) -> bool:
     """Initialize a C semaphore at the address `where`, with the value 0; return False if the C library has no semaphores."""
-    make = _symbol("sem_init")
+    make = c_function("sem_init")
     return bool(make) and ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint)(make)(where, 0, 0) == 0
 
 
@@ -183,10 +177,10 @@ class _Team:
     def __init__(self) -> None:
         self.address = _for_ever((TEAM["boxes"] + _MOST_HELPERS * BOX["size"]) // 8)
         functions = {"where": "sched_getcpu", "yield": "sched_yield"}
-        if _symbol("sem_wait") and _symbol("sem_post") and _make_semaphore(self.address + TEAM["boxes"] + BOX["bell"]):
+        if c_function("sem_wait") and c_function("sem_post") and _make_semaphore(self.address + TEAM["boxes"] + BOX["bell"]):
             functions |= {"wait": "sem_wait", "post": "sem_post"}
         for where, name in functions.items():
-            _set_word(self.address + TEAM[where], _symbol(name))
+            _set_word(self.address + TEAM[where], c_function(name))
         self.helpers: Sequence[_Helper] = [_Helper(self.address, number + 1) for number in range(_MOST_HELPERS)]
         self._free: list[int] = []
         self._lists: dict[int, list[int]] = {}
@@ -248,7 +242,7 @@ class Step(NamedTuple):
     parts: Sequence[tuple[Any, ...]]
 
 
-#: The kernels that all thunks need, those that are not known to be loaded.
+#: The kernels that all thunks need; none once they have been found.
 _common = [RUN, RUN_GRAPH, SERVE, CHAIN, COPY]
 
 
@@ -267,20 +261,14 @@ class Turns(NamedTuple):
 
 
 def ready(*kernels: Kernel) -> None:
-    """Make kernels ready, in `prepare`: load or compile them, or queue them for background compilation; likewise the thread
-    pool's own.
+    """Find the machine code of kernels, in `prepare`; likewise of the thread pool's own.
 
     Raises:
-        CompileError: numba or LLVM refuses one.
+        MissingKernelError: the library has none for one of them.
     """
-    for one in kernels:
-        if not one.has_entry:  # the usual case costs no call
-            provide(one)
-    for one in _common:
-        if not one.has_entry:
-            provide(one)
-    if _common and all(one.has_entry for one in _common):
-        _common.clear()  # for good: what is loaded stays
+    for one in (*kernels, *_common):
+        one.entry()
+    _common.clear()
 
 
 def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:

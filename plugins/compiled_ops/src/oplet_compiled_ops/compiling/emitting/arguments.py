@@ -6,7 +6,6 @@ from typing import Any
 
 from numba.core import cgutils as numba_cgutils
 from numba.core import types as numba_types
-from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
 from oplet_compiled_ops.compiling.emitting.vectors import F64, I64, address
@@ -14,37 +13,26 @@ from oplet_compiled_ops.compiling.emitting.vectors import F64, I64, address
 cgutils: Any = numba_cgutils  # neither has annotations
 types: Any = numba_types
 
-__all__ = ["contiguous", "unpacker"]
+__all__ = ["contiguous", "unpacked"]
 
 
-def unpacker(kinds: tuple[Any, ...]) -> Any:
-    """Return a numba intrinsic unpack(address) that reads arguments of the given numba types from int64 slots, and returns them
-    as a tuple.
-    """
-    result = types.BaseTuple.from_types(kinds)
+def unpacked(context: Any, builder: Any, kinds: tuple[Any, ...], base: Any) -> list[Any]:
+    """Emit LLVM IR that reads arguments of the given numba types from int64 slots at the address `base`; return numba's values."""
+    position = 0
 
-    def unpack(typing_context: Any, words: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: list[Any]) -> Any:
-            [base] = arguments
-            position = 0
+    def word() -> Any:
+        nonlocal position
+        position += 1
+        return builder.load(address(builder, base, I64(8 * (position - 1)), I64))
 
-            def word() -> Any:
-                nonlocal position
-                position += 1
-                return builder.load(address(builder, base, I64(8 * (position - 1)), I64))
+    def value(kind: Any) -> Any:
+        if isinstance(kind, types.Array):
+            return contiguous(context, builder, kind, word(), [word() for _ in range(kind.ndim)])
+        if isinstance(kind, types.Float):
+            return context.cast(builder, builder.bitcast(word(), F64), types.float64, kind)
+        return context.cast(builder, word(), types.int64, kind)
 
-            def value(kind: Any) -> Any:
-                if isinstance(kind, types.Array):
-                    return contiguous(context, builder, kind, word(), [word() for _ in range(kind.ndim)])
-                if isinstance(kind, types.Float):
-                    return context.cast(builder, builder.bitcast(word(), F64), types.float64, kind)
-                return context.cast(builder, word(), types.int64, kind)
-
-            return context.make_tuple(builder, result, [value(kind) for kind in kinds])
-
-        return result(types.int64), generate
-
-    return intrinsic(unpack)
+    return [value(kind) for kind in kinds]
 
 
 def contiguous(context: Any, builder: Any, kind: Any, start: Any, shape: list[Any]) -> Any:

@@ -9,8 +9,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from oplet_compiled_ops.compiling.emitting.vectors import I64, address
-from oplet_compiled_ops.compiling.processor import pause_instruction
+from oplet_compiled_ops.compiling.emitting.vectors import I32, I64, address
+from oplet_compiled_ops.library.levels import current
 
 __all__ = ["ask", "ask_about", "enter", "highest_bit", "load", "lowest_bit", "pause", "store", "take_away", "take_bits"]
 
@@ -55,9 +55,9 @@ def _counted(name: str) -> Callable[..., Any]:
 
 
 def _pause(b: ir.IRBuilder) -> None:
-    text = pause_instruction()
-    if text:
-        b.call(ir.InlineAsm(ir.FunctionType(_VOID, []), text, "~{memory}", side_effect=True), [])
+    name, arguments = ("llvm.aarch64.isb", [I32(15)]) if current().machine == "aarch64" else ("llvm.x86.sse2.pause", [])
+    kind = ir.FunctionType(_VOID, [argument.type for argument in arguments])
+    b.call(b.module.globals.get(name) or ir.Function(b.module, kind, name), arguments)
 
 
 def _function(b: ir.IRBuilder, where: Any, result: Any, *arguments: Any) -> Any:

@@ -24,10 +24,11 @@ from oplet_compiled_ops.compiling.emitting.vectors import (
     store,
 )
 from oplet_compiled_ops.convolution.edges import edges
+from oplet_compiled_ops.library.levels import windows_together
 
 cgutils: Any = numba_cgutils  # it has no types
 
-__all__ = ["outputs", "pixels"]
+__all__ = ["any_outputs", "outputs", "pixels"]
 
 
 def _outputs_code(
@@ -110,6 +111,69 @@ def _outputs_code(
 
 #: Called in kernels with all arguments but the first, the typing context.
 outputs: Any = intrinsic(prefer_literal=True)(_outputs_code)
+
+
+def _any_outputs_code(
+    context: Any, bits: Any, rounding: Any,
+    rows: Any, vectors: Any, first: Any, last: Any, weights: Any, table: Any, channels: Any, columns: Any, output: Any, count: Any,
+    height: Any, width: Any, stride: Any, dilation: Any, low: Any, high: Any, zero: Any,
+) -> Any:  # fmt: skip
+    """Return the signature and generator of an intrinsic for one output row of a depthwise convolution with any filter.
+
+    It loops over the filter's `height` by `width` taps; `stride` and `dilation` are those along the width. The other arguments are
+    those of `_outputs_code`; rows begin with their padding.
+    """
+    signature = types.void(bits, rounding, *[types.int64] * 14, *[types.float64] * 3)
+    n_bits, how = bits.literal_value, rounding.literal_value
+
+    def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
+        rows, vectors, first, last, weights, table, channels, columns, output, count = arguments[2:12]
+        height, width, stride, dilation, low, high, zero = arguments[12:]
+        size = n_bits // 8
+        pixel, out_pixel = b.mul(vectors, I64(LANES * 4)), b.mul(columns, I64(size))
+        together = windows_together()
+        skipped = b.mul(first, I64(LANES))
+        finish = Finish(b, n_bits, how, table, channels, low, high, zero, skipped)
+        sums = [cgutils.alloca_once(b, ir.VectorType(F32, LANES)) for _ in range(together)]
+        with cgutils.for_range(b, b.sub(last, first), intp=I64) as part:
+            channel = b.mul(part.index, I64(LANES))
+            at = b.mul(b.add(channel, skipped), I64(4))
+            mask = mask_below(b, b.sub(b.sub(columns, skipped), channel))
+            begin = finish.start(channel, False)
+            target = b.add(output, b.mul(b.add(channel, skipped), I64(size)))
+
+            def some(number: Any, many: int) -> None:
+                """Emit the outputs of `many` neighbouring windows, the first of which has the number `number`."""
+                for slot in sums[:many]:
+                    b.store(begin, slot)
+                start = b.add(at, b.mul(b.mul(number, stride), pixel))
+                step = b.mul(stride, pixel)
+                with cgutils.for_range(b, height, intp=I64) as i:
+                    line = b.load(address(b, rows, b.mul(i.index, I64(8)), I64))
+                    with cgutils.for_range(b, width, intp=I64) as j:
+                        tap = b.add(b.mul(i.index, width), j.index)
+                        factor = load(b, weights, b.add(at, b.mul(pixel, tap)), F32)
+                        column = b.add(start, b.mul(b.mul(j.index, dilation), pixel))
+                        for p, slot in enumerate(sums[:many]):
+                            value = load(b, line, b.add(column, b.mul(step, I64(p))), F32)
+                            b.store(multiply_add(b, value, factor, b.load(slot)), slot)
+                for p, slot in enumerate(sums[:many]):
+                    where = b.mul(b.add(number, I64(p)), out_pixel)
+                    store(b, finish.outputs(b.load(slot), channel), target, where, mask)
+
+            blocks = b.sdiv(count, I64(together))
+            with cgutils.for_range(b, blocks, intp=I64) as block:
+                some(b.mul(block.index, I64(together)), together)
+            done = b.mul(blocks, I64(together))
+            with cgutils.for_range(b, b.sub(count, done), intp=I64) as single:
+                some(b.add(done, single.index), 1)
+        return ctx.get_dummy_value()
+
+    return signature, generate
+
+
+#: Called in kernels with all arguments but the first, the typing context.
+any_outputs: Any = intrinsic(prefer_literal=True)(_any_outputs_code)
 
 
 def _pixels_code(context: Any, bits: Any, kind: Any, source: Any, target: Any, count: Any, depth: Any) -> Any:

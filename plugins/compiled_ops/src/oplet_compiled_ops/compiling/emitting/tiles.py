@@ -26,6 +26,8 @@ from oplet_compiled_ops.compiling.emitting.vectors import (
     store,
 )
 
+from oplet_compiled_ops.library.levels import current
+
 cgutils: Any = numba_cgutils  # it has no types
 
 __all__ = ["scaled_tile", "tile"]
@@ -106,6 +108,8 @@ tile: Any = intrinsic(prefer_literal=True)(_tile_code)
 
 #: Of each byte, the bits that hold a 4-bit number times 16.
 _UPPER = 0xF0F0F0F0 - (1 << 32)
+#: Of each byte, the bit that turns a number from 0 to 255 into one from -128 on.
+_SIGNS = 0x80808080 - (1 << 32)
 
 
 def _scaled_tile_code(
@@ -132,6 +136,9 @@ def _scaled_tile_code(
         bases = [b.add(source, b.load(address(b, pixels, b.mul(number, I64(8)), I64))) for number in numbers]
         batches = [b.mul(b.sdiv(number, per), I64(4)) for number in numbers]
         offsets = [broadcast(b, b.load(address(b, zeros, batch, I32), align=4)) for batch in batches]
+        signed = current().byte_products == "sdot"
+        if signed:  # activations and their zero points are 128 more than the numbers that it multiplies
+            offsets = [b.sub(offset, constant(128, I32)) for offset in offsets]
         each = [(m, v) for m in range(n_rows) for v in range(n_vectors)]
         sums = {place: cgutils.alloca_once(b, integers) for place in each}
         totals = {place: cgutils.alloca_once(b, floats) for place in each} if is_blocked else {}
@@ -167,7 +174,8 @@ def _scaled_tile_code(
                     ]
                 for further, factors_of in groups:
                     for m, values in enumerate(inputs):
-                        left = broadcast(b, b.load(address(b, values, b.add(at, I64(further)), I32), align=1))
+                        word = b.load(address(b, values, b.add(at, I64(further)), I32), align=1)
+                        left = broadcast(b, b.xor(word, I32(_SIGNS)) if signed else word)
                         for v, factor in enumerate(factors_of):
                             b.store(dot_bytes(b, left, factor, b.load(sums[m, v])), sums[m, v])
             for m, v in totals:

@@ -10,8 +10,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from oplet_compiled_ops.compiling.emitting import rounding
-from oplet_compiled_ops.compiling.processor import LANES, has_masks
+from oplet_compiled_ops.library import rounding
+from oplet_compiled_ops.library.levels import LANES, current, has_masks
 
 __all__ = ["LANES", "Finish", "address", "broadcast", "load", "load_some", "mask_below", "multiply_add", "store"]
 
@@ -65,13 +65,44 @@ def multiply_add(builder: ir.IRBuilder, a: Any, b: Any, c: Any) -> Any:
 
 
 def dot_bytes(builder: ir.IRBuilder, unsigned: Any, signed: Any, total: Any) -> Any:
-    """Emit `total` plus four unsigned-by-signed byte products per 32-bit lane (AVX-512 VNNI vpdpbusd)."""
+    """Emit `total` plus four byte products per 32-bit lane: of unsigned and signed bytes (AVX-512 VNNI's vpdpbusd), or of signed
+    ones (aarch64's sdot), as the level has it.
+    """
+    if current().byte_products == "sdot":
+        return _dot_signed(builder, unsigned, signed, total)
     kind = ir.FunctionType(total.type, [total.type] * 3)
     return builder.call(ir.InlineAsm(kind, "vpdpbusd $3, $2, $0", "=v,0,v,v", side_effect=False), [total, unsigned, signed])
 
 
+def _dot_signed(builder: ir.IRBuilder, a: Any, b: Any, total: Any) -> Any:
+    words, bytes_of, lanes = ir.VectorType(I32, 4), ir.VectorType(I8, 16), range(0, LANES, 4)
+    parts = []
+    for first in lanes:
+        quads = [_lanes(builder, vector, first, 4) for vector in (total, a, b)]
+        factors = [builder.bitcast(quad, bytes_of) for quad in quads[1:]]
+        parts.append(_intrinsic(builder, "llvm.aarch64.neon.sdot.v4i32.v16i8", words, [quads[0], *factors]))
+    halves = [_joined(builder, *parts[at : at + 2]) for at in (0, 2)]
+    return _joined(builder, *halves)
+
+
+def _lanes(builder: ir.IRBuilder, vector: Any, first: int, count: int) -> Any:
+    """Emit some of a vector's lanes, `count` from lane `first` on."""
+    lanes = ir.Constant(ir.VectorType(I32, count), list(range(first, first + count)))
+    return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), lanes)
+
+
+def _joined(builder: ir.IRBuilder, low: Any, high: Any) -> Any:
+    """Emit a vector of the lanes of two others."""
+    count = 2 * low.type.count
+    return builder.shuffle_vector(low, high, ir.Constant(ir.VectorType(I32, count), list(range(count))))
+
+
 def dot_pairs(builder: ir.IRBuilder, a: Any, b: Any, total: Any) -> Any:
-    """Emit `total` plus two 16-bit integer products per 32-bit lane (AVX-512 VNNI vpdpwssd)."""
+    """Emit `total` plus two products of 16-bit integers per 32-bit lane (AVX-512 VNNI's vpdpwssd); of `b`, the upper ones are 0."""
+    if current().byte_products != "vpdpbusd":
+        half = constant(16, I32)
+        low = [builder.ashr(builder.shl(vector, half), half) for vector in (a, b)]
+        return builder.add(total, builder.mul(*low))
     kind = ir.FunctionType(total.type, [total.type] * 3)
     return builder.call(ir.InlineAsm(kind, "vpdpwssd $3, $2, $0", "=v,0,v,v", side_effect=False), [total, a, b])
 
@@ -143,8 +174,7 @@ def _lane(builder: ir.IRBuilder, mask: Any, number: int) -> Any:
 
 def _half(builder: ir.IRBuilder, vector: Any, first: int) -> Any:
     """Emit the lower or upper half of a vector's lanes, from lane `first` on."""
-    lanes = ir.Constant(ir.VectorType(I32, LANES // 2), list(range(first, first + LANES // 2)))
-    return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), lanes)
+    return _lanes(builder, vector, first, LANES // 2)
 
 
 class Finish:
@@ -168,10 +198,7 @@ class Finish:
 
     #: No rounding: floats are clamped.
     CLAMPED = rounding.CLAMPED
-    #: Thresholds are reduced by almost a half, so that rounding to nearest gives the floor. Negative outputs are clamped, so that
-    #: their rounding does not matter.
-    NEAREST_ABOVE = rounding.NEAREST_ABOVE
-    #: As NEAREST_ABOVE, also exact for negative outputs.
+    #: Thresholds are reduced by almost a half, so that rounding to nearest gives the floor.
     NEAREST = rounding.NEAREST
     #: `floor` before the zero point is added, for sums that are not exact in float64 together with it.
     FLOOR = rounding.FLOOR
@@ -227,12 +254,10 @@ class Finish:
         if self.rounding == self.AWAY:
             u = b.fadd(b.fmul(*product), b.select(negative, constant(-_BELOW_HALF, F64), constant(_BELOW_HALF, F64)))
         else:
-            threshold = self._value(1, channel)
-            if self.rounding != self.NEAREST_ABOVE:
-                threshold = b.select(negative, self._value(2, channel), threshold)
+            threshold = b.select(negative, self._value(2, channel), self._value(1, channel))
             # Without a clamp the arithmetic is exact, in one step or in two.
             u = _intrinsic(b, f"llvm.fmuladd.v{LANES}f64", wide, [*product, threshold])
-        if self.rounding in (self.NEAREST_ABOVE, self.NEAREST):
+        if self.rounding == self.NEAREST:
             bits = b.bitcast(b.fadd(u, self.rounder), ir.VectorType(I32, 2 * LANES))
             low_halves = ir.Constant(ir.VectorType(I32, LANES), list(range(0, 2 * LANES, 2)))
             whole = b.shuffle_vector(bits, ir.Constant(bits.type, ir.Undefined), low_halves)

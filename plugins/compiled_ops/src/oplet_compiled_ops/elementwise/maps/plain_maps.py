@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from oplet import TensorType
-from oplet_compiled_ops.compiling.kernels import Kernel, family
-from oplet_compiled_ops.compiling.lazy import inlined
+from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.lazy import inlined
 
 __all__ = ["FLOATS", "SIGNED", "map_kernels"]
 
@@ -98,7 +98,7 @@ _RULES = {
 }
 
 
-@family
+@family()  # operators' modules make them
 def _kernel(rule: str, code: str) -> Kernel:
     value = _RULES[rule]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 import numpy as np
 
 from oplet import Context, Node, TensorType, decline
 from oplet_builtin_ops.kit.tables import refuse_below
-from oplet_compiled_ops.compiling.kernels import Kernel, family
-from oplet_compiled_ops.compiling.memory import Array, flat
+from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.memory import Array, flat
 from oplet_compiled_ops.overriding import Bind, Thunk
 from oplet_compiled_ops.threads.failing import failing
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each
@@ -21,7 +22,7 @@ TABLED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _MOST = 1 << 20
 
 
-@family
+@family(lambda: product(("u1", "u2"), ("u1", "u2", "u4")))
 def _kernel(index: str, value: str) -> Kernel:
     """Build the kernel out[i] = table[x[i]]; `index` and `value` are numba's names of the unsigned types of `x` and of the table
     ("u1").
@@ -34,7 +35,7 @@ def _kernel(index: str, value: str) -> Kernel:
     return Kernel(look_up, f"void({index}[::1], {value}[::1], {value}[::1])")
 
 
-@family
+@family(lambda: product(("i1", "i2"), ("u1", "u2", "u4")))
 def _checking_kernel(index: str, value: str) -> Kernel:
     """Build the look-up kernel for signed numbers that must not be below its last argument, `least`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType
 from oplet_builtin_ops.kit.comparisons import scaled_values
 from oplet_compiled_ops.broadcasting import Operands
-from oplet_compiled_ops.compiling.kernels import Kernel, family
-from oplet_compiled_ops.compiling.lazy import inlined
-from oplet_compiled_ops.compiling.memory import Array
+from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.lazy import inlined
+from oplet_compiled_ops.library.memory import Array
 from oplet_compiled_ops.elementwise.plain.plain_pairs import HOW, SIGNED, arguments, pair_of, seen
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.team import Step, ready, thunk
@@ -42,7 +43,7 @@ def _compared(op, x, y):  # type: ignore[no-untyped-def]
     return x != y
 
 
-@family
+@family(lambda: product(range(6), _CODES.values()))
 def _kernel(op: int, code: str) -> Kernel:
     """Build the kernel that compares `x` with `y`, which broadcasts over `x`; `code` is numba's name of their type ("f4")."""
 
@@ -63,7 +64,7 @@ def _kernel(op: int, code: str) -> Kernel:
     return Kernel(compare, f"void({code}[::1], {code}[::1], u1[::1], {HOW})")
 
 
-@family
+@family(lambda: product(range(6), ("u1", "u2")))
 def _scaled_kernel(op: int, bits: str) -> Kernel:
     """Build the kernel that compares quantized operands by numbers that it looks up in a table for each, by the values' bits.
 

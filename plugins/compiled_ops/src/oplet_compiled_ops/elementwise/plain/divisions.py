@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet_builtin_ops.kit.divisors import refuse_zero
-from oplet_compiled_ops.compiling.kernels import Kernel, family
-from oplet_compiled_ops.compiling.lazy import inlined
-from oplet_compiled_ops.compiling.memory import Array
+from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.lazy import inlined
+from oplet_compiled_ops.library.memory import Array
 from oplet_compiled_ops.elementwise.plain.plain_pairs import arguments, pair_of, seen
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.failing import failing
@@ -41,20 +42,20 @@ def _of_floats(op, x, y):  # type: ignore[no-untyped-def]
     return x % y
 
 
-@family
-def _kernel(op: int, exchanged: bool, code: str, checked: bool) -> Kernel:
+@family(lambda: product((QUOTIENT, REMAINDER), (False, True), ("f4", "i1", "i2", "i4", "i8")))
+def _kernel(op: int, exchanged: bool, code: str) -> Kernel:
     """Build the kernel that divides `x` by `y`, which broadcasts over `x`; or `y` by `x` if `exchanged`.
 
-    If `checked`, it first looks for a zero in its argument `divisors`; if there is one, it sets its error flag and does no more.
+    It first looks for a zero in its argument `divisors`, which may be empty; if there is one, it sets its error flag and does no
+    more.
     """
     value = _of_floats if code == "f4" else _of_integers
 
     def divide(x, y, out, blocks, rows, columns, advance, per_row, divisors, mark):  # type: ignore[no-untyped-def]
-        if checked:
-            for i in range(divisors.size):
-                if divisors[i] == 0:
-                    mark[0] = 1
-                    return
+        for i in range(divisors.size):
+            if divisors[i] == 0:
+                mark[0] = 1
+                return
         for block in range(blocks):
             for row in range(rows):
                 start = (block * rows + row) * columns
@@ -86,7 +87,7 @@ def divided_registration(builtin: Registration, op: int, codes: Mapping[TensorTy
         if checked and divisors.is_constant and np.count_nonzero(divisors.data) < divisors.size:
             decline("it divides by zero, which numpy's kernel refuses when it runs.")
         checked = checked and not divisors.is_constant
-        kernel = _kernel(op, found[3], codes[node.inputs[0].type], checked)
+        kernel = _kernel(op, found[3], codes[node.inputs[0].type])
         ready(kernel)
 
         def fail(mark: Array) -> None:
@@ -95,7 +96,7 @@ def divided_registration(builtin: Registration, op: int, codes: Mapping[TensorTy
         def bind() -> Thunk:
             mark: Array = np.zeros(1, np.int64)
             [part] = arguments(seen(found[0]), seen(found[1]), seen(output), found, 1)
-            run = thunk([*before(), Step(kernel, [(*part, seen(divisors), mark)])])
+            run = thunk([*before(), Step(kernel, [(*part, seen(divisors)[: divisors.size if checked else 0], mark)])])
             return failing(run, mark, fail) if checked else run
 
         return bind

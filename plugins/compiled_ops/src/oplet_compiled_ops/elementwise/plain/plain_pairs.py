@@ -6,7 +6,8 @@ iteration.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType, decline
 from oplet.schema.enums import ActivationFunctionType
 from oplet_compiled_ops.broadcasting import Operands, operands
-from oplet_compiled_ops.compiling.kernels import Kernel, family
-from oplet_compiled_ops.compiling.lazy import inlined
-from oplet_compiled_ops.compiling.memory import flat
+from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.lazy import inlined
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.elementwise.flat import tabled
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut_pair
@@ -108,7 +109,17 @@ def _combined(op, x, y, bits):  # type: ignore[no-untyped-def]
 _RULES = {"computed": _computed, "combined": _combined}
 
 
-@family
+def _members() -> Iterator[tuple[str, int, str, str]]:
+    computed = [
+        *product((SUM, DIFFERENCE, DIFFERENCE_FROM, PRODUCT), INTEGERS.values()),
+        *product((LARGER, SMALLER), ("u1", *SIGNED.values())),
+        *product((XOR, SHIFTED, SHIFTED_BY), SHORT.values()),
+    ]
+    yield from (("computed", op, code, code) for op, code in computed)
+    yield from (("combined", op, "u1", "u1") for op in (AND, OR))
+
+
+@family(_members)
 def _kernel(rule: str, op: int, code: str, result: str) -> Kernel:
     """Build the kernel of a binary operation on `x` and `y`, which broadcasts over `x`.
 
@@ -134,7 +145,7 @@ def _kernel(rule: str, op: int, code: str, result: str) -> Kernel:
     return Kernel(pairs, f"void({code}[::1], {code}[::1], {result}[::1], {HOW})")
 
 
-@family
+@family(lambda: [(code,) for code in INTEGERS.values()])
 def _bounding_kernel(code: str) -> Kernel:
     """Build the kernel that clamps integers of a type in place, which computes a fused activation; `code` is numba's name of the
     type.
@@ -147,7 +158,7 @@ def _bounding_kernel(code: str) -> Kernel:
     return Kernel(bound, f"void({code}[::1], i8, i8)")
 
 
-@family
+@family(lambda: [("f4",), ("i4",)])
 def sum_kernel(code: str) -> Kernel:
     """Build the kernel out = x + y of flat arrays of one type (`code` in numba's notation); `out` may be one of the other two."""
 

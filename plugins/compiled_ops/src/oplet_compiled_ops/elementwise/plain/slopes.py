@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import TensorType
-from oplet_compiled_ops.compiling.kernels import Kernel
+from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.elementwise.fixed_point import scaled
 from oplet_compiled_ops.elementwise.plain.plain_pairs import HOW
 

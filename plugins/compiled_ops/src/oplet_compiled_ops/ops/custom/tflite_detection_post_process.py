@@ -8,8 +8,7 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, charge, checkpoint, decline, ensure
 from oplet_builtin_ops.ops.custom.tflite_detection_post_process import REGISTRATION as BUILTIN
-from oplet_compiled_ops.compiling.background import provide
-from oplet_compiled_ops.compiling.memory import writable
+from oplet_compiled_ops.library.memory import writable
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.detecting import BEST, DECODE, PICK, PLACE_WORDS
 
@@ -29,7 +28,7 @@ def plan(context: Context, node: Node) -> Bind:
         decline("its detections have several classes.")
     charge(_BOX_BYTES * count)
     for kernel in (DECODE, BEST, PICK):
-        provide(kernel)
+        kernel.entry()
     first = classes - settings.classes
     ranges = [(i, min(i + _TOGETHER // (classes + 64) + 1, count)) for i in range(0, count, _TOGETHER // (classes + 64) + 1)]
     most = min(settings.detections_per_class, settings.detections) if settings.regular else settings.detections

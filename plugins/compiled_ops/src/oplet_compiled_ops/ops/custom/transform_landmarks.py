@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet_mediapipe_ops.ops.transform_landmarks import REGISTRATION as BUILTIN
-from oplet_compiled_ops.compiling.kernels import kernel
-from oplet_compiled_ops.compiling.memory import flat
+from oplet_compiled_ops.library.kernels import kernel
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each
 from oplet_compiled_ops.threads.team import Step, ready, thunk

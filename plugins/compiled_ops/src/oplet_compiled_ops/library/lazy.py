@@ -10,10 +10,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["emitted", "inlined", "resolved"]
+__all__ = ["Emitted", "Inlined", "emitted", "inlined", "resolved"]
 
 
-class _Emitted:
+class Emitted:
     """Placeholder of a numba intrinsic, by the name of its module in `compiling.emitting` and its own: "module:name"."""
 
     def __init__(self, path: str) -> None:
@@ -29,7 +29,7 @@ class _Emitted:
         return getattr(MODULES[module], name)
 
 
-class _Inlined:
+class Inlined:
     """Placeholder of a Python function that numba inlines into its callers."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -52,7 +52,7 @@ class _Inlined:
 
 def emitted(path: str) -> Any:
     """Return a placeholder of the intrinsic "module:name" below `oplet_compiled_ops.compiling.emitting`, for kernels to call."""
-    return _Emitted(path)
+    return Emitted(path)
 
 
 def inlined(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -61,7 +61,7 @@ def inlined(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     Args:
         options: options of `numba.njit`.
     """
-    return lambda function: _Inlined(function, options)
+    return lambda function: Inlined(function, options)
 
 
 def resolved(function: Callable[..., Any]) -> types.FunctionType:
@@ -85,4 +85,4 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def _made(value: Any) -> Any:
-    return value.made() if isinstance(value, (_Emitted, _Inlined)) else value
+    return value.made() if isinstance(value, (Emitted, Inlined)) else value

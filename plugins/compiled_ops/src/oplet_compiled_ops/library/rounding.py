@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["AWAY", "CLAMPED", "FLOOR", "NEAREST", "NEAREST_ABOVE"]
+__all__ = ["AWAY", "CLAMPED", "FLOOR", "NEAREST"]
 
-CLAMPED, NEAREST_ABOVE, NEAREST, FLOOR, AWAY = range(5)
+CLAMPED, NEAREST, FLOOR, AWAY = range(4)

@@ -1,0 +1,68 @@
+"""Fingerprints of kernels: hashes of all that their machine code is made from, so that a build compiles only what has changed."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import types
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any
+
+from oplet_compiled_ops.compiling import emitting, machine_code, numba_ir
+from oplet_compiled_ops.compiling.emitting.every import MODULES
+from oplet_compiled_ops.library import levels, rounding
+from oplet_compiled_ops.library.kernels import Kernel
+from oplet_compiled_ops.library.lazy import Emitted, Inlined
+from oplet_compiled_ops.library.levels import Level
+
+__all__ = ["fingerprint", "identity"]
+
+
+@functools.cache
+def _common() -> str:
+    """Return a hash of what all kernels are made by: the modules of intrinsics, those that compile, and numba's and LLVM's versions."""
+    modules = [*MODULES.values(), emitting.arguments, emitting.vectors, machine_code, numba_ir, levels, rounding]
+    texts = [inspect.getsource(module) for module in modules]
+    return _hashed("".join(texts), version("numba"), version("llvmlite"))
+
+
+def _hashed(*parts: Any) -> str:
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+
+def fingerprint(kernel: Kernel, level: Level) -> str:
+    """Return the hash of a kernel's source, with all that it calls, and of the level that it is compiled for."""
+    options = sorted(kernel.fastmath) if isinstance(kernel.fastmath, set) else kernel.fastmath
+    return _hashed(_common(), kernel.name, kernel.signature, options, level._replace(tile_rows={}), *_parts(kernel.function, set()))
+
+
+def _parts(function: Any, seen: set[int]) -> Iterator[Any]:
+    """Yield what a function computes: its code, and the constants and functions that it reads from its module and closure."""
+    if id(function) in seen:
+        return
+    seen.add(id(function))
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    read = [function.__globals__[name] for name in sorted(set(function.__code__.co_names) & set(function.__globals__))]
+    yield _code(function.__code__)
+    for value in (*cells, *read):
+        if isinstance(value, Inlined):
+            yield sorted(value.options.items())
+            yield from _parts(value.function, seen)
+        elif isinstance(value, Emitted):
+            yield value.path
+        elif isinstance(value, types.FunctionType):
+            yield from _parts(value, seen)
+        elif not isinstance(value, types.ModuleType):
+            yield repr(value)
+
+
+def _code(code: types.CodeType) -> tuple[Any, ...]:
+    constants = [_code(each) if isinstance(each, types.CodeType) else repr(each) for each in code.co_consts[1:]]  # without docstring
+    return code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, constants
+
+
+def identity(fingerprints: list[str]) -> str:
+    """Return 32 characters that name a library by the fingerprints of its kernels."""
+    return _hashed(*sorted(fingerprints))

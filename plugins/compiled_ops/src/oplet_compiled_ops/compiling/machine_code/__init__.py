@@ -1,1 +1,0 @@
-"""Loading of kernels' machine code: images that need no linker, executable memory, disk cache. Nothing here imports numba."""

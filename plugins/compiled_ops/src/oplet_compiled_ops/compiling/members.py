@@ -1,0 +1,43 @@
+"""All kernels that a level's library holds: those that modules make when they are imported, and the members of families."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+
+import oplet_compiled_ops
+from oplet_compiled_ops.library.kernels import FAMILIES, Kernel, known
+from oplet_compiled_ops.library.levels import LEVELS, Level, using
+
+__all__ = ["kernels_of"]
+
+_OWN = "oplet_compiled_ops.compiling"
+
+
+@functools.cache
+def _made_at_import() -> tuple[Kernel, ...]:
+    for module in pkgutil.walk_packages(oplet_compiled_ops.__path__, "oplet_compiled_ops."):
+        if not module.name.startswith(_OWN):
+            importlib.import_module(module.name)
+    return tuple(known)
+
+
+@functools.cache
+def _by_name(level: str) -> list[Kernel]:
+    found: dict[str, Kernel] = {}
+    with using(LEVELS[level]):
+        made = [*_made_at_import(), *(make(*constants) for make, constants_of in FAMILIES for constants in constants_of())]
+    for kernel in made:
+        if found.setdefault(kernel.name, kernel) is not kernel:
+            raise ValueError(f"Two kernels are named {kernel.name}.")
+    return [found[name] for name in sorted(found)]
+
+
+def kernels_of(level: Level) -> list[Kernel]:
+    """Return the kernels of a level's library, by their names.
+
+    Raises:
+        ValueError: two kernels have one name.
+    """
+    return _by_name(level.name)

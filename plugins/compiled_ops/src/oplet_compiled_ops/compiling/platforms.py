@@ -1,0 +1,68 @@
+"""The platforms that libraries are built for: LLVM's and zig's names, the wheels' tags, and the levels of their processors."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import sysconfig
+from typing import NamedTuple
+
+from oplet_compiled_ops.library.levels import LEVELS, Level
+
+__all__ = ["PLATFORMS", "Platform", "here"]
+
+
+class Platform(NamedTuple):
+    """A platform.
+
+    Attributes:
+        name: its name in the build's commands.
+        triple: LLVM's name, which decides the format of object files and how functions are called.
+        zig: zig's name, with the lowest C library or system.
+        tag: the wheel's platform tag.
+        suffix: the libraries' suffix.
+        lowest: the lowest level that its machines have; "" for the architecture's.
+    """
+
+    name: str
+    triple: str
+    zig: str
+    tag: str
+    suffix: str = ".so"
+    lowest: str = ""
+
+    @property
+    def levels(self) -> list[Level]:
+        """The levels that a wheel for the platform holds, the lowest first."""
+        machine = "aarch64" if self.triple.startswith(("aarch64", "arm64")) else "x86_64"
+        found = [level for level in LEVELS.values() if level.machine == machine]
+        return found[[level.name for level in found].index(self.lowest) if self.lowest else 0 :]
+
+
+_LINUX = "{}-unknown-linux-gnu"
+#: All platforms, by their names. The C libraries of Linux share object files.
+PLATFORMS = {
+    one.name: one
+    for one in (
+        Platform("linux-x86_64", _LINUX.format("x86_64"), "x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64.manylinux2014_x86_64"),
+        Platform("linux-aarch64", _LINUX.format("aarch64"), "aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64.manylinux2014_aarch64"),
+        Platform("musl-x86_64", _LINUX.format("x86_64"), "x86_64-linux-musl", "musllinux_1_2_x86_64"),
+        Platform("musl-aarch64", _LINUX.format("aarch64"), "aarch64-linux-musl", "musllinux_1_2_aarch64"),
+        Platform(
+            "macos-arm64", "arm64-apple-macosx11.0.0", "aarch64-macos.11.0", "macosx_11_0_arm64", ".dylib", "aarch64-dotprod"
+        ),
+        Platform("macos-x86_64", "x86_64-apple-macosx11.0.0", "x86_64-macos.11.0", "macosx_11_0_x86_64", ".dylib"),
+        Platform("windows-x86_64", "x86_64-pc-windows-gnu", "x86_64-windows-gnu", "win_amd64", ".dll"),
+    )
+}
+
+
+def here() -> Platform | None:
+    """Return the platform of this machine; None if nothing is built for it."""
+    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    if sys.maxsize < 2**32:
+        return None
+    if sys.platform == "darwin":
+        return PLATFORMS["macos-arm64" if machine == "aarch64" else "macos-x86_64"]
+    system = {"win32": "windows"}.get(sys.platform, "musl" if "musl" in (sysconfig.get_config_var("HOST_GNU_TYPE") or "") else "linux")
+    return PLATFORMS.get(f"{system}-{machine}")

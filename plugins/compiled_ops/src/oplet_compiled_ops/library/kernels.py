@@ -1,0 +1,210 @@
+"""Kernels: Python functions that the package's build compiles to machine code, one for each signature (and each set of constants).
+
+The machine code is called by its address with all arguments in an array of int64 slots (`Kernel.entry`), which is how the thread
+pool (`threads.team`) calls it, or as a Python function (`Kernel.compiled`). The Python function itself never runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import re
+import struct
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from oplet_compiled_ops.library.memory import address
+from oplet_compiled_ops.library.opening import MissingKernelError, library
+from oplet_compiled_ops.library.signatures import kinds
+
+__all__ = ["DIRECT", "FAMILIES", "Entry", "Kernel", "MissingKernelError", "family", "kernel", "known"]
+
+_FLOAT, _BITS = struct.Struct("d"), struct.Struct("q")
+_PACKAGE = "oplet_compiled_ops."
+#: What is behind a kernel's name in the name of its second function, which takes integers, for kernels of nothing else.
+DIRECT = "__direct"
+#: All kernels of this process.
+known: weakref.WeakSet[Kernel] = weakref.WeakSet()
+#: The families of kernels: the function that makes one of constants, and the one that gives the constants of all that are built.
+FAMILIES: list[tuple[Callable[..., Kernel], Callable[[], Iterable[tuple[Any, ...]]]]] = []
+
+
+class Kernel:
+    """A function that is compiled, for one signature, when the package is built.
+
+    Args:
+        function: Python in the subset that numba compiles; it returns nothing, writes into its arguments, and allocates nothing.
+            Other functions that it calls are `lazy.inlined` or `lazy.emitted`.
+        signature: the types of its arguments in numba's notation, "void(f4[:,::1], f4[::1], i8)"; arrays are contiguous, "[::1]".
+        fastmath: the floating-point transformations that the compiler may make: False, True, or a set such as {"contract"}.
+
+    Attributes:
+        name: the name of its machine code in the libraries.
+    """
+
+    def __init__(self, function: Callable[..., Any], signature: str, fastmath: bool | set[str] = False) -> None:
+        self.function = function
+        self.signature = signature
+        self.fastmath = fastmath
+        self.name = _named(function.__module__, function.__name__, hashlib.blake2b(signature.encode(), digest_size=3).hexdigest())
+        self._compiled: Callable[..., Any] | None = None
+        self._by_words: Callable[[int], None] | None = None
+        self._entry: Entry | None = None
+        known.add(self)
+
+    @property
+    def exists(self) -> bool:
+        """Whether the library has the kernel."""
+        try:
+            self.entry()
+        except MissingKernelError:
+            return False
+        return True
+
+    def entry(self) -> Entry:
+        """Return the machine code with its address.
+
+        Raises:
+            MissingKernelError: the library has no such kernel, or there is no library for this machine.
+        """
+        if self._entry is None:
+            found = library()
+            address = found.address(self.name)
+            if not address:
+                raise MissingKernelError(f"the library for {found.level} has no kernel {self.name}")
+            self._entry = Entry(address, found.address(self.name + DIRECT), self.signature)
+        return self._entry
+
+    @property
+    def addresses(self) -> tuple[int, ...]:
+        """The addresses of the machine code, if anybody has asked for it yet."""
+        return () if self._entry is None else (self._entry.address,)
+
+    def compiled(self) -> Callable[..., Any]:
+        """Return the machine code as a Python function of the kernel's arguments, which releases the GIL.
+
+        Raises:
+            MissingKernelError: the library has no such kernel.
+        """
+        if self._compiled is None:
+            self._compiled = self.entry().function()
+        return self._compiled
+
+    def by_words(self) -> Callable[[int], None]:
+        """Return the machine code as a Python function of the address of its int64 argument slots, which releases the GIL.
+
+        A call takes a third of a microsecond less than one of several arguments.
+
+        Raises:
+            MissingKernelError: the library has no such kernel.
+        """
+        if self._by_words is None:
+            self._by_words = self.entry().by_words()
+        return self._by_words
+
+
+def _named(*parts: Any) -> str:
+    return re.sub(r"\W", "_", "_".join(map(str, parts)).removeprefix(_PACKAGE))
+
+
+class Entry:
+    """Loaded machine code with the C signature void(int64_t *slots).
+
+    Args:
+        address: the address of the function that reads its arguments from slots.
+        direct: the address of the one that takes integers; 0 if the kernel has none.
+        signature: the types of its arguments, in numba's notation. An array takes one slot for its address and one for each
+            length, a number one slot, as int64 or as the bits of a float64.
+
+    Attributes:
+        address: the address of the C function that takes the address of the slots.
+    """
+
+    def __init__(self, address: int, direct: int, signature: str) -> None:
+        self.address = address
+        self._direct = direct
+        self._kinds = kinds(signature)
+        self._floats = [not ndim and dtype.kind == "f" for dtype, ndim in self._kinds]
+        self._has_arrays = any(ndim for _, ndim in self._kinds)
+
+    def function(self) -> Callable[..., Any]:
+        """Return a Python function that takes the kernel's arguments (arrays and numbers) and runs the machine code."""
+        if self._direct:
+            return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(self._kinds))(self._direct)
+        call = self.by_words()
+
+        def run(*arguments: Any) -> None:
+            words: Any = np.array(self.pack(arguments), np.int64)
+            call(address(words))
+
+        return run
+
+    def by_words(self) -> Callable[[int], None]:
+        """Return a Python function that takes the address of the packed int64 argument slots and runs the machine code."""
+        return ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.address)
+
+    def pack(self, arguments: Sequence[Any]) -> list[int]:
+        """Return the arguments as int64 slots (see the class); arrays may be read-only, and the caller keeps them alive.
+
+        Raises:
+            TypeError: there are too many or too few arguments, or an array is not contiguous or not of the kernel's type.
+        """
+        if len(arguments) != len(self._kinds):
+            raise TypeError(f"The kernel takes {len(self._kinds)} arguments, not {len(arguments)}.")
+        if not self._has_arrays:
+            words = list(arguments)
+            for at, is_float in enumerate(self._floats):
+                if is_float:
+                    words[at] = _BITS.unpack(_FLOAT.pack(words[at]))[0]
+                elif words[at].__class__ is not int:
+                    words[at] = int(words[at])
+            return words
+        words = []
+        for (dtype, ndim), is_float, argument in zip(self._kinds, self._floats, arguments):
+            if ndim:
+                if argument.__class__ is not np.ndarray and not isinstance(argument, np.ndarray):
+                    raise TypeError(f"The kernel takes {ndim} dimensions of {dtype}, not {argument!r}.")
+                kind, shape = argument.dtype, argument.shape
+                if (kind is not dtype and kind != dtype) or len(shape) != ndim:
+                    raise TypeError(f"The kernel takes {ndim} dimensions of {dtype}, not {kind!r}.")
+                if not argument.flags.c_contiguous:
+                    raise TypeError("The kernel takes contiguous arrays only.")
+                words.append(address(argument))
+                words += shape
+            elif is_float:
+                words.append(_BITS.unpack(_FLOAT.pack(argument))[0])
+            else:
+                words.append(argument if argument.__class__ is int else int(argument))
+        return words
+
+
+def kernel(signature: str, fastmath: bool | set[str] = False) -> Callable[[Callable[..., Any]], Kernel]:
+    """Return a decorator that makes a function a `Kernel` of this signature."""
+    return lambda function: Kernel(function, signature, fastmath)
+
+
+def family(members: Callable[[], Iterable[tuple[Any, ...]]] = tuple) -> Callable[[Callable[..., Kernel]], Callable[..., Kernel]]:
+    """Return a decorator for a function that makes a kernel from constants, as there is one kernel for each: results are cached.
+
+    The constants are numbers, strings and bools, by position.
+
+    Args:
+        members: returns the constants of all kernels that are built, for the level that is built (`levels.current`).
+    """
+
+    def decorate(make: Callable[..., Kernel]) -> Callable[..., Kernel]:
+        @functools.cache
+        def one(*constants: Any) -> Kernel:
+            result = make(*constants)
+            told = (int(each) if isinstance(each, bool) else each for each in constants)
+            result.name = _named(make.__module__, make.__name__, *told)
+            return result
+
+        FAMILIES.append((one, members))
+        return functools.update_wrapper(one, make, ("__module__", "__name__", "__qualname__", "__doc__"))
+
+    return decorate

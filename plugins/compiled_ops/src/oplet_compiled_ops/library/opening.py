@@ -1,0 +1,131 @@
+"""The shared library of compiled kernels: chosen by the processor at its first use, opened by ctypes, and asked for addresses.
+
+`libraries/` holds one library for each level (`levels`) that the package was built for, and a small one, `probe`, that tells which
+of them the processor can run. OPLET_COMPILED_LEVEL names another level to use, to try a lower one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+__all__ = ["SUFFIX", "VARIABLE", "MissingKernelError", "OpenLibrary", "c_function", "chosen_level", "folder", "levels_here", "library"]
+
+#: The environment variable that names the level to use in place of the highest that the processor has.
+VARIABLE = "OPLET_COMPILED_LEVEL"
+SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+#: The probe answers with a number: the place of the level among those of its architecture.
+_PROBED = {
+    "x86_64": ("x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4-vnni"),
+    "aarch64": ("aarch64", "aarch64-dotprod"),
+}
+
+
+class MissingKernelError(Exception):
+    """Raised where there is no machine code for a kernel: none for this machine, or none of its constants; numpy serves the node."""
+
+
+class OpenLibrary(NamedTuple):
+    """An open library of kernels.
+
+    Attributes:
+        level: the level that it was compiled for.
+        identity: a hash of what it was built from.
+        anchor: the address of its data `oplet_identity`; addresses of functions keep their distance to it in every process.
+        functions: ctypes's library.
+    """
+
+    level: str
+    identity: str
+    anchor: int
+    functions: Any
+
+    def address(self, name: str) -> int:
+        """Return the address of a function; 0 if the library has none of that name."""
+        try:
+            return ctypes.cast(getattr(self.functions, name), ctypes.c_void_p).value or 0
+        except AttributeError:
+            return 0
+
+
+def folder() -> Path:
+    """Return the folder of the libraries."""
+    return Path(__file__).resolve().parent.parent / "libraries"
+
+
+@functools.cache
+def levels_here() -> tuple[str, ...]:
+    """Return the levels that this processor can run, the lowest first; () if it has not even the lowest, or nothing was built.
+
+    Raises:
+        MissingKernelError: the package holds no libraries that this system can open.
+    """
+    path = folder() / f"probe{SUFFIX}"
+    try:
+        probe = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise MissingKernelError(
+            f"oplet-compiled-ops holds no machine code for this system ({sys.platform}, {_machine()}): {error}"
+        ) from error
+    machine = "aarch64" if probe.oplet_machine() else "x86_64"
+    return _PROBED[machine][: probe.oplet_level() + 1]
+
+
+def _machine() -> str:
+    import platform
+
+    return platform.machine()
+
+
+@functools.cache
+def chosen_level() -> str:
+    """Return the level whose library is used: the highest of those that the processor and the package have, or the one that
+    OPLET_COMPILED_LEVEL names.
+
+    Raises:
+        MissingKernelError: there is none, or the variable names one that the processor, or the package, has not.
+    """
+    here = [level for level in levels_here() if (folder() / f"{level}{SUFFIX}").exists()]
+    asked = os.environ.get(VARIABLE, "")
+    if asked and asked not in here:
+        _warn(f"{VARIABLE} is {asked!r}, which is not one of {', '.join(here) or 'none'}, so that numpy's kernels serve.")
+        raise MissingKernelError(f"{VARIABLE} is {asked!r}, not one of {', '.join(here) or 'none'}")
+    if not here:
+        raise MissingKernelError("oplet-compiled-ops holds no machine code that this processor can run")
+    return asked or here[-1]
+
+
+def _warn(text: str) -> None:
+    import logging  # here, as most processes have nothing to log
+
+    logging.getLogger("oplet.plugins").warning(text)
+
+
+@functools.cache
+def library() -> OpenLibrary:
+    """Open the library of `chosen_level`, once a process.
+
+    Raises:
+        MissingKernelError: there is none, or the system does not open it.
+    """
+    level = chosen_level()
+    path = folder() / f"{level}{SUFFIX}"
+    try:
+        functions = ctypes.CDLL(str(path))
+        stamp = (ctypes.c_char * 32).in_dll(functions, "oplet_identity")
+    except (OSError, ValueError) as error:
+        raise MissingKernelError(f"the library {path.name} of oplet-compiled-ops cannot be opened: {error}") from error
+    return OpenLibrary(level, stamp.raw.decode("ascii", "replace"), ctypes.addressof(stamp), functions)
+
+
+@functools.cache
+def c_function(name: str) -> int:
+    """Return the address of a function of the C library that this process has; 0 if it has none of that name."""
+    try:
+        return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
+    except (AttributeError, OSError, TypeError):  # TypeError: CDLL(None) is for POSIX
+        return 0
