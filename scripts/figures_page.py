@@ -92,7 +92,7 @@ FIGURES: Mapping[str, Callable[[Figures], str]] = {
     "program-report": _report("program"),
     "wheel-report": _report("wheel"),
     "numpy-by-litert": _typical("oplet-numpy / litert"),
-    "numba-by-xnnpack": _typical("oplet-numba / litert-xnnpack"),
+    "compiled-by-xnnpack": _typical("oplet-compiled / litert-xnnpack"),
     "auto-by-xnnpack": _typical("auto / litert-xnnpack"),
     "speed-models": lambda f: str(len({name for models in f["speed"]["models"].values() for name in models})),
     "openvino-by-xnnpack": _typical("openvino / litert-xnnpack"),

@@ -88,7 +88,6 @@ _HOMES = {
     "inline_alike": "oplet.access",
     "profiled": "oplet.access",
     "single_threaded_blas": "oplet.runtime.threads.numpy_settings",
-    "store_plan": "oplet.access",
     "unshare_plan": "oplet.access",
 }
 

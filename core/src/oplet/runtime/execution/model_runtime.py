@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -201,29 +201,6 @@ class ModelRuntime:
             if subgraph.delegated.reports and self.copies_outputs:
                 for index in subgraph.read:
                     ensure_readable(self.executors[subgraph_index].context, subgraph.tensors[index])
-
-    def warm_up(self, progress: Callable[[int, int], None] | None) -> None:
-        """Wait until every node that is prepared has its best kernel; see `Interpreter.warm_up`."""
-        from oplet.ops.serving.improving import can_improve
-
-        self.ensure_idle()
-        total = sum(
-            can_improve(thunk) for subgraph in self.subgraphs for segment in subgraph.segments for thunk in segment.thunks
-        )
-        done = 0
-
-        def told() -> None:
-            nonlocal done
-            done += 1
-            if progress is not None:
-                progress(done, total)
-
-        if total:
-            if progress is not None:
-                progress(0, total)
-            with KernelNumpySettings():
-                for executor in self.executors:
-                    executor.improve(told)
 
     def resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
         """Give an input of a subgraph another shape."""

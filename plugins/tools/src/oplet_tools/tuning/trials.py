@@ -134,7 +134,7 @@ class _Measurement:
         self._max_error = max_error
         self._sensitivities: list[float] = []
         self._kind = ModelKind.FLOAT32
-        self._begun, self._compiling, self._until = time.monotonic(), 0.0, until
+        self._begun, self._until = time.monotonic(), until
         self._reference: list[Array] | None = None
         self.trials: dict[Candidate, Trial] = {}
         self._finalists: dict[Candidate, TimedInterpreter] = {}
@@ -145,9 +145,9 @@ class _Measurement:
         return time.monotonic() <= self._until
 
     def divide_time(self) -> None:
-        """Limit the time that is left to as much as was spent so far; compilation does not count."""
+        """Limit the time that is left to as much as was spent so far."""
         now = time.monotonic()
-        self._until = min(self._until, now + max(now - self._begun - self._compiling, _LEAST_SECONDS))
+        self._until = min(self._until, now + max(now - self._begun, _LEAST_SECONDS))
 
     def measure(self, candidate: Candidate, tell: Callable[[float], None], known: Trial | None = None) -> Trial:
         """Measure a candidate, unless its trial is `known` or no time is left; `tell` is called between runs with the fraction
@@ -172,8 +172,6 @@ class _Measurement:
                 raise DelegateError(_unclaimed(candidate, interpreter, trial.claimed))
             self._add_random_inputs(interpreter)
             runner = TimedInterpreter(interpreter, self._inputs)
-            self._until += runner.compiling  # done once on a machine, it is not to keep other engines from being measured
-            self._compiling += runner.compiling
         except failures() as error:  # a third-party delegate may raise anything; the other candidates are still measured
             if interpreter is not None:
                 interpreter.close()
