@@ -2,8 +2,9 @@
 
 usage: python -m scripts.packages FOLDER [--tag TAG] [--only PACKAGE]
 
-FOLDER gets two folders: `plugins`, which is published first, and `core`. A package with C code gets one wheel for each platform that its
-`hatch_build.py` lists, cross-compiled by ziglang (`pip install ziglang`); without ziglang, one wheel for this platform. With --tag the
+FOLDER gets two folders: `plugins`, which is published first, and `core`. A package with machine code gets one wheel for each platform that
+its `hatch_build.py` lists, cross-compiled by ziglang and, for kernels, numba (`pip install ziglang numba`); without ziglang, one wheel for
+this platform. With --tag the
 exit code is 1 if the tag does not match the version, if CHANGELOG.md has no section for it, if fragments of the changelog wait, or if ziglang is
 missing.
 """
@@ -18,7 +19,8 @@ import runpy
 import sys
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from hatchling.builders.sdist import SdistBuilder
@@ -28,8 +30,10 @@ from scripts.requirements import ROOT
 
 __all__ = ["build", "folders", "has_ziglang", "main", "targets", "version"]
 
-#: For which platform a package with code in C is built; see its `hatch_build.py`.
-_TARGET = "OPLET_NATIVE_TARGET"
+#: For which platform packages with machine code are built; see their `hatch_build.py`.
+_TARGETS = {"native_ops": "OPLET_NATIVE_TARGET", "compiled_ops": "OPLET_COMPILED_PLATFORM"}
+#: Where kernels' object files are kept for the next build, which may be one of a copy of the sources elsewhere.
+_OBJECTS = "OPLET_COMPILED_OBJECTS"
 
 
 def folders(root: Path = ROOT) -> list[Path]:
@@ -45,14 +49,29 @@ def version(root: Path = ROOT) -> str:
 
 
 def targets(folder: Path) -> list[str]:
-    """The platforms that a package has wheels for, as ziglang calls them; none for a package without code in C."""
+    """The platforms that a package has wheels for, as ziglang calls them; none for a package without machine code."""
     hook = folder / "hatch_build.py"
     return list(runpy.run_path(str(hook))["TARGETS"]) if hook.exists() else []
 
 
 def has_ziglang() -> bool:
-    """Whether packages with code in C can be built for other platforms than this one."""
+    """Whether packages with machine code can be built for other platforms than this one."""
     return importlib.util.find_spec("ziglang") is not None
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables, and set them back."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def build(folder: Path, target: Path, platforms: Sequence[str] = ()) -> list[Path]:
@@ -69,15 +88,11 @@ def build(folder: Path, target: Path, platforms: Sequence[str] = ()) -> list[Pat
             archive.extractall(scratch)
         [alone] = Path(scratch).iterdir()
         wheels = []
-        before = os.environ.get(_TARGET)
-        try:
-            for platform in platforms or [before or ""]:
-                os.environ[_TARGET] = platform
-                wheels += WheelBuilder(str(alone)).build(directory=str(target), versions=["standard"])
-        finally:
-            os.environ.pop(_TARGET)
-            if before is not None:
-                os.environ[_TARGET] = before
+        variable = _TARGETS.get(folder.name, "")
+        with _environment({_OBJECTS: os.environ.get(_OBJECTS) or str(folder / "build" / "objects")}):
+            for platform in platforms or [""]:
+                with _environment({variable: platform} if variable and platform else {}):
+                    wheels += WheelBuilder(str(alone)).build(directory=str(target), versions=["standard"])
     return [Path(sdist), *map(Path, wheels)]
 
 

@@ -1,21 +1,15 @@
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.compiled_first import compiled_first
 
 from oplet import Interpreter
 from oplet_testing import invoke
 
-if importlib.util.find_spec("numba") is None:  # the package is an extra: its tests run where numba is installed
-    collect_ignore_glob = ["test_*.py"]
-
-
-__all__ = ["agree", "answer", "compiled_first"]
+__all__ = ["agree", "answer"]
 
 
 def answer(model: bytes, values: list[Any], plugins: list[str], threads: int = 1) -> list[Any]:

@@ -11,9 +11,7 @@ from plugins.compiled_ops.tests.compiled import compiled
 from oplet import Interpreter, Limits, ModelBuilder
 from oplet.errors import LimitError
 from oplet.schema.enums import Padding
-from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions
-from oplet_compiled_ops.convolution import taps
-from oplet_testing.harness.graph_access import keep_plan
+from oplet.schema.options import Conv2DOptions
 
 PLUGINS = ["oplet-builtin-ops", "oplet-compiled-ops"]
 
@@ -68,35 +66,3 @@ def test_few_filters_are_laid_out_as_many_only_where_there_is_room() -> None:
     few = allocated(model, max_arena_bytes=10_000)
     assert compiled(few) == 0
     few.invoke()
-
-
-def depthwise(sizes: list[tuple[int, int]]) -> bytes:
-    """A layer for each size of filter."""
-    builder = ModelBuilder("sizes")
-    graph = builder.add_subgraph()
-    x = graph.add_tensor("x", np.float32, (1, 9, 9, 3))
-    options = DepthwiseConv2DOptions(
-        padding=Padding.SAME, stride_h=1, stride_w=1, depth_multiplier=1, dilation_h_factor=1, dilation_w_factor=1
-    )
-    outputs = []
-    for rows, columns in sizes:
-        weights = np.ones((1, rows, columns, 3), np.float32)
-        filters = graph.add_tensor(f"w{len(outputs)}", np.float32, weights.shape, data=weights)
-        outputs.append(graph.add_tensor(f"y{len(outputs)}", np.float32, (1, 9, 9, 3)))
-        graph.add_operator("DEPTHWISE_CONV_2D", [x, filters, -1], [outputs[-1]], options)
-    graph.set_inputs(x)
-    graph.set_outputs(*outputs)
-    return builder.to_bytes()
-
-
-def test_a_model_gets_kernels_for_so_many_sizes_of_filters_only_and_so_does_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = depthwise([(1, 1), (1, 2), (1, 1), (2, 1), (1, 2)])
-    for most_of_a_model, most, wanted in ((16, 64, 5), (2, 64, 4), (16, 1, 2), (16, 0, 0)):
-        monkeypatch.setattr(taps, "_MOST_OF_A_MODEL", most_of_a_model)
-        monkeypatch.setattr(taps, "_MOST", most)
-        monkeypatch.setattr(taps, "_of_this_process", set())
-        for _ in range(2):
-            interpreter = keep_plan(Interpreter(model_content=model, plugins=PLUGINS))  # which the next bounds are not for
-            interpreter.allocate_tensors()
-            assert compiled(interpreter) == wanted
-            interpreter.invoke()

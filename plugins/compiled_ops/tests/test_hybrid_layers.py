@@ -15,14 +15,14 @@ from oplet import Interpreter, TensorType
 from oplet.builder import BlockwiseQuantization, ModelBuilder, QuantizationParameters
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions, FullyConnectedOptions
-from oplet_compiled_ops.library import processor
 from oplet_compiled_ops.convolution import hybrid
+from oplet_compiled_ops.library.levels import has_byte_products
 from oplet_testing import Spec, one_op_model
 
 CLAMPS = [ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU6]
 SLOWLY = settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 MOST = {TensorType.INT8: 127, TensorType.INT4: 7, TensorType.INT2: 1}
-pytestmark = pytest.mark.skipif(not processor.has_byte_products(), reason="the processor has no products of bytes")
+pytestmark = pytest.mark.skipif(not has_byte_products(), reason="the processor has no products of bytes")
 
 
 def weights_of(random: np.random.Generator, kind: TensorType, shape: tuple[int, ...], channels: int | None) -> Spec:

@@ -13,7 +13,6 @@ from tests.budgets import examples
 
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import BatchMatMulOptions, Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
-from oplet_compiled_ops.library import processor
 from oplet_compiled_ops.convolution import depthwise, hybrid, products
 from oplet_testing import Spec, one_op_model, run_op
 
@@ -270,21 +269,6 @@ def test_one_matrix_for_a_stack_of_many_rows_is_divided_between_threads(columns:
     values = [np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in shapes]
     for threads in (1, 2, 3):
         agree(model, values, threads)
-
-
-@pytest.mark.parametrize("features", [{"avx512f": False}, {"avx512f": True}], ids=["16 registers", "32 registers"])
-@given(case=st.one_of(layers(), stacks()))
-@SLOWLY
-def test_layers_laid_out_for_other_processors_agree(
-    case: tuple[bytes, list[Any]], features: dict[str, bool], agree: Callable[..., None]
-) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(processor, "_features", lambda: features)
-        products.panel_vectors.cache_clear()
-        try:
-            agree(*case)
-        finally:
-            products.panel_vectors.cache_clear()
 
 
 @pytest.mark.parametrize("units", [16, 32, 64])

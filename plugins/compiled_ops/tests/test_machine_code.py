@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oplet_compiled_ops.library.compiler import machine_code
+from oplet_compiled_ops.library.machine_code import memory, storage
+from oplet_compiled_ops.library.machine_code.image import Image, ImageError, linked
+from oplet_compiled_ops.library.machine_code.objects import loaded_object
 from tests.children import run_child
 
 from oplet import Interpreter
 from oplet.runtime.memory.remembered import forget_plans
 from oplet_compiled_ops.library import background, kernels, processes, worker
-from oplet_compiled_ops.library.compiler import machine_code
 from oplet_compiled_ops.library.kernels import ENTRIES, IMAGE, OBJECT, CompileError, Entry, Kernel
 from oplet_compiled_ops.library.lazy import inlined
-from oplet_compiled_ops.library.machine_code import memory, storage
-from oplet_compiled_ops.library.machine_code.image import Image, ImageError, linked
-from oplet_compiled_ops.library.machine_code.objects import loaded_object
 from oplet_compiled_ops.shaping.copying import COPY
 from oplet_testing import Spec, one_op_model
 

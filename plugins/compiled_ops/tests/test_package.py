@@ -1,17 +1,13 @@
-"""Installing the package is all: what it overrides, what falls back, and where machine code is kept."""
+"""Installing the package is all: what it overrides, and what falls back."""
 
 from __future__ import annotations
 
-import os
 import re
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from plugins.compiled_ops.tests.compiled import compiled, is_compiled
-from tests.children import run_child
+from plugins.compiled_ops.tests.compiled import is_compiled
 
 import oplet_compiled_ops
 from oplet import (
@@ -30,7 +26,8 @@ from oplet.ops.serving.resolver import ChainOpResolver
 from oplet.schema.enums import BuiltinOperator, Padding
 from oplet.schema.options import Conv2DOptions
 from oplet_compiled_ops import VERSIONS
-from oplet_compiled_ops.library.kernels import CompileError, Kernel
+from oplet_compiled_ops.elementwise.plain.plain_pairs import sum_kernel
+from oplet_compiled_ops.library.kernels import MissingKernelError
 from oplet_compiled_ops.overriding import override
 from oplet_testing import Spec, one_op_model
 
@@ -43,7 +40,9 @@ def test_versions_are_those_of_the_numpy_kernels() -> None:
     resolver = MutableOpResolver()
     oplet_compiled_ops.register_ops(resolver)
     claims = {claim.op: (claim.min_version, claim.max_version) for claim in resolver.entries()}
-    custom = {name: (first, last) for name, (_, first, last) in (oplet_compiled_ops.CUSTOM | oplet_compiled_ops.MEDIAPIPE).items()}
+    custom = {
+        name: (first, last) for name, (_, first, last) in (oplet_compiled_ops.CUSTOM | oplet_compiled_ops.MEDIAPIPE).items()
+    }
     assert claims == {BuiltinOperator[name]: oplet_builtin_ops.VERSIONS[name] for name in oplet_compiled_ops.OPERATORS} | custom
 
 
@@ -66,8 +65,11 @@ def test_a_constant_layer_is_served_and_one_with_weights_from_the_model_falls_ba
     assert not is_compiled(one_op_model("CONV_2D", [large[0], weights, None], [large[1]], OPTIONS))
 
 
-@pytest.mark.parametrize("how", ["declines", "runs out of memory", "cannot be compiled", "is refused by numpy", "serves"])
+@pytest.mark.parametrize("how", ["declines", "runs out of memory", "is not in the library", "is refused by numpy", "serves"])
 def test_a_node_that_is_not_served_goes_to_the_next_provider_as_if_nothing_had_been_asked_for(how: str) -> None:
+    def made_bind() -> Any:
+        return lambda: None
+
     seen: list[tuple[object, int, object]] = []
     made: list[str] = []
 
@@ -86,9 +88,9 @@ def test_a_node_that_is_not_served_goes_to_the_next_provider_as_if_nothing_had_b
             decline("not this one.")
         if how == "runs out of memory":
             charge(1 << 40)
-        if how == "cannot be compiled":
-            raise CompileError("no such machine")
-        return lambda: lambda: None
+        if how == "is not in the library":
+            raise MissingKernelError("no such machine")
+        return made_bind
 
     def next_prepare(context: Context, node: Node) -> None:
         seen.append((node.prepared, len(node.temporaries), node.kernel_cache))
@@ -104,14 +106,14 @@ def test_a_node_that_is_not_served_goes_to_the_next_provider_as_if_nothing_had_b
     node = interpreter._subgraphs[0].nodes[0]
     if how == "serves":
         assert seen == []
-        assert compiled(interpreter) == 1
+        assert node.prepared is made_bind
         return
     assert seen == [(None, 0, (None, None))]
     assert node.providers is not None
     reasons = {
         "declines": "not this one",
         "runs out of memory": "more memory than is allowed",
-        "cannot be compiled": "no such machine",
+        "is not in the library": "no such machine",
         "is refused by numpy": "numpy says no",
     }
     assert reasons[how] in interpreter.explain()[0].why
@@ -137,40 +139,10 @@ def test_what_the_package_declines_is_told_with_its_name_and_refused_in_the_word
     assert said[0] == said[1]
 
 
-def _twice(values, results):  # type: ignore[no-untyped-def]
-    for i in range(len(values)):
-        results[i] = 2 * values[i]
-
-
 def test_a_kernel_refuses_other_types_in_place_of_compiling_for_them() -> None:
-    kernel = Kernel(_twice, "void(f4[::1], f4[::1])").compiled()
+    kernel = sum_kernel("f4").compiled()
     values, results = np.arange(3, dtype="float32"), np.zeros(3, "float32")
-    kernel(values, results)
+    kernel(values, values, results)
     assert results.tolist() == [0, 2, 4]
     with pytest.raises(TypeError):
-        kernel(values.astype("float64"), results.astype("float64"))
-
-
-CODE = """
-import pathlib, sys
-from oplet import Interpreter
-interpreter = Interpreter(model_content=pathlib.Path(sys.argv[1]).read_bytes())
-interpreter.allocate_tensors()
-interpreter.invoke()
-"""
-
-
-def test_machine_code_is_kept_in_the_cache_folder_and_found_again(tmp_path: Path) -> None:
-    model = tmp_path / "model.tflite"
-    inputs = [Spec("float32", (1, 4, 4, 3)), np.ones((2, 1, 1, 3), "float32"), None]
-    model.write_bytes(one_op_model("CONV_2D", inputs, [Spec("float32", (1, 4, 4, 2))], OPTIONS))
-    cache = tmp_path / "cache"
-
-    def run() -> dict[str, int]:
-        environment = {**os.environ, "OPLET_CACHE_DIR": str(cache)}
-        run_child([sys.executable, "-c", CODE, str(model)], env=environment, text=False)
-        return {path.name: path.stat().st_mtime_ns for path in cache.rglob("*.code")}
-
-    first = run()
-    assert first
-    assert run() == first
+        kernel(*[values.astype("float64")] * 3)

@@ -21,26 +21,37 @@ from oplet import Interpreter, ModelBuilder
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions, Pool2DOptions
 from oplet_compiled_ops.broadcasting import Repetition
-from oplet_compiled_ops.library.kernels import Kernel
+from oplet_compiled_ops.elementwise.plain.plain_pairs import sum_kernel
 from oplet_compiled_ops.threads import team
 from oplet_compiled_ops.threads.jobs import MOST_PARTS
 from oplet_compiled_ops.threads.splitting import Many, cut, cut_pair, each, grid, in_turn, slots
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 from oplet_testing import Spec, invoke, one_op_model
 
+#: Adds two arrays.
+ADD = sum_kernel("i4")
+ONES = np.ones(2000, np.int32)
 
-def _count_one(counts, part):  # type: ignore[no-untyped-def]
-    for _ in range(200):
-        counts[part] += 1
+
+def counts_of(parts: int) -> Any:
+    return np.zeros((parts, len(ONES)), np.int32)
 
 
-COUNT_ONE = Kernel(_count_one, "void(i8[::1], i8)")
+def one_more(counts: Any, part: int) -> tuple[Any, ...]:
+    """The arguments with which a kernel counts a part."""
+    return counts[part], ONES, counts[part]
+
+
+def counted(counts: Any) -> list[int]:
+    """How often each part was done."""
+    assert (counts == counts[:, :1]).all()
+    return counts[:, 0].tolist()
 
 
 def counter(parts: int, threads: int) -> tuple[Any, Callable[[], None]]:
-    ready(COUNT_ONE)
-    counts = np.zeros(parts, np.int64)
-    return counts, thunk([Step(COUNT_ONE, [(counts, part) for part in range(parts)])], threads)
+    ready(ADD)
+    counts = counts_of(parts)
+    return counts, thunk([Step(ADD, [one_more(counts, part) for part in range(parts)])], threads)
 
 
 def large_net() -> bytes:
@@ -98,7 +109,7 @@ def test_each_part_is_done_once(threads: int, parts: int) -> None:
     counts, call = counter(parts, threads)
     for number in range(1, 51):
         call()
-        assert set(counts.tolist()) == {200 * number}
+        assert set(counted(counts)) == {number}
 
 
 def test_results_are_the_same_bit_for_bit_whatever_the_threads() -> None:
@@ -160,7 +171,7 @@ def test_helpers_go_to_sleep_and_wake_up() -> None:
     helper = team._team().helpers[0]
     for number in range(1, 4):
         call()
-        assert set(counts.tolist()) == {200 * number}
+        assert set(counted(counts)) == {number}
         deadline = time.monotonic() + LONG
         while not helper.sleeps and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -177,7 +188,7 @@ def test_a_forked_process_has_helpers_of_its_own() -> None:
         for _ in range(50):
             call()
         mine = team._team().helpers[0]._thread
-        os._exit(0 if set(counts.tolist()) == {200 * 51} and mine is not None and mine.is_alive() else 1)
+        os._exit(0 if set(counted(counts)) == {51} and mine is not None and mine.is_alive() else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
 
@@ -202,8 +213,11 @@ def test_python_ends_while_helpers_wait_for_work() -> None:
 
 
 def test_arguments_of_other_types_are_refused() -> None:
-    entry = COUNT_ONE.entry()
-    for arguments in ((np.zeros(3, np.int32), 1), (np.zeros((3, 1), np.int64), 1), (np.zeros(6, np.int64)[::2], 1), (1, 1), (1,)):
+    entry, right = ADD.entry(), np.zeros(3, np.int32)
+    for wrong in (np.zeros(3, np.int64), np.zeros((3, 1), np.int32), np.zeros(6, np.int32)[::2], 1):
+        with pytest.raises(TypeError, match="The kernel takes"):
+            entry.pack((right, wrong, right))
+    for arguments in ((right,), (right,) * 4):
         with pytest.raises(TypeError, match="The kernel takes"):
             entry.pack(arguments)
 
@@ -246,18 +260,18 @@ def test_long_work_is_cut_into_short_parts_that_cover_it_once(threads: int) -> N
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_long_work_can_be_stopped_between_its_parts_and_done_again(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    ready(COUNT_ONE)
-    counts = np.zeros(100, np.int64)
+    ready(ADD)
+    counts = counts_of(100)
     used: list[int] = []
 
     def part(number: int, slot: int) -> tuple[Any, ...]:
         used.append(slot)
-        return counts, number
+        return one_more(counts, number)
 
     numbers = Many(100, 2 * threads, lambda number: number)
-    call = thunk([Step(COUNT_ONE, [(counts, 0)]), Step(COUNT_ONE, each(numbers, part))], threads)
+    call = thunk([Step(ADD, [one_more(counts, 0)]), Step(ADD, each(numbers, part))], threads)
     call()
-    assert counts.tolist() == [400] + [200] * 99
+    assert counted(counts) == [2] + [1] * 99
     assert set(used) == set(range(slots(numbers)))
     looks: list[int] = []
 
@@ -270,9 +284,9 @@ def test_long_work_can_be_stopped_between_its_parts_and_done_again(threads: int,
     with pytest.raises(KeyboardInterrupt):
         call()
     done = 3 * len(set(used)) if threads > 1 else 3
-    assert counts.tolist() == [800] + [400] * (done - 1) + [200] * (100 - done)
+    assert counted(counts) == [4] + [2] * (done - 1) + [1] * (100 - done)
     call()
-    assert counts.tolist() == [1200] + [600] * (done - 1) + [400] * (100 - done)
+    assert counted(counts) == [6] + [3] * (done - 1) + [2] * (100 - done)
 
 
 def test_short_work_is_one_call_without_a_look_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from plugins.compiled_ops.tests.compiled import compiled
 
 from oplet import Interpreter
 from oplet.schema.options import TransposeOptions
@@ -19,7 +20,7 @@ def transposed(x: np.ndarray, perm: tuple[int, ...], threads: int) -> tuple[np.n
     model = one_op_model("TRANSPOSE", inputs, [Spec(x.dtype.name, shape)], TransposeOptions())
     interpreter = Interpreter(model_content=model, num_threads=threads)
     [output] = invoke(interpreter, x)
-    return output, "compiled_ops" in type(interpreter._subgraphs[0].nodes[0].prepared).__module__
+    return output, compiled(interpreter) == 1
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -20,29 +20,29 @@ __all__ = ["main"]
 def main(arguments: Sequence[str]) -> int:
     """Build what the arguments say; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m oplet_compiled_ops.compiling", description=__doc__)
-    parser.add_argument("--platform", choices=sorted(PLATFORMS), help="the platform; by default this one, into the package itself")
+    parser.add_argument(
+        "--platform", choices=sorted(PLATFORMS), help="the platform; by default this one, into the package itself"
+    )
     parser.add_argument("--level", action="append", choices=list(LEVELS), help="a level; by default this processor's")
     parser.add_argument("--all-levels", action="store_true", help="all levels of the platform")
     parser.add_argument("--objects", type=Path, help="where object files are kept for the next build; by default in build/")
-    parser.add_argument("--output", type=Path, help="the folder to write a folder of libraries into, named like the platform")
+    parser.add_argument("--output", type=Path, help="the folder of the libraries; by default the package's own")
     chosen = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     platform = PLATFORMS[chosen.platform] if chosen.platform else here()
     if platform is None:
         parser.error("nothing is built for this platform; name another one by --platform")
-    root = Path(__file__).resolve().parents[3]
-    objects, output = chosen.objects or root / "build" / "objects", chosen.output or root / "build" / "libraries"
-    levels = chosen.level
-    if not levels and not chosen.all_levels:
-        if platform != here():
-            parser.error("--level or --all-levels is needed for another platform")
-        link_probe(platform, folder() / f"probe{platform.suffix}")
-        levels = levels_here()[-1:]
-    made = build([platform], levels, objects, output)[platform.name]
-    if not chosen.platform and not chosen.output:
-        folder().mkdir(exist_ok=True)
-        for path in made:
-            path.replace(folder() / path.name)
+    if platform != here() and not (chosen.level or chosen.all_levels):
+        parser.error("--level or --all-levels is needed for another platform")
+    objects = chosen.objects or Path(__file__).resolve().parents[3] / "build" / "objects"
+    made = chosen.output or folder()
+    if chosen.all_levels:
+        levels = platform.levels
+    else:
+        if not chosen.level:
+            link_probe(platform, folder() / f"probe{platform.suffix}")  # it tells this processor's level
+        levels = [LEVELS[name] for name in chosen.level or levels_here()[-1:]]
+    build(platform, levels, objects, made)
     return 0
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -37,32 +37,24 @@ class _Wanted(NamedTuple):
     path: Path
 
 
-def build(platforms: Sequence[Platform], levels: Iterable[str] | None, objects: Path, made: Path) -> dict[str, list[Path]]:
-    """Build the libraries of some platforms; return the libraries' paths, by the platforms' names.
+def build(platform: Platform, levels: Sequence[Level], objects: Path, made: Path) -> None:
+    """Build the libraries of a platform, and its probe.
 
     Args:
-        platforms: the platforms.
-        levels: the names of the levels to build; None for all of each platform.
+        platform: the platform.
+        levels: the levels to build.
         objects: the folder of object files, where those of earlier builds are found.
-        made: the folder of libraries: each platform has one in it.
+        made: the folder of libraries.
 
     Raises:
         RuntimeError: the linker fails.
     """
-    chosen = None if levels is None else set(levels)
-    todo = [(platform, level) for platform in platforms for level in platform.levels if chosen is None or level.name in chosen]
-    found = {(platform.triple, level.name): _wanted(level, platform.triple, objects) for platform, level in todo}
+    found = {level.name: _wanted(level, platform.triple, objects) for level in levels}
     _compile([one for wanted in found.values() for one in wanted if not one.path.exists()])
-    libraries: dict[str, list[Path]] = {}
-    for platform, level in todo:
-        wanted = found[platform.triple, level.name]
-        path = made / platform.name / f"{level.name}{platform.suffix}"
-        link_library([one.path for one in wanted], identity([one.path.stem for one in wanted]), platform, path)
-        libraries.setdefault(platform.name, []).append(path)
-    for platform in platforms:
-        link_probe(platform, made / platform.name / f"probe{platform.suffix}")
-        libraries.setdefault(platform.name, []).append(made / platform.name / f"probe{platform.suffix}")
-    return libraries
+    for name, wanted in found.items():
+        files = [one.path for one in wanted]
+        link_library(files, identity([path.stem for path in files]), platform, made / f"{name}{platform.suffix}")
+    link_probe(platform, made / f"probe{platform.suffix}")
 
 
 def _wanted(level: Level, triple: str, objects: Path) -> list[_Wanted]:

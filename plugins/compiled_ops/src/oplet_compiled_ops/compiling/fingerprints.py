@@ -35,7 +35,9 @@ def _hashed(*parts: Any) -> str:
 def fingerprint(kernel: Kernel, level: Level) -> str:
     """Return the hash of a kernel's source, with all that it calls, and of the level that it is compiled for."""
     options = sorted(kernel.fastmath) if isinstance(kernel.fastmath, set) else kernel.fastmath
-    return _hashed(_common(), kernel.name, kernel.signature, options, level._replace(tile_rows={}), *_parts(kernel.function, set()))
+    return _hashed(
+        _common(), kernel.name, kernel.signature, options, level._replace(tile_rows={}), *_parts(kernel.function, set())
+    )
 
 
 def _parts(function: Any, seen: set[int]) -> Iterator[Any]:
@@ -59,7 +61,9 @@ def _parts(function: Any, seen: set[int]) -> Iterator[Any]:
 
 
 def _code(code: types.CodeType) -> tuple[Any, ...]:
-    constants = [_code(each) if isinstance(each, types.CodeType) else repr(each) for each in code.co_consts[1:]]  # without docstring
+    constants = [
+        _code(each) if isinstance(each, types.CodeType) else repr(each) for each in code.co_consts[1:]
+    ]  # without docstring
     return code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, constants
 
 

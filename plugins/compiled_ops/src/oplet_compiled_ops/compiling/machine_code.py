@@ -15,7 +15,7 @@ __all__ = ["object_of"]
 llvm.initialize_all_targets()
 llvm.initialize_all_asmprinters()
 llvm.initialize_native_asmparser()
-_HEAD = re.compile(r'^target (?:triple|datalayout) = .*\n', re.MULTILINE)
+_HEAD = re.compile(r"^target (?:triple|datalayout) = .*\n", re.MULTILINE)
 
 
 @functools.lru_cache(maxsize=4)

@@ -1,4 +1,4 @@
-"""All kernels that a level's library holds: those that modules make when they are imported, and the members of families."""
+"""All kernels that a level's library holds: those of modules, and the members of families."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _OWN = "oplet_compiled_ops.compiling"
 
 
 @functools.cache
-def _made_at_import() -> tuple[Kernel, ...]:
+def _of_modules() -> tuple[Kernel, ...]:
     for module in pkgutil.walk_packages(oplet_compiled_ops.__path__, "oplet_compiled_ops."):
         if not module.name.startswith(_OWN):
             importlib.import_module(module.name)
-    return tuple(known)
+    return tuple(kernel for kernel in known if not kernel.is_member)
 
 
 @functools.cache
 def _by_name(level: str) -> list[Kernel]:
     found: dict[str, Kernel] = {}
     with using(LEVELS[level]):
-        made = [*_made_at_import(), *(make(*constants) for make, constants_of in FAMILIES for constants in constants_of())]
+        made = [*_of_modules(), *(make(*constants) for make, constants_of in FAMILIES for constants in constants_of())]
     for kernel in made:
         if found.setdefault(kernel.name, kernel) is not kernel:
             raise ValueError(f"Two kernels are named {kernel.name}.")

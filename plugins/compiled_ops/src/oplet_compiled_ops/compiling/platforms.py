@@ -45,7 +45,9 @@ PLATFORMS = {
     one.name: one
     for one in (
         Platform("linux-x86_64", _LINUX.format("x86_64"), "x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64.manylinux2014_x86_64"),
-        Platform("linux-aarch64", _LINUX.format("aarch64"), "aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64.manylinux2014_aarch64"),
+        Platform(
+            "linux-aarch64", _LINUX.format("aarch64"), "aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64.manylinux2014_aarch64"
+        ),
         Platform("musl-x86_64", _LINUX.format("x86_64"), "x86_64-linux-musl", "musllinux_1_2_x86_64"),
         Platform("musl-aarch64", _LINUX.format("aarch64"), "aarch64-linux-musl", "musllinux_1_2_aarch64"),
         Platform(
@@ -64,5 +66,7 @@ def here() -> Platform | None:
         return None
     if sys.platform == "darwin":
         return PLATFORMS["macos-arm64" if machine == "aarch64" else "macos-x86_64"]
-    system = {"win32": "windows"}.get(sys.platform, "musl" if "musl" in (sysconfig.get_config_var("HOST_GNU_TYPE") or "") else "linux")
+    system = {"win32": "windows"}.get(
+        sys.platform, "musl" if "musl" in (sysconfig.get_config_var("HOST_GNU_TYPE") or "") else "linux"
+    )
     return PLATFORMS.get(f"{system}-{machine}")

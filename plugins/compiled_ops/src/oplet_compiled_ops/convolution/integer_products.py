@@ -9,9 +9,9 @@ import numpy as np
 from oplet import Context, Node, TensorType, decline
 from oplet.kernels.arrays import Shape
 from oplet.schema.options import BatchMatMulOptions
+from oplet_compiled_ops.elementwise.fixed_point import scaled, scaling_table
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.memory import Array, flat
-from oplet_compiled_ops.elementwise.fixed_point import scaled, scaling_table
 from oplet_compiled_ops.overriding import Bind, Thunk
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 
@@ -21,7 +21,17 @@ __all__ = ["matrix_starts", "plan_integer_products"]
 _MOST = 1 << 14
 
 
-@family(lambda: [("i1", "i1", "i1", False), ("i2", "i2", "i2", False), ("i1", "i1", "i4", True), ("i2", "i2", "i4", True)])
+#: Types of left matrices, right ones, outputs, and whether these are the sums themselves.
+_TYPES = [
+    ("i1", "i1", "i1", False),
+    ("i2", "i2", "i2", False),
+    ("i2", "i1", "i2", False),
+    ("i1", "i1", "i4", True),
+    ("i2", "i2", "i4", True),
+]
+
+
+@family(lambda: _TYPES)
 def products_kernel(left: str, right: str, output: str, plain: bool) -> Kernel:
     """Build the kernel for batched products of integer matrices; the first three arguments are numba's names of their types
     ("i1").

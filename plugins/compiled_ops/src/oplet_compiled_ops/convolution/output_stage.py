@@ -12,9 +12,9 @@ from oplet.kernels.activations import float_activation_range
 from oplet.kernels.requantization import Requantization, Rounding
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import QuantizedLayer
-from oplet_compiled_ops.library.rounding import AWAY, CLAMPED, FLOOR, NEAREST
-from oplet_compiled_ops.library.memory import Array, aligned, padded_rows
 from oplet_compiled_ops.library.levels import LANES
+from oplet_compiled_ops.library.memory import Array, aligned, padded_rows
+from oplet_compiled_ops.library.rounding import AWAY, CLAMPED, FLOOR, NEAREST
 
 __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from oplet_compiled_ops.convolution.tiles import tile
 from oplet_compiled_ops.library import rounding
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import emitted
 from oplet_compiled_ops.library.levels import LANES, tile_rows
-from oplet_compiled_ops.convolution.tiles import tile
 from oplet_compiled_ops.shaping.transposing import copy_items, turn_square
 
 __all__ = ["stack_kernel"]

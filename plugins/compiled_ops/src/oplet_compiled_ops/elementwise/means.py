@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, TensorType, charge
+from oplet_compiled_ops.elementwise.fixed_point import scaled
 from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import emitted, inlined
-from oplet_compiled_ops.elementwise.fixed_point import scaled
 from oplet_compiled_ops.overriding import Bind, Thunk
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each, slots
 from oplet_compiled_ops.threads.team import Step, ready, thunk

@@ -11,11 +11,11 @@ from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.kernels.activations import float_activation_range
 from oplet.schema.enums import ActivationFunctionType
 from oplet_compiled_ops.broadcasting import Repetition, operands
+from oplet_compiled_ops.elementwise.flat import tabled
+from oplet_compiled_ops.elementwise.plain.plain_pairs import SIGNED, plan_integers
 from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.memory import flat
-from oplet_compiled_ops.elementwise.flat import tabled
-from oplet_compiled_ops.elementwise.plain.plain_pairs import SIGNED, plan_integers
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut_pair
 from oplet_compiled_ops.threads.team import Step, ready, thunk

@@ -9,10 +9,10 @@ import numpy as np
 
 from oplet import Tensor, TensorType
 from oplet_compiled_ops.broadcasting import Repetition
+from oplet_compiled_ops.elementwise.fixed_point import scaled
 from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.memory import Array, flat
-from oplet_compiled_ops.elementwise.fixed_point import scaled
 from oplet_compiled_ops.overriding import Thunk
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut_pair
 from oplet_compiled_ops.threads.team import Step, thunk

@@ -44,6 +44,7 @@ class Kernel:
 
     Attributes:
         name: the name of its machine code in the libraries.
+        is_member: whether it was made by a function that `family` decorates.
     """
 
     def __init__(self, function: Callable[..., Any], signature: str, fastmath: bool | set[str] = False) -> None:
@@ -51,6 +52,7 @@ class Kernel:
         self.signature = signature
         self.fastmath = fastmath
         self.name = _named(function.__module__, function.__name__, hashlib.blake2b(signature.encode(), digest_size=3).hexdigest())
+        self.is_member = False
         self._compiled: Callable[..., Any] | None = None
         self._by_words: Callable[[int], None] | None = None
         self._entry: Entry | None = None
@@ -187,7 +189,7 @@ def kernel(signature: str, fastmath: bool | set[str] = False) -> Callable[[Calla
     return lambda function: Kernel(function, signature, fastmath)
 
 
-def family(members: Callable[[], Iterable[tuple[Any, ...]]] = tuple) -> Callable[[Callable[..., Kernel]], Callable[..., Kernel]]:
+def family(members: Callable[[], Iterable[tuple[Any, ...]]]) -> Callable[[Callable[..., Kernel]], Callable[..., Kernel]]:
     """Return a decorator for a function that makes a kernel from constants, as there is one kernel for each: results are cached.
 
     The constants are numbers, strings and bools, by position.
@@ -201,6 +203,7 @@ def family(members: Callable[[], Iterable[tuple[Any, ...]]] = tuple) -> Callable
         def one(*constants: Any) -> Kernel:
             result = make(*constants)
             told = (int(each) if isinstance(each, bool) else each for each in constants)
+            result.is_member = True
             result.name = _named(make.__module__, make.__name__, *told)
             return result
 

@@ -13,7 +13,18 @@ from typing import NamedTuple
 
 from oplet_compiled_ops.library.opening import chosen_level
 
-__all__ = ["LANES", "LEVELS", "Level", "adds_128", "current", "has_byte_products", "has_masks", "tile_rows", "using", "windows_together"]
+__all__ = [
+    "LANES",
+    "LEVELS",
+    "Level",
+    "adds_128",
+    "current",
+    "has_byte_products",
+    "has_masks",
+    "tile_rows",
+    "using",
+    "windows_together",
+]
 
 #: The 32-bit numbers of the vectors that kernels are laid out for, which LLVM divides into the processor's registers.
 LANES = 16

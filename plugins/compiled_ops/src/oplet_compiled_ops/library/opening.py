@@ -13,7 +13,17 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["SUFFIX", "VARIABLE", "MissingKernelError", "OpenLibrary", "c_function", "chosen_level", "folder", "levels_here", "library"]
+__all__ = [
+    "SUFFIX",
+    "VARIABLE",
+    "MissingKernelError",
+    "OpenLibrary",
+    "c_function",
+    "chosen_level",
+    "folder",
+    "levels_here",
+    "library",
+]
 
 #: The environment variable that names the level to use in place of the highest that the processor has.
 VARIABLE = "OPLET_COMPILED_LEVEL"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet_builtin_ops.ops.add_n import REGISTRATION as BUILTIN
-from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.elementwise.plain.plain_pairs import sum_kernel
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 

@@ -12,11 +12,11 @@ from oplet.kernels.windows import Windows2D
 from oplet.schema.options import DepthwiseConv2DOptions
 from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_builtin_ops.ops.depthwise_conv_2d import REGISTRATION as BUILTIN
-from oplet_compiled_ops.library.memory import Array
 from oplet_compiled_ops.convolution.depthwise import plan_depthwise
 from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer
 from oplet_compiled_ops.convolution.edges import absorbed_border, border_to_absorb
 from oplet_compiled_ops.convolution.output_stage import float_finishing, quantized_finishing
+from oplet_compiled_ops.library.memory import Array
 from oplet_compiled_ops.overriding import Bind, override
 
 

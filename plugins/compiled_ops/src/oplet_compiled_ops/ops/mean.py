@@ -10,10 +10,10 @@ from oplet import Context, Node, NodeLimits, TensorType, charge, decline
 from oplet.kernels.axes import read_ints, resolve_axes
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
-from oplet_compiled_ops.library.memory import flat
-from oplet_compiled_ops.library.levels import LANES
 from oplet_compiled_ops.elementwise.fixed_point import scaling
 from oplet_compiled_ops.elementwise.means import MEAN, MEAN_OF_COLUMNS, MEAN_OF_LONG_COLUMNS, MEAN_OF_ROWS, plan_scaled_sums
+from oplet_compiled_ops.library.levels import LANES
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each
 from oplet_compiled_ops.threads.team import Step, ready, thunk

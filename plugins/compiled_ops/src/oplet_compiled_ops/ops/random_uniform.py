@@ -6,8 +6,8 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, checkpoint
 from oplet_builtin_ops.ops.random_uniform import REGISTRATION as BUILTIN
-from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.elementwise.random_words import UNIFORM
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 

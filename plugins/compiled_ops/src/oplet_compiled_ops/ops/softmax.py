@@ -8,8 +8,8 @@ from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.schema.options import SoftmaxOptions
 from oplet_builtin_ops.kit.softmax import Softmax8, Softmax16
 from oplet_builtin_ops.ops.softmax import REGISTRATION as BUILTIN
-from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.elementwise.flat import plan_flat
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, override
 from oplet_compiled_ops.softmax.exponentials import SOFTMAX
 from oplet_compiled_ops.softmax.quantized_softmax import LONGEST_ROW, SOFTMAX_8, SOFTMAX_16

@@ -8,8 +8,8 @@ from oplet import Context, Node, NodeLimits, decline
 from oplet.schema.enums import RngAlgorithm
 from oplet.schema.stablehlo_options import StablehloRngBitGeneratorOptions
 from oplet_builtin_ops.ops.stablehlo_rng_bit_generator import REGISTRATION as BUILTIN
-from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.elementwise.random_words import PHILOX_BITS, THREEFRY_BITS
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 

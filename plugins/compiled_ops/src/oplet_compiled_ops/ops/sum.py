@@ -7,10 +7,10 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.sum import REGISTRATION as BUILTIN
-from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.elementwise.fixed_point import scaling
 from oplet_compiled_ops.elementwise.means import MEAN, SUM_OF_ROWS, plan_scaled_sums
 from oplet_compiled_ops.elementwise.quantized_sums import REAL_SUM
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.reducing import INTEGERS, TOTAL, folded_shape, plan_reduction
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each

@@ -9,8 +9,8 @@ from math import prod
 from oplet import Context, Node, NodeLimits, decline
 from oplet.kernels.axes import read_ints
 from oplet_builtin_ops.ops.transpose import REGISTRATION as BUILTIN
-from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.elementwise.flat import worth_sharing
+from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.transposing import COPY_ROWS, TURN_SQUARES
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each

@@ -62,6 +62,7 @@ def _both(op, x, y):  # type: ignore[no-untyped-def]
 def _members() -> Iterator[tuple[int, str]]:
     yield from product((LARGEST, SMALLEST), NUMBERS.values())
     yield from product((PRODUCT, TOTAL), INTEGERS.values())
+    yield TOTAL, "f4"
     yield from product((ANY, ALL), BOOLS.values())
 
 

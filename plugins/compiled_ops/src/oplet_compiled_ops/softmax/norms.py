@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from oplet import TensorType
+from oplet_compiled_ops.elementwise.fixed_point import scaled
 from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import emitted, inlined
-from oplet_compiled_ops.elementwise.fixed_point import scaled
 
 __all__ = ["NEIGHBOURS", "NORM", "QUANTIZED_NORM"]
 

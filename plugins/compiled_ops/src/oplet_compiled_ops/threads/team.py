@@ -36,7 +36,18 @@ from oplet_compiled_ops.library.memory import Array, aligned
 from oplet_compiled_ops.library.opening import c_function
 from oplet_compiled_ops.overriding import Thunk
 from oplet_compiled_ops.shaping.copying import COPY
-from oplet_compiled_ops.threads.jobs import BOX, CHAIN, GRAPH_WORDS, HEAD_WORDS, JOB_WORDS, MOST_PARTS, RUN, RUN_GRAPH, SERVE, TEAM
+from oplet_compiled_ops.threads.jobs import (
+    BOX,
+    CHAIN,
+    GRAPH_WORDS,
+    HEAD_WORDS,
+    JOB_WORDS,
+    MOST_PARTS,
+    RUN,
+    RUN_GRAPH,
+    SERVE,
+    TEAM,
+)
 from oplet_compiled_ops.threads.joining import Jobs, mark
 from oplet_compiled_ops.threads.splitting import slots, together
 

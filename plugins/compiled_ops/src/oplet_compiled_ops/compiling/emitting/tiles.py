@@ -25,7 +25,6 @@ from oplet_compiled_ops.compiling.emitting.vectors import (
     multiply_add,
     store,
 )
-
 from oplet_compiled_ops.library.levels import current
 
 cgutils: Any = numba_cgutils  # it has no types

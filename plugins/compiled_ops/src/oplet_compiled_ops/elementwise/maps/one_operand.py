@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
-from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.elementwise.flat import plan_flat
 from oplet_compiled_ops.elementwise.maps.tables import plan_table
+from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.overriding import Bind, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES
 

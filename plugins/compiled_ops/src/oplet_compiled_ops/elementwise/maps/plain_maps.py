@@ -4,6 +4,8 @@ would take longer.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -98,7 +100,13 @@ _RULES = {
 }
 
 
-@family()  # operators' modules make them
+def _members() -> Iterator[tuple[str, str]]:
+    yield from product([rule for rule in _RULES if rule not in ("negative", "is_zero")], FLOATS.values())
+    yield from product(("absolute", "negative", "sign"), SIGNED.values())
+    yield "is_zero", "u1"
+
+
+@family(_members)
 def _kernel(rule: str, code: str) -> Kernel:
     value = _RULES[rule]
 

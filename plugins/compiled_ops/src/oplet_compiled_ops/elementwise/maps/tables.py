@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+
 import numpy as np
 
 from oplet import Context, Node, TensorType, decline

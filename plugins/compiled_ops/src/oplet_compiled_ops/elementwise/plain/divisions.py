@@ -10,10 +10,10 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet_builtin_ops.kit.divisors import refuse_zero
+from oplet_compiled_ops.elementwise.plain.plain_pairs import arguments, pair_of, seen
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.memory import Array
-from oplet_compiled_ops.elementwise.plain.plain_pairs import arguments, pair_of, seen
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.failing import failing
 from oplet_compiled_ops.threads.team import Step, ready, thunk

@@ -15,10 +15,10 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType, decline
 from oplet.schema.enums import ActivationFunctionType
 from oplet_compiled_ops.broadcasting import Operands, operands
+from oplet_compiled_ops.elementwise.flat import tabled
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.memory import flat
-from oplet_compiled_ops.elementwise.flat import tabled
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut_pair
 from oplet_compiled_ops.threads.team import Step, ready, thunk
@@ -111,7 +111,7 @@ _RULES = {"computed": _computed, "combined": _combined}
 
 def _members() -> Iterator[tuple[str, int, str, str]]:
     computed = [
-        *product((SUM, DIFFERENCE, DIFFERENCE_FROM, PRODUCT), INTEGERS.values()),
+        *product((SUM, DIFFERENCE, DIFFERENCE_FROM, PRODUCT), ("i2", *INTEGERS.values())),
         *product((LARGER, SMALLER), ("u1", *SIGNED.values())),
         *product((XOR, SHIFTED, SHIFTED_BY), SHORT.values()),
     ]
@@ -145,7 +145,7 @@ def _kernel(rule: str, op: int, code: str, result: str) -> Kernel:
     return Kernel(pairs, f"void({code}[::1], {code}[::1], {result}[::1], {HOW})")
 
 
-@family(lambda: [(code,) for code in INTEGERS.values()])
+@family(lambda: [("i2",), ("i4",), ("i8",)])
 def _bounding_kernel(code: str) -> Kernel:
     """Build the kernel that clamps integers of a type in place, which computes a fused activation; `code` is numba's name of the
     type.

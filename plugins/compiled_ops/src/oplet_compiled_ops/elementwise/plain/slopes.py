@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from oplet import TensorType
-from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.elementwise.fixed_point import scaled
 from oplet_compiled_ops.elementwise.plain.plain_pairs import HOW
+from oplet_compiled_ops.library.kernels import Kernel
 
 __all__ = ["QUANTIZED_PRELU"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
-from oplet_mediapipe_ops.ops.convolution_2d_transpose_bias import REGISTRATION as BUILTIN
 from oplet_compiled_ops.convolution.products import plan_stamps
 from oplet_compiled_ops.overriding import Bind, override
+from oplet_mediapipe_ops.ops.convolution_2d_transpose_bias import REGISTRATION as BUILTIN
 
 
 def plan(context: Context, node: Node) -> Bind:

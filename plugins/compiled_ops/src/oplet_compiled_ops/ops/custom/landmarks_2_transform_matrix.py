@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
-from oplet_mediapipe_ops.ops.landmarks_2_transform_matrix_v2 import REGISTRATION as BUILTIN
 from oplet_compiled_ops.library.kernels import kernel
 from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.team import Step, ready, thunk
+from oplet_mediapipe_ops.ops.landmarks_2_transform_matrix_v2 import REGISTRATION as BUILTIN
 
 #: The most landmarks in a box, as one call looks at all of them.
 _MOST = 1 << 20

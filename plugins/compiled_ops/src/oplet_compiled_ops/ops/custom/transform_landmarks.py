@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
-from oplet_mediapipe_ops.ops.transform_landmarks import REGISTRATION as BUILTIN
 from oplet_compiled_ops.library.kernels import kernel
 from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each
 from oplet_compiled_ops.threads.team import Step, ready, thunk
+from oplet_mediapipe_ops.ops.transform_landmarks import REGISTRATION as BUILTIN
 
 
 @kernel("void(f4[:,::1], f4[::1], f4[:,::1], f4, i8, i8)")

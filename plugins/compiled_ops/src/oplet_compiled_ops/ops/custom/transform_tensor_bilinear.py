@@ -7,12 +7,12 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
-from oplet_mediapipe_ops.ops.transform_tensor_bilinear import REGISTRATION as BUILTIN
 from oplet_compiled_ops.library.kernels import kernel
 from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each
 from oplet_compiled_ops.threads.team import Step, ready, thunk
+from oplet_mediapipe_ops.ops.transform_tensor_bilinear import REGISTRATION as BUILTIN
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 #: The overhead of a pixel, in values.
