@@ -101,7 +101,7 @@ def test_nothing_that_is_shipped_reads_what_runs_code() -> None:
     assert found.pop("oplet_build/building/packing/bytecode.py") == ["marshal"]
     # It reads what a process of its own wrote into a pipe that nobody else has.
     assert found.pop("oplet_predictor/worker_process.py") == ["pickle"]
-    # It reads files that nobody else may have written, and whose machine code is run.
+    # It reads files that nobody else may have written, and which decide what compiled kernels do.
     assert found.pop("oplet/runtime/memory/stored/plan_files.py") == ["marshal"]
     assert {path: names for path, names in found.items() if names} == {}
     calling = {

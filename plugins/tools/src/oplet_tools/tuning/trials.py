@@ -70,8 +70,7 @@ class Bounds(NamedTuple):
     Attributes:
         max_error: the largest error of an output as a fraction of its largest magnitude; None for the tolerances of `oplet
             compare`. Twice the model's own sensitivity to rounding errors of inputs (`output_sensitivity`) passes in any case.
-        max_seconds: seconds after which no other candidate is begun; one that is being measured is finished. Compiling kernels does not
-            count.
+        max_seconds: seconds after which no other candidate is begun; one that is being measured is finished.
         way_seconds: seconds after which a candidate that does not get done is given up, where a child process measures; the built-in
             kernels have no such limit.
     """
