@@ -171,10 +171,13 @@ def test_few_modules_open_libraries() -> None:
         name: {ast.unparse(node) for node in ast.walk(parsed(path)) if is_opening(node)} for name, path in shipped_alone().items()
     }
     found = {name: opened for name, opened in calls.items() if opened}
-    # BLAS is found among the libraries that the process has already, and `advise` is the C library's.
+    # BLAS is found among the libraries that the process has already; the others call the C library.
     assert found.pop("oplet/runtime/threads/blas.py") == {"ctypes.CDLL(path)"}
     assert found.pop("oplet/runtime/memory/arrays.py") == {"ctypes.CDLL(None)"}
+    assert found.pop("oplet/runtime/threads/workers.py") == {"ctypes.PyDLL(None)"}
     assert found.pop("oplet_compiled_ops/library/opening.py") == {"ctypes.CDLL(str(path))", "ctypes.CDLL(None)"}
+    # LiteRT's own library, once more, and those that the user names.
+    assert found.pop("oplet_litert_delegate/library.py") == {"ctypes.PyDLL(self._path)"}
     assert set(found) == {"oplet_native_ops/shim/opening.py", "oplet_native_ops/shim/library.py"}
 
 
