@@ -8,6 +8,8 @@ from __future__ import annotations
 import operator
 import os
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oplet import Interpreter
@@ -28,10 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
 
-    from oplet import Delegate
-    from oplet.toolkit import Tensor
+    from oplet import Delegate, Tensor
 
 __all__ = ["CompiledModel"]
+
+#: Runs one signature on the buffers of its inputs and outputs.
+Run = Callable[[list[TensorBuffer], list[TensorBuffer]], None]
 
 _NO_SIGNATURE = "Signature index is out of range of signature keys"
 
@@ -347,8 +351,7 @@ class CompiledModel:
             ValueError: a buffer was destroyed.
             RuntimeError: there is no such signature, a buffer is missing or does not fit, or a kernel failed.
         """
-        inputs = {name: buffer.capsule for name, buffer in input_map.items()}
-        outputs = {name: buffer.capsule for name, buffer in output_map.items()}
+        inputs, outputs = dict(input_map.items()), dict(output_map.items())
         for role, names in (("input", inputs), ("output", outputs)):
             if not all(isinstance(name, str) for name in names):
                 raise CompiledModelError(f"{role}_map key not a string.")
@@ -361,9 +364,8 @@ class CompiledModel:
             if missing := [name for name in wanted if name not in given]:
                 message = f"The given map is missing some {role} TensorBuffers"
                 raise CompiledModelError(message, f"{', '.join(missing)}: the {role}_map needs one for each", code=NOT_FOUND)
-        loaded.runner(signature).run(
-            signature, [inputs[name] for name in signature.inputs], [outputs[name] for name in signature.outputs]
-        )
+        run = loaded.runs.get(index) or loaded.run_of(index)
+        run([inputs[name] for name in signature.inputs], [outputs[name] for name in signature.outputs])
 
     def run_by_index(
         self, signature_index: int, input_buffers: Iterable[TensorBuffer], output_buffers: Iterable[TensorBuffer]
@@ -374,11 +376,9 @@ class CompiledModel:
             ValueError: a buffer was destroyed.
             RuntimeError: there is no such signature, a buffer is missing or does not fit, or a kernel failed.
         """
-        inputs = [buffer.capsule for buffer in input_buffers]
-        outputs = [buffer.capsule for buffer in output_buffers]
-        loaded = self._loaded
-        signature = loaded.signature(signature_index, "Failed to invoke the compiled model")
-        loaded.runner(signature).run(signature, inputs, outputs)
+        loaded = self._model or self._loaded
+        run = loaded.runs.get(signature_index) or loaded.run_of(signature_index)
+        run([*input_buffers], [*output_buffers])
 
 
 class _Loaded:
@@ -389,6 +389,7 @@ class _Loaded:
         delegates: the delegates for the hardware that was asked for.
         signatures: the signatures.
         lock: held while the model runs or changes.
+        runs: by the index of a signature that was run before, the function that runs it.
     """
 
     def __init__(self, interpreter: Interpreter, delegates: list[Delegate]) -> None:
@@ -396,7 +397,18 @@ class _Loaded:
         self.delegates = delegates
         self.signatures = signatures_of(interpreter)
         self.lock = threading.RLock()
+        self.runs: dict[int, Run] = {}
         self._runners: dict[int, BufferRunner] = {}
+
+    def run_of(self, index: int) -> Run:
+        """Return the function that runs a signature.
+
+        Raises:
+            CompiledModelError: there is none of this index.
+        """
+        signature = self.signature(index, "Failed to invoke the compiled model")
+        run = self.runs[index] = partial(self.runner(signature).run, signature)
+        return run
 
     def runner(self, signature: Signature) -> BufferRunner:
         """Return what runs a signature's subgraph."""

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from oplet.toolkit import SubgraphRunner, Tensor
+    from oplet import Tensor
+    from oplet.toolkit import Segment, SubgraphRunner
     from oplet_compiled_model.signatures import Signature
+    from oplet_compiled_model.tensor_buffer import TensorBuffer
 
 __all__ = ["BufferRunner"]
 
@@ -43,52 +45,56 @@ class BufferRunner:
 
     def __init__(self, runner: SubgraphRunner, lock: threading.RLock) -> None:
         self._runner = runner
+        self._invoke = runner.invoke
+        self._subgraph = runner.subgraph
         self._lock = lock
         # Of the last run: its signature and buffers, and the preparation that they were bound in.
         self._signature: Signature | None = None
-        self._inputs: list[HostMemory] = []
-        self._outputs: list[HostMemory] = []
+        self._inputs: list[TensorBuffer] = []
+        self._outputs: list[TensorBuffer] = []
         self._generation = -1
         #: Whether buffers are copied, as other ones are given again and again; how often they were others, and how often the same.
         self._copies = False
         self._changes = self._repeated = 0
         #: By tensor index, the buffer that the tensor lies in, and the array by which it does.
         self._places: dict[int, Place] = {}
-        #: The inputs to copy before a run; the outputs to copy after it, unless the run has left them in this array.
+        #: The inputs to copy before a run, and the outputs to copy after it.
         self._read: list[tuple[HostMemory, Tensor]] = []
-        self._written: list[tuple[HostMemory, Tensor, NDArray[Any] | None]] = []
+        self._written: list[tuple[HostMemory, Tensor]] = []
+        #: The segments that write the other outputs in their places; after a run that has replaced them these are copied, too.
+        self._segments: list[Segment] = []
 
-    def run(self, signature: Signature, inputs: list[HostMemory], outputs: list[HostMemory]) -> None:
+    def run(self, signature: Signature, inputs: list[TensorBuffer], outputs: list[TensorBuffer]) -> None:
         """Run the subgraph.
 
         Args:
             signature: the signature, which names the tensors.
-            inputs: the memory of each input.
-            outputs: the memory of each output.
+            inputs: the buffer of each input.
+            outputs: the buffer of each output.
 
         Raises:
+            ValueError: a buffer was destroyed.
             CompiledModelError: a buffer does not fit, or a kernel failed.
         """
         with self._lock:
             if (
-                self._copies
-                or inputs != self._inputs
+                inputs != self._inputs
                 or outputs != self._outputs
                 or signature is not self._signature
-                or self._generation != self._runner.subgraph.generation
+                or self._copies
+                or self._generation != self._subgraph.generation
             ):
                 self._set_up(signature, inputs, outputs)
             for memory, tensor in self._read:
                 self._copy_in(memory, tensor)
             try:
-                self._runner.invoke()
+                self._invoke()
             except OpletError as error:
                 raise CompiledModelError(_RUN, text_of(error), code=FAILURE) from error
-            for memory, tensor, array in self._written:
-                if tensor.data is not array:
-                    self._copy_out(memory, tensor)
-                if memory.given is not None:
-                    memory.given[...] = memory.values
+            if self._subgraph.segments != self._segments:
+                self._find_outputs(signature, [buffer.capsule for buffer in outputs])
+            for memory, tensor in self._written:
+                self._copy_out(memory, tensor)
 
     def allocate(self) -> None:
         """Prepare the subgraph for the present shapes.
@@ -115,18 +121,19 @@ class BufferRunner:
         """Use a buffer's memory no longer, as it is destroyed or replaced."""
         with self._lock:
             self._signature, self._inputs, self._outputs = None, [], []
-            self._read, self._written = [], []
+            self._read, self._written, self._segments = [], [], []
             left = [index for index, (its, _) in self._places.items() if its is memory]
             for index in left:
                 del self._places[index]
-            if self._generation == self._runner.subgraph.generation:
+            if self._generation == self._subgraph.generation:
                 self._runner.use_memory(dict.fromkeys(left))
 
     # Setting up ----------------------------------------------------------------------------------------------
 
-    def _set_up(self, signature: Signature, inputs: list[HostMemory], outputs: list[HostMemory]) -> None:
+    def _set_up(self, signature: Signature, input_buffers: list[TensorBuffer], output_buffers: list[TensorBuffer]) -> None:
         """Check the buffers of a run, give the inputs their shapes, and bind the buffers or note what is to be copied."""
-        runner = self._runner
+        inputs = [buffer.capsule for buffer in input_buffers]
+        outputs = [buffer.capsule for buffer in output_buffers]
         if signature.fault:
             raise CompiledModelError(_RUN, signature.fault, code=FAILURE)
         if len(inputs) != len(signature.inputs):
@@ -135,17 +142,19 @@ class BufferRunner:
         if len(outputs) != len(signature.outputs):
             counts = f"number of outputs:{len(signature.outputs)} vs buffers:{len(outputs)}"
             raise CompiledModelError(_RUN, f"Output buffer size mismatch: {counts}", code=FAILURE)
-        is_same = (signature, inputs, outputs) == (self._signature, self._inputs, self._outputs)
+        is_same = (signature, input_buffers, output_buffers) == (self._signature, self._inputs, self._outputs)
         self._signature = None
-        tensors = runner.subgraph.tensors
+        tensors = self._subgraph.tensors
         for name, index, memory in zip(signature.inputs, signature.input_tensors, inputs):
             self._fit_input(name, tensors[index], memory)
         self.allocate()
         for name, index, memory in zip(signature.outputs, signature.output_tensors, outputs):
-            _check_output(name, tensors[index], memory)
+            _check_output(name, tensors[index], memory, is_final=not self._subgraph.is_dynamic)
         self._bind(signature, inputs, outputs, is_same=is_same)
-        self._signature, self._inputs, self._outputs = signature, inputs, outputs
-        self._generation = runner.subgraph.generation
+        for memory in (*inputs, *outputs):
+            memory.use(self)
+        self._signature, self._inputs, self._outputs = signature, input_buffers, output_buffers
+        self._generation = self._subgraph.generation
 
     def _fit_input(self, name: str, tensor: Tensor, memory: HostMemory) -> None:
         """Resize an input whose buffer is of another shape, where the model allows it.
@@ -172,8 +181,8 @@ class BufferRunner:
 
     def _bind(self, signature: Signature, inputs: list[HostMemory], outputs: list[HostMemory], *, is_same: bool) -> None:
         """Let tensors lie in buffers, or in the runtime's memory, and note which values are to be copied before and after a run."""
-        runner, tensors = self._runner, self._runner.subgraph.tensors
-        before = self._places if self._generation == runner.subgraph.generation else {}
+        runner, tensors = self._runner, self._subgraph.tensors
+        before = self._places if self._generation == self._subgraph.generation else {}
         wanted = self._wanted(signature, inputs, outputs, before)
         self._repeated = self._repeated + 1 if is_same else 0
         if self._copies:
@@ -190,17 +199,26 @@ class BufferRunner:
         except OpletError as error:
             raise CompiledModelError(_RUN, text_of(error), code=FAILURE) from error
         self._places = {index: place for index, place in wanted.items() if index in done}
-        for memory, _ in self._places.values():
-            memory.use(self)
         self._read = [
             (memory, tensors[index])
             for index, memory in zip(signature.input_tensors, inputs)
             if self._array_in(memory, index) is None
         ]
+        self._find_outputs(signature, outputs)
+
+    def _find_outputs(self, signature: Signature, outputs: list[HostMemory]) -> None:
+        """Note which outputs a run does not write into their buffers itself."""
+        tensors = self._subgraph.tensors
         self._written = [
-            (memory, tensors[index], None if index in signature.input_tensors else self._array_in(memory, index))
+            (memory, tensors[index])
             for index, memory in zip(signature.output_tensors, outputs)
+            if memory.given is not None
+            or index in signature.input_tensors
+            or tensors[index].is_constant
+            or not tensors[index].has_data
+            or self._array_in(memory, index) is not tensors[index].data
         ]
+        self._segments = self._subgraph.segments[:]
 
     def _array_in(self, memory: HostMemory, index: int) -> NDArray[Any] | None:
         """Return the array by which a tensor lies in a buffer; None if it does not."""
@@ -211,7 +229,7 @@ class BufferRunner:
         self, signature: Signature, inputs: list[HostMemory], outputs: list[HostMemory], before: Mapping[int, Place]
     ) -> dict[int, Place]:
         """Return where tensors are to lie: in buffers that are large enough, and overlap nothing else that a run writes."""
-        tensors = self._runner.subgraph.tensors
+        tensors = self._subgraph.tensors
         found: dict[int, Place] = {}
         for role, indices, memories in (("in", signature.input_tensors, inputs), ("out", signature.output_tensors, outputs)):
             for index, memory in zip(indices, memories):
@@ -237,12 +255,17 @@ class BufferRunner:
             raise CompiledModelError(_RUN, text_of(error), code=FAILURE) from error
 
     def _copy_out(self, memory: HostMemory, tensor: Tensor) -> None:
-        """Copy an output into its buffer, which gets the output's shape if that was not known before."""
+        """Copy an output into its buffer, which gets the output's shape if that was not known before, and into the array given for it."""
         try:
             data = self._runner.tensor(tensor.index).data
         except OpletError as error:
             raise CompiledModelError(_RUN, text_of(error), code=FAILURE) from error
-        if tensor.is_dynamic and not memory.is_given and memory.shape != data.shape:
+        self._fill(memory, tensor, data)
+        if memory.given is not None:
+            memory.given[...] = memory.values
+
+    def _fill(self, memory: HostMemory, tensor: Tensor, data: NDArray[Any]) -> None:
+        if self._subgraph.is_dynamic and not memory.is_given and memory.shape != data.shape:
             memory.resize(data.shape)
         if tensor.type in PACKED and memory.type is tensor.type:
             packed = pack(data, tensor.type)
@@ -251,11 +274,12 @@ class BufferRunner:
         place = memory.as_type(tensor.type, data.shape)
         if place is None:
             raise _unfit("output", f"{tensor} does not fit into the buffer of {memory.values.size} values of {memory.type_name}")
-        place[...] = data
+        if place is not data:
+            place[...] = data
 
 
-def _check_output(name: str, tensor: Tensor, memory: HostMemory) -> None:
-    """Check that an output's buffer is large enough, and of its type or of bytes.
+def _check_output(name: str, tensor: Tensor, memory: HostMemory, *, is_final: bool) -> None:
+    """Check that an output's buffer is of its type or of bytes, and large enough if the output's shape is final.
 
     Raises:
         CompiledModelError: it is not.
@@ -263,7 +287,7 @@ def _check_output(name: str, tensor: Tensor, memory: HostMemory) -> None:
     same = memory.type is tensor.type
     if not same and memory.type is not TensorType.UINT8:
         raise _unfit("output", f"{name} has values of {tensor.type.name.lower()}, the buffer of {memory.type_name}")
-    if tensor.is_dynamic or (same and memory.type in PACKED and memory.values.size * (8 // PACKED[memory.type]) >= tensor.size):
+    if not is_final or (same and memory.type in PACKED and memory.values.size * (8 // PACKED[memory.type]) >= tensor.size):
         return
     array = memory.as_type(tensor.type, tensor.shape)
     if array is None:
