@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +115,7 @@ class SubgraphRunner:
         """
         return self._runtime.readable(tensor, self.index)
 
-    def use_memory(self, arrays: Mapping[int, NDArray[Any] | None]) -> set[int]:
+    def use_memory(self, arrays: Mapping[int, NDArray[Any] | None]) -> Collection[int]:
         """Let inputs and outputs lie in arrays of the application, which runs then read and write without copies.
 
         It lasts until the subgraph is prepared again, as by `allocate` after a resize; `Subgraph.generation` is another number then. An

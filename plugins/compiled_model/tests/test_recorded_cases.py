@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from plugins.compiled_model.tests.through_buffers import ThroughBuffers
 from tests.recorded_cases import cases, every_group, grader, here, verdicts
 
 import oplet
-from through_buffers import ThroughBuffers
 
 pytestmark = [here, pytest.mark.sweep(cases=True)]
 

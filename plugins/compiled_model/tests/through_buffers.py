@@ -93,6 +93,11 @@ class ThroughBuffers:
         name = self._names("inputs", number)[place]
         details = self.model.get_input_tensor_details(key)[name]
         buffer = self._inputs.get((number, place))
+        if not value.size and details["shape"] != list(
+            value.shape
+        ):  # which resizing refuses, as in LiteRT; a run resizes by itself
+            self._inputs[number, place] = TensorBuffer.create_from_host_memory(np.ascontiguousarray(value))
+            return
         if details["shape"] != list(value.shape):
             self.model.resize_input_tensor(place, value.shape, number, strict=False)
             buffer = None

@@ -162,7 +162,9 @@ class DelegateRegistry:
             )
         hardware = dict(accelerates or {})
         if unknown := [kind for kind in hardware if kind not in HARDWARE]:
-            raise DelegateError(f"The delegate '{name}' accelerates {unknown[0]!r}; the hardware is one of {', '.join(HARDWARE)}.")
+            raise DelegateError(
+                f"The delegate '{name}' accelerates {unknown[0]!r}; the hardware is one of {', '.join(HARDWARE)}."
+            )
         self._entries.setdefault(name, []).append(DelegateEntry(name, factory, self.provenance, tuple(serves), hardware))
 
     def add_loader(self, factory: Callable[[str, Mapping[str, Any]], Delegate] | str) -> None:

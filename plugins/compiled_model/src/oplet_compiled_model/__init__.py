@@ -5,11 +5,11 @@ Also reached as `oplet.compiled_model`. The submodules have the names of those o
 """
 
 from oplet_compiled_model.compiled_model import CompiledModel
-from oplet_compiled_model.cpu_kernel_mode import CpuKernelMode
 from oplet_compiled_model.environment import Environment, EnvironmentOptions
 from oplet_compiled_model.errors import CompiledModelError
-from oplet_compiled_model.hardware_accelerator import HardwareAccelerator
 from oplet_compiled_model.options import CpuOptions, GpuOptions, IntelOpenVinoOptions, Options, QualcommOptions
+from oplet_compiled_model.options.cpu_kernel_mode import CpuKernelMode
+from oplet_compiled_model.options.hardware_accelerator import HardwareAccelerator
 from oplet_compiled_model.tensor_buffer import TensorBuffer
 
 __all__ = [

@@ -7,37 +7,29 @@ from __future__ import annotations
 
 import operator
 import os
-import threading
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oplet import Interpreter
 from oplet.errors import OpletError, StateError, text_of
-from oplet.toolkit import SubgraphRunner, bytes_needed
-from oplet_compiled_model.accelerators import accelerate, leftover_node, threads_of
-from oplet_compiled_model.cpu_options import CpuOptions
+from oplet.toolkit import bytes_needed
 from oplet_compiled_model.environment import Environment
-from oplet_compiled_model.errors import FAILURE, INVALID, NOT_FOUND, OUT_OF_BOUNDS, CompiledModelError
-from oplet_compiled_model.hardware_accelerator import HardwareAccelerator
-from oplet_compiled_model.memory import HostMemory
+from oplet_compiled_model.errors import FAILURE, INVALID, NOT_FOUND, CompiledModelError
 from oplet_compiled_model.options import Options
-from oplet_compiled_model.running import BufferRunner
-from oplet_compiled_model.signatures import Signature, signatures_of
+from oplet_compiled_model.options.cpu_options import CpuOptions
+from oplet_compiled_model.options.hardware_accelerator import HardwareAccelerator
+from oplet_compiled_model.running.accelerators import accelerate, leftover_node, threads_of
+from oplet_compiled_model.running.loaded import Loaded, check_shape, entry_of, index_of_name
+from oplet_compiled_model.running.memory import HostMemory
+from oplet_compiled_model.running.signatures import Signature
 from oplet_compiled_model.tensor_buffer import TensorBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
 
-    from oplet import Delegate, Tensor
+    from oplet import Delegate
 
 __all__ = ["CompiledModel"]
-
-#: Runs one signature on the buffers of its inputs and outputs.
-Run = Callable[[list[TensorBuffer], list[TensorBuffer]], None]
-
-_NO_SIGNATURE = "Signature index is out of range of signature keys"
 
 
 class CompiledModel:
@@ -61,15 +53,13 @@ class CompiledModel:
     def __init__(
         self, interpreter: Interpreter, environment: Environment | None = None, delegates: Iterable[Delegate] = ()
     ) -> None:
-        self._model: _Loaded | None = _Loaded(interpreter, list(delegates))
+        self._model: Loaded | None = Loaded(interpreter, list(delegates))
         self._environment = Environment.create() if environment is None else environment
 
     def __enter__(self) -> CompiledModel:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
 
     def close(self) -> None:
@@ -123,7 +113,9 @@ class CompiledModel:
         """
         if not isinstance(model_data, bytes | bytearray | memoryview):
             raise TypeError(f"model_data is {type(model_data).__name__}; give the model's bytes.")
-        return cls._made("Failed to load model from buffer", hardware_accel, environment, options, model_content=bytes(model_data))
+        return cls._made(
+            "Failed to load model from buffer", hardware_accel, environment, options, model_content=bytes(model_data)
+        )
 
     @classmethod
     def _made(
@@ -159,7 +151,7 @@ class CompiledModel:
         return self._loaded.interpreter
 
     @property
-    def _loaded(self) -> _Loaded:
+    def _loaded(self) -> Loaded:
         if self._model is None:
             raise StateError("The CompiledModel was closed and cannot be used any more; make another one.")
         return self._model
@@ -222,7 +214,7 @@ class CompiledModel:
             RuntimeError: there is no such input or signature.
         """
         signature = self._loaded.signature(signature_index)
-        return self._requirements(signature, _entry(signature.input_tensors, input_index, "Input"))
+        return self._requirements(signature, entry_of(signature.input_tensors, input_index, "Input"))
 
     def get_output_buffer_requirements(self, output_index: int, signature_index: int = 0) -> dict[str, Any]:
         """Return what a buffer of an output needs, as `get_input_buffer_requirements`.
@@ -231,7 +223,7 @@ class CompiledModel:
             RuntimeError: there is no such output or signature, or the model cannot be prepared.
         """
         signature = self._loaded.signature(signature_index)
-        index = _entry(signature.output_tensors, output_index, "Output")
+        index = entry_of(signature.output_tensors, output_index, "Output")
         self._loaded.runner(signature).allocate()
         return self._requirements(signature, index)
 
@@ -253,7 +245,7 @@ class CompiledModel:
             RuntimeError: there is no such signature or input.
         """
         signature = self._loaded.named(signature_key)
-        return self._buffer(signature, _named(signature.inputs, signature.input_tensors, input_name, "Input"))
+        return self._buffer(signature, index_of_name(signature.inputs, signature.input_tensors, input_name, "Input"))
 
     def create_output_buffer_by_name(self, signature_key: str, output_name: str) -> TensorBuffer:
         """Return a new buffer for an output, of zeros or empty strings. One whose shape depends on values grows with them.
@@ -262,7 +254,7 @@ class CompiledModel:
             RuntimeError: there is no such signature or output, or the model cannot be prepared.
         """
         signature = self._loaded.named(signature_key)
-        index = _named(signature.outputs, signature.output_tensors, output_name, "Output")
+        index = index_of_name(signature.outputs, signature.output_tensors, output_name, "Output")
         self._loaded.runner(signature).allocate()
         return self._buffer(signature, index)
 
@@ -290,14 +282,14 @@ class CompiledModel:
         try:
             memory = HostMemory.new(tensor.type, tensor.shape)
         except (MemoryError, ValueError) as error:
-            raise CompiledModelError("Failed to create a tensor buffer", f"there is no memory for {tensor}", code=FAILURE) from error
+            raise CompiledModelError(
+                "Failed to create a tensor buffer", f"there is no memory for {tensor}", code=FAILURE
+            ) from error
         return TensorBuffer(memory, self._environment)
 
     # Shapes and state ----------------------------------------------------------------------------------------
 
-    def resize_input_tensor(
-        self, input_index: int, dims: Sequence[int], signature_index: int = 0, strict: bool = True
-    ) -> None:
+    def resize_input_tensor(self, input_index: int, dims: Sequence[int], signature_index: int = 0, strict: bool = True) -> None:
         """Give an input another shape; buffers that were made before keep theirs.
 
         Args:
@@ -311,16 +303,14 @@ class CompiledModel:
         """
         shape = tuple(operator.index(dim) for dim in dims)
         signature = self._loaded.signature(signature_index)
-        tensor = self._loaded.tensor(signature, _entry(signature.input_tensors, input_index, "Input"))
-        _check_shape(shape, tensor, strict)
+        tensor = self._loaded.tensor(signature, entry_of(signature.input_tensors, input_index, "Input"))
+        check_shape(shape, tensor, strict)
         try:
             self._loaded.runner(signature).resize(tensor.index, shape)
         except OpletError as error:
             raise CompiledModelError("Failed to resize an input", text_of(error), code=INVALID) from error
 
-    def resize_input_tensor_by_name(
-        self, signature_key: str, input_name: str, dims: Sequence[int], strict: bool = True
-    ) -> None:
+    def resize_input_tensor_by_name(self, signature_key: str, input_name: str, dims: Sequence[int], strict: bool = True) -> None:
         """Give an input another shape, as `resize_input_tensor`.
 
         Raises:
@@ -379,117 +369,3 @@ class CompiledModel:
         loaded = self._model or self._loaded
         run = loaded.runs.get(signature_index) or loaded.run_of(signature_index)
         run([*input_buffers], [*output_buffers])
-
-
-class _Loaded:
-    """What a CompiledModel has until it is closed.
-
-    Attributes:
-        interpreter: the interpreter that runs the model.
-        delegates: the delegates for the hardware that was asked for.
-        signatures: the signatures.
-        lock: held while the model runs or changes.
-        runs: by the index of a signature that was run before, the function that runs it.
-    """
-
-    def __init__(self, interpreter: Interpreter, delegates: list[Delegate]) -> None:
-        self.interpreter = interpreter
-        self.delegates = delegates
-        self.signatures = signatures_of(interpreter)
-        self.lock = threading.RLock()
-        self.runs: dict[int, Run] = {}
-        self._runners: dict[int, BufferRunner] = {}
-
-    def run_of(self, index: int) -> Run:
-        """Return the function that runs a signature.
-
-        Raises:
-            CompiledModelError: there is none of this index.
-        """
-        signature = self.signature(index, "Failed to invoke the compiled model")
-        run = self.runs[index] = partial(self.runner(signature).run, signature)
-        return run
-
-    def runner(self, signature: Signature) -> BufferRunner:
-        """Return what runs a signature's subgraph."""
-        found = self._runners.get(signature.subgraph)
-        if found is None:
-            with self.lock:
-                made = BufferRunner(SubgraphRunner(self.interpreter, signature.subgraph), self.lock)
-                found = self._runners.setdefault(signature.subgraph, made)
-        return found
-
-    def tensor(self, signature: Signature, index: int) -> Tensor:
-        """Return a tensor of a signature's subgraph.
-
-        Raises:
-            CompiledModelError: the signature names one that is not there.
-        """
-        if signature.fault:
-            raise CompiledModelError("Failed to describe the signature", signature.fault, code=NOT_FOUND)
-        return self.interpreter.subgraphs[signature.subgraph].tensors[index]
-
-    def index_of(self, key: str) -> int:
-        """Return the index of a signature, "" for the first; -1 if there is none."""
-        if not isinstance(key, str):
-            raise TypeError(f"A signature's key is a str, not a {type(key).__name__}.")
-        keys = [signature.key for signature in self.signatures]
-        return keys.index(key) if key in keys else -1 if key else 0
-
-    def named(self, key: str, *, inline: bool = False) -> Signature:
-        """Return a signature by its key.
-
-        Raises:
-            CompiledModelError: there is none.
-        """
-        index = self.index_of(key)
-        if index >= 0:
-            return self.signatures[index]
-        text = f"Signature not found: {key}"
-        if inline:
-            raise CompiledModelError(text, code=NOT_FOUND)
-        raise CompiledModelError("Failed to create a tensor buffer", text, code=NOT_FOUND)
-
-    def signature(self, index: int, message: str = "Failed to find a signature") -> Signature:
-        """Return a signature by its index.
-
-        Raises:
-            CompiledModelError: there is none.
-        """
-        if not 0 <= operator.index(index) < len(self.signatures):
-            raise CompiledModelError(message, f"{_NO_SIGNATURE}: {index} of {len(self.signatures)}", code=OUT_OF_BOUNDS)
-        return self.signatures[index]
-
-
-def _entry(indices: list[int], place: int, role: str) -> int:
-    if not 0 <= operator.index(place) < len(indices):
-        raise CompiledModelError(
-            f"Failed to find an {role.lower()}", f"{role} index out of range: {place} of {len(indices)}", code=OUT_OF_BOUNDS
-        )
-    return indices[place]
-
-
-def _named(names: list[str], indices: list[int], name: str, role: str) -> int:
-    if name not in names:
-        raise CompiledModelError("Failed to create a tensor buffer", f"{role} tensor not found: {name}", code=NOT_FOUND)
-    return indices[names.index(name)]
-
-
-def _check_shape(shape: tuple[int, ...], tensor: Tensor, strict: bool) -> None:
-    """Check an input's new shape.
-
-    Raises:
-        CompiledModelError: it is empty, has a size below 1, or is one that the model does not allow.
-    """
-    free, why = tensor.shape_signature, ""
-    if not strict and not shape:
-        why = "New shape must not be empty."
-    elif not strict and min(shape) < 1:
-        why = "Dimensions must be positive."
-    elif strict and len(shape) != len(free):
-        why = "New shape rank does not match current shape rank."
-    elif strict and any(new != now and (each != -1 or new < 1) for new, now, each in zip(shape, tensor.shape, free)):
-        why = "New shape is not compatible with current shape."
-    if why:
-        allowed = f" strict=True allows {list(free)}, with any size for -1." if strict else ""
-        raise CompiledModelError("Failed to resize an input", f"{why} It is {list(shape)} for {tensor}.{allowed}", code=INVALID)

@@ -10,8 +10,8 @@ from oplet import TensorType
 from oplet.errors import ModelError
 from oplet.toolkit import string_array, tensor_type
 from oplet_compiled_model.errors import CompiledModelError
-from oplet_compiled_model.memory import PACKED, HostMemory
-from oplet_compiled_model.packing import pack, unpack
+from oplet_compiled_model.running.memory import PACKED, HostMemory
+from oplet_compiled_model.running.packing import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,9 @@ class TensorBuffer:
         if not array.flags.c_contiguous:
             raise ValueError("data_array must be C-contiguous for zero-copy host-memory binding")
         if tensor_type(array.dtype) in PACKED:
-            raise ValueError(f"Unsupported dtype: {array.dtype}, of which tensors have several values in a byte; let the model create the buffer.")
+            raise ValueError(
+                f"Unsupported dtype: {array.dtype}, of which tensors have several values in a byte; let the model create the buffer."
+            )
         return cls(HostMemory.of(array))
 
     def write(self, data_array: NDArray[Any]) -> None:
@@ -79,7 +81,9 @@ class TensorBuffer:
         if array.size > values.size:
             raise CompiledModelError("WriteTensorBuffer: source buffer is larger than the tensor buffer")
         if not values.flags.writeable:
-            raise ValueError("The buffer is an array of the program's that is read-only; give create_from_host_memory a writeable one.")
+            raise ValueError(
+                "The buffer is an array of the program's that is read-only; give create_from_host_memory a writeable one."
+            )
         values[: array.size] = array.reshape(-1)
 
     def read(self, num_elements: int | Sequence[int], output_dtype: DTypeLike) -> NDArray[Any]:

@@ -39,7 +39,9 @@ def exchange_memory(executor: Executor, arrays: Mapping[int, Array | None]) -> s
     subgraph = executor.subgraph
     if not _is_static(executor):
         return set()
-    delegated = {tensor for index in subgraph.execution_plan if (node := subgraph.nodes[index]).delegate for tensor in _tensors(node)}
+    delegated = {
+        tensor for index in subgraph.execution_plan if (node := subgraph.nodes[index]).delegate for tensor in _tensors(node)
+    }
     movable = {*subgraph.inputs, *subgraph.read}
     found: set[int] = set()
     moved: set[Tensor] = set()

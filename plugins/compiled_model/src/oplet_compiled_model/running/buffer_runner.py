@@ -9,8 +9,8 @@ import numpy as np
 from oplet import TensorType
 from oplet.errors import OpletError, text_of
 from oplet_compiled_model.errors import FAILURE, CompiledModelError
-from oplet_compiled_model.memory import PACKED, HostMemory, address_in
-from oplet_compiled_model.packing import pack, unpack
+from oplet_compiled_model.running.memory import PACKED, HostMemory, address_in
+from oplet_compiled_model.running.packing import pack, unpack
 
 if TYPE_CHECKING:
     import threading
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from oplet import Tensor
-    from oplet.toolkit import Segment, SubgraphRunner
-    from oplet_compiled_model.signatures import Signature
+    from oplet.toolkit import SubgraphRunner
+    from oplet_compiled_model.running.signatures import Signature
     from oplet_compiled_model.tensor_buffer import TensorBuffer
 
 __all__ = ["BufferRunner"]
@@ -62,7 +62,7 @@ class BufferRunner:
         self._read: list[tuple[HostMemory, Tensor]] = []
         self._written: list[tuple[HostMemory, Tensor]] = []
         #: The segments that write the other outputs in their places; after a run that has replaced them these are copied, too.
-        self._segments: list[Segment] = []
+        self._segments: list[Any] = []
 
     def run(self, signature: Signature, inputs: list[TensorBuffer], outputs: list[TensorBuffer]) -> None:
         """Run the subgraph.
@@ -125,7 +125,7 @@ class BufferRunner:
             left = [index for index, (its, _) in self._places.items() if its is memory]
             for index in left:
                 del self._places[index]
-            if self._generation == self._subgraph.generation:
+            if left and self._generation == self._subgraph.generation:
                 self._runner.use_memory(dict.fromkeys(left))
 
     # Setting up ----------------------------------------------------------------------------------------------
@@ -173,7 +173,10 @@ class BufferRunner:
         if len(shape) != len(free):
             raise _unfit("input", f"Cannot auto-resize tensor {name}: rank mismatch (current: {len(free)}, new: {len(shape)})")
         if any(now != new and each != -1 for now, new, each in zip(wanted, shape, free)):
-            raise _unfit("input", f"Cannot auto-resize tensor {name}: only dimensions of -1 in {list(free)} may change ({_shapes(shape, wanted)})")
+            raise _unfit(
+                "input",
+                f"Cannot auto-resize tensor {name}: only dimensions of -1 in {list(free)} may change ({_shapes(shape, wanted)})",
+            )
         try:
             self._runner.resize(tensor.index, shape)
         except OpletError as error:
@@ -291,7 +294,9 @@ def _check_output(name: str, tensor: Tensor, memory: HostMemory, *, is_final: bo
         return
     array = memory.as_type(tensor.type, tensor.shape)
     if array is None:
-        raise _unfit("output", f"{name} has the shape {list(tensor.shape)}, for which the buffer of {list(memory.shape)} is too small")
+        raise _unfit(
+            "output", f"{name} has the shape {list(tensor.shape)}, for which the buffer of {list(memory.shape)} is too small"
+        )
     if not array.flags.writeable:
         raise _unfit("output", f"the buffer of {name} is an array of the program's that is read-only")
 

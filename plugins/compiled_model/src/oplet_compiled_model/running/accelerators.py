@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from oplet.errors import DelegateError, OpletError, failures, text_of
+from oplet.errors import DelegateApplicationError, DelegateLoadError, OpletError, PluginError, text_of
 from oplet.toolkit import default_manager
-from oplet_compiled_model.cpu_kernel_mode import CpuKernelMode
 from oplet_compiled_model.errors import CompiledModelError
-from oplet_compiled_model.hardware_accelerator import HardwareAccelerator
+from oplet_compiled_model.options.cpu_kernel_mode import CpuKernelMode
+from oplet_compiled_model.options.hardware_accelerator import HardwareAccelerator
 
 if TYPE_CHECKING:
     from oplet import Delegate, Interpreter
@@ -46,7 +46,8 @@ def accelerate(interpreter: Interpreter, options: Options) -> list[Delegate]:
         raise CompiledModelError("No acceleration provided.", "give hardware_accel, as HardwareAccelerator.CPU.")
     if wanted & ~int(_CPU | _GPU | _NPU):
         raise CompiledModelError(
-            "Failed to compile the model.", f"hardware_accel is {wanted}, and the hardware is CPU, GPU and NPU (1, 2 and 4, or sums)."
+            "Failed to compile the model.",
+            f"hardware_accel is {wanted}, and the hardware is CPU, GPU and NPU (1, 2 and 4, or sums).",
         )
     kinds = [kind for kind in (_NPU, _GPU) if wanted & kind]
     if wanted & _CPU and mode is CpuKernelMode.DELEGATE:
@@ -54,7 +55,7 @@ def accelerate(interpreter: Interpreter, options: Options) -> list[Delegate]:
     applied: list[Delegate] = []
     reasons: list[str] = []
     for kind in kinds:
-        applied += _apply_for(interpreter, kind, reasons)
+        _apply_for(interpreter, kind, applied, reasons)
     if not wanted & _CPU:
         if not applied:
             names = " and ".join(str(kind.name) for kind in kinds)
@@ -86,8 +87,8 @@ def _mode(options: Options) -> CpuKernelMode | None:
         ) from None
 
 
-def _apply_for(interpreter: Interpreter, kind: HardwareAccelerator, reasons: list[str]) -> list[Delegate]:
-    """Apply the first installed delegate for a kind of hardware that can be applied and claims a node; add why others cannot."""
+def _apply_for(interpreter: Interpreter, kind: HardwareAccelerator, applied: list[Delegate], reasons: list[str]) -> None:
+    """Apply the first installed delegate for a kind of hardware that claims a node, and add it to `applied`; note why others do not."""
     hardware = str(kind.name).lower()
     for entry in default_manager().registry().accelerating(hardware):
         try:
@@ -95,11 +96,16 @@ def _apply_for(interpreter: Interpreter, kind: HardwareAccelerator, reasons: lis
             interpreter.modify_graph_with_delegate(delegate)
         except OpletError as error:
             reasons.append(f"{entry.name}: {text_of(error)}")
-            if isinstance(error, DelegateError) and error.__class__ is DelegateError:
-                interpreter.remove_all_delegates()
+            if not isinstance(
+                error, DelegateLoadError | DelegateApplicationError | PluginError
+            ):  # the graph is without delegates now
+                for earlier in applied:
+                    interpreter.modify_graph_with_delegate(earlier)
             continue
-        return [delegate]
-    return []
+        if any(report.partitions for report in interpreter.delegation_reports() if report.delegate == delegate.name):
+            applied.append(delegate)
+            return
+        reasons.append(f"{entry.name}: it claims no node")
 
 
 def leftover_node(interpreter: Interpreter, delegates: list[Delegate]) -> str | None:

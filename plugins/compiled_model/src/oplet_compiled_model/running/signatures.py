@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from oplet.errors import text_of
+from oplet.errors import SignatureError, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
     from oplet import Interpreter
-    from oplet.toolkit import Subgraph
 
 __all__ = ["PLACEHOLDER", "Signature", "signatures_of"]
 
@@ -52,22 +51,22 @@ def signatures_of(interpreter: Interpreter) -> list[Signature]:
 
 
 def _signature(interpreter: Interpreter, key: str) -> Signature:
-    roles = interpreter._get_full_signature_list()[key]
     runner = interpreter.get_signature_runner(key)
     subgraph = interpreter.subgraphs[runner.subgraph_index]
-    inputs = _in_order(roles["inputs"].items(), subgraph.inputs)
-    outputs = _in_order(roles["outputs"].items(), subgraph.outputs)
-    fault = ""
     try:
         runner.ensure_usable()
-    except ValueError as error:
-        fault = text_of(error)
+    except SignatureError as error:
+        names = interpreter.get_signature_list()[key]
+        return Signature(key, subgraph.index, names["inputs"], names["outputs"], [], [], text_of(error))
+    inputs = _in_order(runner.get_input_details(), subgraph.inputs)
+    outputs = _in_order(runner.get_output_details(), subgraph.outputs)
     (input_names, input_tensors), (output_names, output_tensors) = inputs, outputs
-    return Signature(key, subgraph.index, input_names, output_names, input_tensors, output_tensors, fault)
+    return Signature(key, subgraph.index, input_names, output_names, input_tensors, output_tensors)
 
 
-def _in_order(named: Iterable[tuple[str, int]], order: list[int]) -> tuple[list[str], list[int]]:
+def _in_order(details: Mapping[str, Mapping[str, Any]], order: list[int]) -> tuple[list[str], list[int]]:
     """Return names and tensor indices in the order in which a subgraph has the tensors; others come last."""
     places = {index: place for place, index in reversed(list(enumerate(order)))}
+    named = ((name, its["index"]) for name, its in details.items())
     found = sorted(named, key=lambda entry: places.get(entry[1], len(places)))
     return [name for name, _ in found], [index for _, index in found]

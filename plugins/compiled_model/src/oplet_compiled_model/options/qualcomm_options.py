@@ -7,7 +7,7 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
-from oplet_compiled_model.option_utils import optional_bool_to_int, optional_enum_to_int
+from oplet_compiled_model.options.option_utils import optional_bool_to_int, optional_enum_to_int
 
 __all__ = [
     "QualcommBackend",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oplet import TensorType
-from oplet_compiled_model.memory import PACKED
+from oplet_compiled_model.running.memory import PACKED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

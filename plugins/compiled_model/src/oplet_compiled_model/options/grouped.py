@@ -5,45 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from oplet_compiled_model.cpu_options import CpuKernelMode, CpuOptions
-from oplet_compiled_model.gpu_options import GpuOptions
-from oplet_compiled_model.hardware_accelerator import HardwareAccelerator
-from oplet_compiled_model.intel_openvino_options import (
-    IntelOpenVinoGraphBackend,
-    IntelOpenVinoOptions,
-    IntelOpenVinoPerformanceMode,
-)
-from oplet_compiled_model.qualcomm_options import (
-    QualcommBackend,
-    QualcommDspPerformanceMode,
-    QualcommGraphIOTensorMemType,
-    QualcommGraphPriority,
-    QualcommHtpPerformanceMode,
-    QualcommLogLevel,
-    QualcommOptimizationLevel,
-    QualcommOptions,
-    QualcommProfiling,
-)
+from oplet_compiled_model.options.cpu_options import CpuOptions
+from oplet_compiled_model.options.gpu_options import GpuOptions
+from oplet_compiled_model.options.hardware_accelerator import HardwareAccelerator
+from oplet_compiled_model.options.intel_openvino_options import IntelOpenVinoOptions
+from oplet_compiled_model.options.qualcomm_options import QualcommOptions
 
-__all__ = [
-    "CpuKernelMode",
-    "CpuOptions",
-    "GpuOptions",
-    "HardwareAccelerator",
-    "IntelOpenVinoGraphBackend",
-    "IntelOpenVinoOptions",
-    "IntelOpenVinoPerformanceMode",
-    "Options",
-    "QualcommBackend",
-    "QualcommDspPerformanceMode",
-    "QualcommGraphIOTensorMemType",
-    "QualcommGraphPriority",
-    "QualcommHtpPerformanceMode",
-    "QualcommLogLevel",
-    "QualcommOptimizationLevel",
-    "QualcommOptions",
-    "QualcommProfiling",
-]
+__all__ = ["Options"]
 
 
 @dataclasses.dataclass(init=False)
@@ -65,11 +33,11 @@ class Options:
         4
     """
 
-    hardware_accelerators: HardwareAccelerator
-    _cpu_options: CpuOptions | None
-    _gpu_options: GpuOptions | None
-    _qualcomm_options: QualcommOptions | None
-    _intel_openvino_options: IntelOpenVinoOptions | None
+    hardware_accelerators: HardwareAccelerator = HardwareAccelerator.CPU
+    _cpu_options: CpuOptions | None = None
+    _gpu_options: GpuOptions | None = None
+    _qualcomm_options: QualcommOptions | None = None
+    _intel_openvino_options: IntelOpenVinoOptions | None = None
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from oplet_compiled_model.cpu_kernel_mode import CpuKernelMode
+from oplet_compiled_model.options.cpu_kernel_mode import CpuKernelMode
 
 __all__ = ["CpuKernelMode", "CpuOptions"]
 
