@@ -35,7 +35,7 @@ BUDGET = {
     "plugins/signal_ops": 1_400,
     "plugins/testing": 2_400,
     "plugins/text_ops": 5_800,
-    "plugins/tools": 18_900,
+    "plugins/tools": 22_000,
 }
 
 

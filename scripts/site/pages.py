@@ -15,6 +15,7 @@ GUIDES: dict[str, list[str]] = {
         "command.md",
         "values.md",
         "many-inputs.md",
+        "metadata.md",
         "predictor.md",
         "serving.md",
         "ray.md",

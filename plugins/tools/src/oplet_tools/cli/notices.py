@@ -29,13 +29,14 @@ class NoticePrinter:
 
     def __call__(self, notice: Notice) -> None:
         """Print a notice."""
-        self._say(f"{'warning: ' if notice.kind == 'clamped' else ''}{notice}")
+        self.say(f"{'warning: ' if notice.kind == 'clamped' else ''}{notice}")
 
     def warn(self, text: str) -> None:
         """Print a warning."""
-        self._say(f"warning: {text}")
+        self.say(f"warning: {text}")
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Print what was done."""
         if not self._quiet:
             say(text)
 

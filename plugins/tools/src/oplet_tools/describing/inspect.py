@@ -16,6 +16,10 @@ from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
 from oplet.toolkit import Op, bytes_needed, made_tensors, verify
 from oplet_tools.describing.composites import composite_of, version_of
+from oplet_tools.metadata.attached_files import attached_files
+from oplet_tools.metadata.json_form import to_dict
+from oplet_tools.metadata.tables import model_metadata
+from oplet_tools.metadata.ultralytics import ultralytics_of
 
 if TYPE_CHECKING:
     from oplet import PluginManager
@@ -36,7 +40,9 @@ def inspect_model(model: str | os.PathLike[str] | Model, plugins: PluginManager 
     Returns:
         The keys are `file`, `schema_version`, `description`, `min_runtime_version` (as the converter noted it, None if
         it did not), `subgraphs` (each with `inputs`, `outputs`, `tensors` and `nodes`), `ops` (each op and version
-        with the number of its nodes and the package that serves it), `signatures` and `metadata`.
+        with the number of its nodes and the package that serves it), `signatures`, `metadata` (the entries), and what
+        `oplet_tools.metadata.reading` has of the metadata of TFLite's tools and of ultralytics: `tflite_metadata`, `ultralytics`, `files`
+        (those that are attached) and `metadata_errors` (why some of it cannot be read).
 
     Raises:
         ModelError: the file cannot be read or is not a valid model.
@@ -55,7 +61,24 @@ def inspect_model(model: str | os.PathLike[str] | Model, plugins: PluginManager 
         "ops": _ops(model, plugins),
         "subgraphs": [_subgraph(model, index, subgraph) for index, subgraph in enumerate(root.subgraphs or [])],
         "metadata": metadata,
+        **_said(model),
     }
+
+
+def _said(model: Model) -> dict[str, Any]:
+    """Describe the metadata of TFLite's tools and of ultralytics, each by itself: damaged ones leave the others readable."""
+    told: dict[str, Any] = {"tflite_metadata": None, "ultralytics": None, "files": [], "metadata_errors": []}
+    for key, read in (
+        ("tflite_metadata", lambda: None if (said := model_metadata(model)) is None else to_dict(said)),
+        ("files", lambda: [file._asdict() for file in attached_files(model)]),
+        ("ultralytics", lambda: None if (said := ultralytics_of(model)) is None else dict(said.content)),
+    ):
+        try:
+            told[key] = read()
+        except OpletError as error:
+            told["metadata_errors"].append(str(error))
+    told["metadata_errors"] = list(dict.fromkeys(told["metadata_errors"]))
+    return told
 
 
 def _metadata(model: Model, entry: tables.Metadata) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from oplet_tools.running.values.notices import Notice, NoticeCallback, warn
 from oplet_tools.running.values.quantization import dequantize
 
 if TYPE_CHECKING:
-    from oplet import Delegate, PluginManager
+    from oplet import Delegate, Model, PluginManager
     from oplet_tools.running.values.preprocessing import Preprocessing
 
 __all__ = ["RunResult", "Value", "run_model"]
@@ -65,6 +65,8 @@ class RunResult:
         providers: the number of nodes that each package or delegate ran, by its name and version, separated by a space.
         choice: what "auto" chose and why; "" if it was not asked for.
         raw: whether values of quantized tensors are integers, not real values.
+        model: the model.
+        subgraph: the index of the subgraph that was run.
     """
 
     signature: str
@@ -73,6 +75,8 @@ class RunResult:
     providers: dict[str, int]
     choice: str = ""
     raw: bool = False
+    model: Model | None = None
+    subgraph: int = 0
 
 
 def run_model(
@@ -144,6 +148,8 @@ def run_model(
         providers=providers_of(interpreter),
         choice=str(interpreter.choice or ""),
         raw=raw,
+        model=interpreter.model,
+        subgraph=runner.subgraph_index,
     )
 
 

@@ -79,6 +79,7 @@ def inspect(
         _print_ops(printer, description["ops"])
         _print_subgraphs(printer, subgraphs)
         _print_metadata(printer, description["metadata"])
+        _print_said(printer, description)
         return
     both = not (nodes or tensors)
     for each, part in zip(subgraphs, found):
@@ -181,6 +182,18 @@ def _print_metadata(printer: Printer, metadata: list[_Description]) -> None:
     if metadata:
         rows = [(entry["name"], entry["bytes"], entry["text"] or "") for entry in metadata]
         printer.table("metadata", ["name", "bytes#", "text~"], rows)
+
+
+def _print_said(printer: Printer, description: _Description) -> None:
+    """Print what the metadata of TFLite's tools and of ultralytics say, and the attached files."""
+    from oplet_tools.describing.said import said_rows
+
+    for title, rows in said_rows(description):
+        printer.table(title, ["what", "value~"], rows)
+    if description["files"]:
+        printer.table("attached files", ["name", "bytes#"], [(file["name"], file["bytes"]) for file in description["files"]])
+    for error in description["metadata_errors"]:
+        printer.line(error, "yellow")
 
 
 def _names(tensors: dict[str, int]) -> str:
