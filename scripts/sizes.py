@@ -23,6 +23,7 @@ BUDGET = {
     "plugins/example_delegate": 300,
     "plugins/flex_delegate": 2_200,
     "plugins/flex_ops": 16_500,
+    "plugins/larq_ops": 700,
     "plugins/litert_delegate": 1_600,
     "plugins/mediapipe_ops": 1_000,
     "plugins/model_explorer": 400,

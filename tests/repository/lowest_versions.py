@@ -118,6 +118,12 @@ def delegated(name: str) -> Callable[[], None]:
     return check
 
 
+def larq_ops() -> None:
+    values = np.array([[-1, 2, -3, 4]], np.float32)
+    [words] = call_op("LceQuantize", [values], [Spec("int32", [1, 1])])
+    assert words.tolist() == [[5]]
+
+
 def mediapipe_ops() -> None:
     values = np.arange(16, dtype=np.float32).reshape(1, 4, 4, 1)
     pooling = struct.pack("<10i", 2, 2, 2, 2, 2, 0, 0, 0, 0, 0)
@@ -216,6 +222,7 @@ CHECKS = {
     "example_delegate": delegated("example"),
     "flex_delegate": partial(inverse, "oplet-flex-delegate"),
     "flex_ops": partial(inverse, "oplet-flex-ops"),
+    "larq_ops": larq_ops,
     "litert_delegate": delegated("litert"),
     "mediapipe_ops": mediapipe_ops,
     "model_explorer": model_explorer,

@@ -209,6 +209,7 @@ PUBLIC, FOR_TOOLS = ("errors", "kernels", "schema"), ("interpreter", "processes"
         "example_delegate",
         "flex_delegate",
         "flex_ops",
+        "larq_ops",
         "litert_delegate",
         "mediapipe_ops",
         "model_explorer",

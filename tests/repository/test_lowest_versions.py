@@ -32,6 +32,7 @@ GROUPS = (
         "builtin_ops",
         "example_delegate",
         "flex_ops",
+        "larq_ops",
         "litert_delegate",
         "mediapipe_ops",
         "model_explorer",
