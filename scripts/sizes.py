@@ -20,6 +20,7 @@ BUDGET = {
     "plugins/beam_handler": 500,
     "plugins/build": 6_000,
     "plugins/builtin_ops": 24_500,
+    "plugins/coral_ops": 500,
     "plugins/example_delegate": 300,
     "plugins/flex_delegate": 2_200,
     "plugins/flex_ops": 16_500,

@@ -120,6 +120,11 @@ _NODES = (
         "LceBMaxPool2d", [_i32(1, 4, 4, 2)], [_i32(1, 2, 2, 2)],
         {"padding": 0, "filter_height": 2, "filter_width": 2, "stride_height": 2, "stride_width": 2},
     ),
+    _Node(
+        "PosenetDecoderOp", [_f32(1, 3, 3, 17), _f32(1, 3, 3, 34), _f32(1, 3, 3, 64), _f32(1, 3, 3, 34)],
+        [_f32(1, 2, 17, 2), _f32(1, 2, 17), _f32(1, 2), _f32(1), _f32(1, 2, 3, 3)],
+        {"max_detections": 2, "score_threshold": 0.1, "stride": 16, "nms_radius": 20.0},
+    ),
 )  # fmt: skip
 
 

@@ -206,6 +206,7 @@ PUBLIC, FOR_TOOLS = ("errors", "kernels", "schema"), ("interpreter", "processes"
         "atan_op",
         "beam_handler",
         "ray_batch",
+        "coral_ops",
         "example_delegate",
         "flex_delegate",
         "flex_ops",

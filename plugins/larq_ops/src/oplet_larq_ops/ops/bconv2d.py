@@ -8,6 +8,8 @@ Numerics: larq_compute_engine/tflite/kernels/bconv2d.cc, larq_compute_engine/cor
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, checkpoint, ensure, ensure_type
@@ -54,8 +56,7 @@ def prepare(context: Context, node: Node) -> None:
 def _given(node: Node, position: int) -> Tensor:
     tensor = node.optional_input(position)
     ensure(tensor is not None, f"input {position} is left out (-1) and may not be with this type of output.")
-    assert tensor is not None
-    return tensor
+    return cast(Tensor, tensor)
 
 
 def _read(node: Node, source: Tensor, filters: Tensor) -> Convolution:
