@@ -25,21 +25,17 @@ def prepare(context: Context, node: Node) -> None:
         (len(node.inputs), len(node.outputs)) in ((3, 4), (4, 5)),
         "it must have 3 inputs and 4 outputs, or 4 inputs and 5 outputs, which are masks.",
     )
-    sources = []
+    sources: list[Tensor] = []
     for position, channels in enumerate(_CHANNELS[: len(node.inputs)]):
         source = node.inputs[position]
         ensure(source is not None, f"input {position} is left out (-1) and may not be.")
         ensure_type(source, *_TYPES)
-        ensure(
-            source.ndim == 4 and source.shape[0] == 1 and source.shape[3] == channels,
-            lambda source=source, channels=channels: f"{source} must have the shape 1 x height x width x {channels}.",  # type: ignore[misc]
-        )
+        wanted = f"the shape 1 x height x width x {channels}"
+        if position in (1, 2):
+            wanted += f", and the height and width of {sources[0]}"
+        fits = source.ndim == 4 and (source.shape[0], source.shape[3]) == (1, channels)
+        ensure(fits and (position in (0, 3) or source.shape[1:3] == sources[0].shape[1:3]), f"{source} must have {wanted}.")
         sources.append(source)
-    for source in sources[1:3]:
-        ensure(
-            source.shape[1:3] == sources[0].shape[1:3],
-            lambda source=source: f"{source} and {sources[0]} must have one height and width.",
-        )  # type: ignore[misc]
     options = node.custom_map()
     most, stride = integer(options, "max_detections"), integer(options, "stride", least=1)
     with np.errstate(over="ignore"):
