@@ -13,7 +13,7 @@ from oplet_tools.running.inputs import load_inputs
 from oplet_tools.running.model_runner import ModelRunner
 from oplet_tools.running.values.notices import NoticeCallback, warn
 from oplet_tools.tuning.child.job import job_of
-from oplet_tools.tuning.choice import Choice, choose
+from oplet_tools.tuning.choice import Choice, choose, settings_in_key
 from oplet_tools.tuning.trials import DEFAULT_BOUNDS, Bounds
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def tune_model(
         version=__version__,
         job=job_of(interpreter, plugins, Preference()),
         num_threads=num_threads,
+        options=settings_in_key(interpreter.keywords, Preference()),
         bounds=bounds,
         inputs=given,
         again=again,
