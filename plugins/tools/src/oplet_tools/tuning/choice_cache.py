@@ -117,6 +117,7 @@ def store_choice(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
             FOLDER_VARIABLE,
         )
         return ""
+    _unwritten.pop(path, None)
     return path
 
 
