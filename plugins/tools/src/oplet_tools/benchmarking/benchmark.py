@@ -27,7 +27,7 @@ from oplet_tools.benchmarking.profiling.peaks import Peaks, measure_peaks
 from oplet_tools.benchmarking.timings import Ratio, Timings
 from oplet_tools.benchmarking.trace import Span
 from oplet_tools.benchmarking.warming import with_progress
-from oplet_tools.running.inputs import load_inputs
+from oplet_tools.running.inputs import load_inputs, notify_of_random
 from oplet_tools.running.many.identity import model_identity
 from oplet_tools.running.model_runner import ModelRunner
 from oplet_tools.running.values.notices import NoticeCallback, warn
@@ -215,6 +215,7 @@ def benchmark_model(
         raise LiteRTError(f"LiteRT runs the first subgraph only by itself; '{runner.signature}' is subgraph {subgraph.index}.")
     _resize(subgraph, runner, {} if shapes is None else shapes)
     given = load_inputs(inputs, runner.inputs, raw=raw, notify=notify)
+    notify_of_random(given, runner.inputs, notify)
     values = {name: value for name, (value, _) in runner.complete(given, seed).items()}
     for name, value in values.items():
         subgraph.resize(runner.inputs[name]["index"], value.shape)

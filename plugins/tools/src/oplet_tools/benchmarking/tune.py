@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from oplet import Interpreter, Model, __version__
 from oplet.toolkit import Preference, verify
-from oplet_tools.running.inputs import load_inputs
+from oplet_tools.running.inputs import load_inputs, notify_of_random
 from oplet_tools.running.model_runner import ModelRunner
 from oplet_tools.running.values.notices import NoticeCallback, warn
 from oplet_tools.tuning.child.job import job_of
@@ -63,6 +63,7 @@ def tune_model(
     if inputs:
         runner = ModelRunner(open((), ()))
         loaded = load_inputs(inputs, runner.inputs, raw=raw, notify=notify)
+        notify_of_random(loaded, runner.inputs, notify)
         given = {runner.inputs[name]["index"]: value for name, (value, _) in loaded.items()}
     return choose(
         model,
