@@ -372,6 +372,7 @@ function describeTensor(index, title) {
     ["name", tensor.name], ["tensor", index], ["type, shape", shape(tensor)], ["signature", signature === tensor.shape.join(" × ") ? "" : signature],
     ["bytes", bytes(tensor.bytes)], ["kind", [tensor.constant ? "constant" : "", tensor.variable ? "variable" : ""].filter(Boolean).join(", ")],
     ...(q ? [["scale", listed(q.scales)], ["zero point", listed(q.zero_points)], ["axis", q.count > 1 ? q.dimension : ""], ["block", q.block_size || ""]] : []),
+    ["values", tensor.values],
   ]));
   return parts;
 }
