@@ -165,7 +165,9 @@ def labels_of(paths: dict[int, tuple[str, ...]]) -> list[str]:
 
 
 def test_layers_whose_names_begin_alike_are_a_group_of_that_name():
-    paths = layers("stem_conv", "stem_bn", "block1a_dwconv", "block1a_se_squeeze", "block2a_expand_conv", "block2a_bn", "top_conv")
+    paths = layers(
+        "stem_conv", "stem_bn", "block1a_dwconv", "block1a_se_squeeze", "block2a_expand_conv", "block2a_bn", "top_conv"
+    )
     assert [label for label in labels_of(paths) if "_" not in label] == ["net", "stem", "block1a", "block2a"]
     inside = {group.label: group for group in group_nodes(paths, [1] * len(paths), dict.fromkeys(paths, "ADD"))}
     assert inside["block1a_dwconv"].parent == inside["block1a"].id
