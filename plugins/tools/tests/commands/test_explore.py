@@ -309,3 +309,16 @@ def test_without_output_no_file_is_replaced_but_an_earlier_page(
     target.unlink()
     assert oplet("explore", "index.tflite", "--format", format).code == 0
     assert target.is_file()
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_page_is_opened_in_a_browser_or_the_lack_of_one_is_said(
+    oplet: Any, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    asked = []
+    monkeypatch.setattr("webbrowser.open", lambda address: asked.append(address) or is_there)
+    ran = oplet("explore", digits, "-o", tmp_path / "digits.html", "--open")
+    assert asked == [(tmp_path / "digits.html").as_uri()]
+    assert ran.code == (0 if is_there else 1)
+    assert ("no browser was found" in ran.err) is not is_there
+    assert (tmp_path / "digits.html").is_file()
