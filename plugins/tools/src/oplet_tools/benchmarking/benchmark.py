@@ -108,6 +108,10 @@ class Rival:
     ratio: Ratio
 
 
+#: How much longer than an inference its nodes may take while they are profiled, one by one.
+_APART = 1.5
+
+
 @dataclass
 class Benchmark:
     """Results of a benchmark. Times are in seconds.
@@ -153,6 +157,13 @@ class Benchmark:
     names: dict[Place, str] = field(default_factory=dict, repr=False)
     peaks: Peaks | None = None
     model_sha256: str = ""
+
+    @property
+    def is_profile_apart(self) -> bool:
+        """Whether the profiled nodes take so much longer than an inference without the profiler that their shares are not its shares: it
+        runs loops and neighbours as one where the profiler runs node by node.
+        """
+        return self.profile.seconds > _APART * self.runs.p50
 
 
 def benchmark_model(
