@@ -40,10 +40,11 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def oplet_of_an_index() -> Iterator[None]:
     """Messages advise packages as they do where oplet came from an index; tests/repository/test_advice_in_a_clone.py has the others."""
-    from oplet.plugins import install_commands
+    from oplet.plugins import install_commands, known_packages
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(install_commands, "_direct_url", lambda: "")
+        patch.setattr(known_packages, "NAMES_ARE_OURS", True)
         yield
 
 

@@ -222,6 +222,15 @@ class DelegateRegistry:
         if not found:
             if distribution and (distribution.rpartition(":")[2] in self._entries):
                 raise _no_option(name, short, distribution)
+            from oplet.plugins.known_packages import DELEGATES  # imported late: only for advice
+
+            if name in DELEGATES:
+                from oplet.plugins.install_commands import install_command
+
+                raise DelegateLoadError(
+                    f"Failed to load delegate from {name}: {DELEGATES[name]} brings it and is not installed, or is switched off; install it: "
+                    f"{install_command(DELEGATES[name])}."
+                )
             known = ", ".join(sorted(self._entries)) or "none"
             raise DelegateLoadError(
                 f"Failed to load delegate from {name}: no installed package brings a delegate of that name (known: {known}); give one "

@@ -13,9 +13,9 @@ from oplet import Composite, Model, OpResolver
 from oplet.errors import OpletError
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
-from oplet.schema.table import Table
-from oplet.toolkit import Op, bytes_needed, made_tensors, verify
+from oplet.toolkit import Op, bytes_needed, made_tensors, small_constant, verify
 from oplet_tools.describing.composites import composite_of, version_of
+from oplet_tools.describing.printable import MOST_VALUES, custom_options_of, plain_options, plain_values
 from oplet_tools.metadata.attached_files import attached_files
 from oplet_tools.metadata.json_form import to_dict
 from oplet_tools.metadata.tables import model_metadata
@@ -24,7 +24,7 @@ from oplet_tools.metadata.ultralytics import ultralytics_of
 if TYPE_CHECKING:
     from oplet import PluginManager
 
-__all__ = ["inspect_model", "plain_options"]
+__all__ = ["inspect_model"]
 
 #: Longest metadata that is shown as text, in bytes.
 _LONGEST_TEXT = 1000
@@ -173,6 +173,7 @@ def _tensor(model: Model, index: int, tensor: tables.Tensor, is_made: bool) -> d
         "constant": data is not None and not is_made,
         "variable": tensor.is_variable,
         "sparse": tensor.sparsity is not None,
+        "values": None if is_made or (values := small_constant(model, tensor, MOST_VALUES)) is None else plain_values(values),
     }
 
 
@@ -194,6 +195,7 @@ def _quantization(quantization: tables.QuantizationParameters | None) -> dict[st
 
 def _node(model: Model, index: int, node: tables.Operator) -> dict[str, Any]:
     _, name, version = model.op_of(node)
+    custom = model.custom_options(node)
     options = node.builtin_options if node.builtin_options is not None else node.builtin_options_2
     return {
         "index": index,
@@ -202,28 +204,9 @@ def _node(model: Model, index: int, node: tables.Operator) -> dict[str, Any]:
         "inputs": _list(node.inputs),
         "outputs": _list(node.outputs),
         "options": {} if options is None else plain_options(options),
-        "custom_options_bytes": len(model.custom_options(node)),
+        "custom_options": custom_options_of(custom),
+        "custom_options_bytes": len(custom),
     }
-
-
-def plain_options(options: Table) -> dict[str, Any]:
-    """Return the values of an operator's options by their names, ready for JSON."""
-    return {f.name: _plain(getattr(options, f.name)) for f in options.fields}
-
-
-def _plain(value: Any) -> Any:
-    """Convert an option's value to JSON types."""
-    if hasattr(value, "name"):
-        return value.name
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Table):
-        return plain_options(value)
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
 
 
 def _list(values: Iterable[Any] | None) -> list[Any]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from oplet import Interpreter
 from oplet.toolkit import NodeReport
-from oplet_tools.running.inputs import load_inputs
+from oplet_tools.running.inputs import load_inputs, notify_of_random
 from oplet_tools.running.model_runner import Details, ModelRunner
 from oplet_tools.running.values.notices import Notice, NoticeCallback, warn
 from oplet_tools.running.values.quantization import dequantize
@@ -135,6 +135,7 @@ def run_model(
         notify(notice)
 
     given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, preprocessing=preprocessing, raw=raw, notify=note)
+    notify_of_random(given, runner.inputs, note)
     fed = runner.complete(given, seed)
     outputs = runner({name: array for name, (array, _) in fed.items()})
     after = runner.outputs
