@@ -28,10 +28,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give a run what a new user has: no setting of oplet's and empty caches, in a folder that the run's processes share."""
     if os.environ.get("PYTEST_XDIST_WORKER"):
         return
-    # What pip has fetched is no state of oplet's: environments that tests make share the user's own cache, where pip would follow the next variable.
+    # What pip has fetched is no state of oplet's, nor are emulated machines: environments that tests make share the user's own cache,
+    # where pip would follow the next variable.
     if sys.platform == "linux":
         own = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
         os.environ.setdefault("PIP_CACHE_DIR", os.path.join(own, "pip"))
+        os.environ.setdefault("EMULATED_FOLDER", os.path.join(own, "oplet-emulated"))  # see scripts/emulated
     folder = tempfile.mkdtemp(prefix="oplet-tests-caches-")
     os.environ["XDG_CACHE_HOME"] = folder
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
